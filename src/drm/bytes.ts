@@ -1,0 +1,74 @@
+/** What a check answers: the value, or one sentence that says what is wrong and what to do. It never quotes the value. */
+export type Checked<T> = { ok: true; value: T } | { ok: false; fault: string };
+
+const HEX = /^[0-9a-fA-F]*$/;
+const UUID = /^\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?$/;
+
+/**
+ * Decodes base64 strictly (RFC 4648 § 4): standard alphabet, padding in place, no white space, no stray bits after
+ * the last byte. `Buffer.from` takes all of these silently and would write another key than the one meant.
+ */
+export function decodeBase64(text: string): Checked<Buffer> {
+  if (text === '') return fault('is empty');
+  if (/\s/.test(text)) return fault('holds white space; send base64 in one piece');
+  if (/[-_]/.test(text) && /^[A-Za-z0-9_=-]*$/.test(text)) {
+    return fault('is base64url; send standard base64 (+ and / in place of - and _, padded with =)');
+  }
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return fault('is not base64');
+  if (text.length % 4 !== 0)
+    return fault('is not whole base64: its length is no multiple of 4 (is the = padding missing?)');
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.toString('base64') !== text)
+    return fault('is not canonical base64: bits are set after its last byte');
+  return { ok: true, value: bytes };
+}
+
+/** Decodes base64 of exactly 16 bytes (a key id or an AES-128 key). Hex and UUIDs are named, never guessed at. */
+export function decodeBase64Block(text: string): Checked<Buffer> {
+  if (UUID.test(text)) return fault(`is a UUID; send the base64 of its 16 bytes, big endian`);
+  if (text.length === 32 && HEX.test(text))
+    return fault('looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes');
+  const decoded = decodeBase64(text);
+  if (!decoded.ok) return decoded;
+  const { length } = decoded.value;
+  return length === 16 ? decoded : fault(`decodes to ${length} bytes; it must be base64 of 16 bytes`);
+}
+
+/** Decodes 32 hex digits (16 bytes), upper or lower case. */
+export function decodeHexBlock(text: string): Checked<Buffer> {
+  if (text === '') return fault('is empty');
+  if (/^0x/i.test(text)) return fault('starts with 0x; send the 32 hex digits alone');
+  if (UUID.test(text)) return fault('is a UUID; send its 32 hex digits without dashes');
+  if (!HEX.test(text)) {
+    const base64 = decodeBase64(text);
+    if (base64.ok && base64.value.length === 16) return fault('looks like base64; send 32 hex digits');
+    return fault('is not hex; send 32 hex digits');
+  }
+  if (text.length !== 32) return fault(`has ${text.length} hex digits; it must have 32 (16 bytes)`);
+  return { ok: true, value: Buffer.from(text, 'hex') };
+}
+
+/**
+ * Changes a 16-byte key id between big endian (RFC 4122, as in `tenc` and Widevine) and the GUID order of PlayReady
+ * (bytes 0-3, 4-5 and 6-7 reversed). It is its own inverse.
+ */
+export function swapKeyIdOrder(keyId: Uint8Array): Buffer {
+  const [a, b, c, d, e, f, g, h, ...rest] = keyId;
+  return Buffer.from([d, c, b, a, f, e, h, g, ...rest] as number[]);
+}
+
+/** A big-endian key id as the usual 8-4-4-4-12 lower-case text. */
+export function formatUuid(keyId: Uint8Array): string {
+  const hex = Buffer.from(keyId).toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** The 16 bytes of a UUID's text, big endian. */
+export function parseUuid(text: string): Checked<Buffer> {
+  if (!UUID.test(text)) return fault('is not a UUID (8-4-4-4-12 hex digits)');
+  return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
+}
+
+export function fault(sentence: string): { ok: false; fault: string } {
+  return { ok: false, fault: sentence };
+}

@@ -1,0 +1,32 @@
+import { type Checked, decodeBase64, fault } from './bytes';
+
+/** A key of a ClearKey licence; both are 16 bytes, the key id big endian. */
+export interface ClearKey {
+  readonly keyId: Uint8Array;
+  readonly key: Uint8Array;
+}
+
+/** The licence of W3C Encrypted Media Extensions § 9.1.4: a JSON Web Key Set, base64url without padding. */
+export function clearKeyLicense(keys: readonly ClearKey[]): {
+  keys: { kty: 'oct'; k: string; kid: string }[];
+  type: 'temporary';
+} {
+  return {
+    keys: keys.map(({ keyId, key }) => ({ kty: 'oct', k: base64url(key), kid: base64url(keyId) })),
+    type: 'temporary',
+  };
+}
+
+/** Reads a key id of a ClearKey licence request: base64url without padding, 16 bytes. */
+export function parseClearKeyId(text: string): Checked<Buffer> {
+  const standard = text.replaceAll('-', '+').replaceAll('_', '/');
+  const decoded = decodeBase64(standard.padEnd(Math.ceil(standard.length / 4) * 4, '='));
+  if (!decoded.ok || text.includes('=')) return fault('is not base64url without padding');
+  return decoded.value.length === 16
+    ? decoded
+    : fault(`decodes to ${decoded.value.length} bytes; a key id has 16`);
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url');
+}

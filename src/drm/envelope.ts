@@ -1,0 +1,50 @@
+import { createCipheriv, createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+
+/**
+ * The key provider's encrypted answer: `<blob>|<hash>`. The blob is base64 of AES-128-ECB (PKCS#7) under the first
+ * 16 characters of the client's shared secret; the hash is lower-case hex SHA-1 over shared secret + client + blob.
+ * The form is the provider's, weak as it is; it is trusted no further than its hash.
+ */
+export interface EnvelopeSecret {
+  readonly client: string;
+  readonly sharedSecret: string;
+}
+
+export type EnvelopeFault = 'secret_too_short' | 'malformed' | 'hash_mismatch' | 'undecryptable';
+export type OpenedEnvelope = { ok: true; text: string } | { ok: false; fault: EnvelopeFault };
+
+/** Encrypts a text into an envelope. @throws RangeError when the shared secret has fewer than 16 bytes to make a key of. */
+export function sealEnvelope(text: string, secret: EnvelopeSecret): string {
+  const key = encryptionKey(secret);
+  if (!key) throw new RangeError('The shared secret is shorter than 16 bytes');
+  const cipher = createCipheriv('aes-128-ecb', key, null);
+  const blob = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]).toString('base64');
+  return `${blob}|${hashOf(blob, secret)}`;
+}
+
+/** Checks an envelope's hash, and only when it holds, decrypts it. */
+export function openEnvelope(envelope: string, secret: EnvelopeSecret): OpenedEnvelope {
+  const key = encryptionKey(secret);
+  if (!key) return { ok: false, fault: 'secret_too_short' };
+  const [, blob, hash] = /^([A-Za-z0-9+/]+={0,2})\|([0-9a-fA-F]{40})$/.exec(envelope) ?? [];
+  if (blob === undefined || hash === undefined) return { ok: false, fault: 'malformed' };
+  const expected = Buffer.from(hashOf(blob, secret));
+  if (!timingSafeEqual(expected, Buffer.from(hash.toLowerCase())))
+    return { ok: false, fault: 'hash_mismatch' };
+  try {
+    const decipher = createDecipheriv('aes-128-ecb', key, null);
+    const bytes = Buffer.concat([decipher.update(blob, 'base64'), decipher.final()]);
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return { ok: false, fault: 'undecryptable' };
+  }
+}
+
+function encryptionKey({ sharedSecret }: EnvelopeSecret): Buffer | undefined {
+  const key = Buffer.from(sharedSecret.slice(0, 16), 'utf8').subarray(0, 16);
+  return key.length === 16 ? key : undefined;
+}
+
+function hashOf(blob: string, { client, sharedSecret }: EnvelopeSecret): string {
+  return createHash('sha1').update(`${sharedSecret}${client}${blob}`, 'utf8').digest('hex');
+}

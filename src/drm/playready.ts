@@ -1,0 +1,87 @@
+import { createCipheriv } from 'node:crypto';
+import { type Checked, fault, swapKeyIdOrder } from './bytes';
+
+/** PlayReady's system id in `pssh` boxes and key files. */
+export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
+
+/**
+ * The PlayReady checksum of an AESCTR key, in base64: the first 8 bytes of AES-128-ECB of the key id in GUID order
+ * under the content key (Microsoft, "PlayReady Header Specification", CHECKSUM). Both arguments are 16 bytes, the
+ * key id big endian.
+ */
+export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): string {
+  return encryptedHead(swapKeyIdOrder(keyId), contentKey);
+}
+
+export type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
+
+/** Compares a checksum (base64) with the one of a key, and tells whether a key id in the wrong byte order explains it. */
+export function checkPlayReadyChecksum(
+  checksum: string,
+  keyId: Uint8Array,
+  contentKey: Uint8Array,
+): ChecksumVerdict {
+  if (checksum === playReadyChecksum(keyId, contentKey)) return 'match';
+  return checksum === encryptedHead(keyId, contentKey) ? 'key_id_byte_order' : 'other_key';
+}
+
+function encryptedHead(block: Uint8Array, key: Uint8Array): string {
+  const cipher = createCipheriv('aes-128-ecb', key, null).setAutoPadding(false);
+  return cipher.update(block).subarray(0, 8).toString('base64');
+}
+
+/** A record of a PlayReady object; type 1 is the rights management header, UTF-16LE XML. */
+export interface PlayReadyRecord {
+  readonly type: number;
+  readonly value: Buffer;
+}
+
+/** Reads a PlayReady object: u32le total length, u16le record count, then records of u16le type, u16le length, value. */
+export function parsePlayReadyObject(bytes: Uint8Array): Checked<PlayReadyRecord[]> {
+  const object = Buffer.from(bytes);
+  if (object.length < 6) return fault(`is ${object.length} bytes; a PlayReady object has at least 6`);
+  const total = object.readUInt32LE(0);
+  if (total !== object.length) return fault(`says it is ${total} bytes but is ${object.length}`);
+  const count = object.readUInt16LE(4);
+  const records: PlayReadyRecord[] = [];
+  let at = 6;
+  while (records.length < count) {
+    if (at + 4 > object.length) return fault(`ends before record ${records.length + 1} of ${count}`);
+    const end = at + 4 + object.readUInt16LE(at + 2);
+    if (end > object.length) return fault(`ends inside record ${records.length + 1} of ${count}`);
+    records.push({ type: object.readUInt16LE(at), value: object.subarray(at + 4, end) });
+    at = end;
+  }
+  if (at !== object.length) return fault(`has ${object.length - at} bytes after its last record`);
+  return { ok: true, value: records };
+}
+
+/** Puts records into a PlayReady object, the data of a PlayReady `pssh` box. */
+export function buildPlayReadyObject(records: readonly PlayReadyRecord[]): Buffer {
+  const parts = records.map(({ type, value }) => {
+    const head = Buffer.alloc(4);
+    head.writeUInt16LE(type, 0);
+    head.writeUInt16LE(value.length, 2);
+    return Buffer.concat([head, value]);
+  });
+  const body = Buffer.concat(parts);
+  const head = Buffer.alloc(6);
+  head.writeUInt32LE(6 + body.length, 0);
+  head.writeUInt16LE(records.length, 4);
+  return Buffer.concat([head, body]);
+}
+
+/**
+ * A version 4.0.0.0 rights management header for one AESCTR key, as a PlayReady object.
+ * `licenseUrl` is written as XML text; the key id is 16 bytes, big endian.
+ */
+export function playReadyObjectOf(keyId: Uint8Array, contentKey: Uint8Array, licenseUrl: string): Buffer {
+  const url = licenseUrl.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const xml =
+    '<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.0.0.0"><DATA>' +
+    '<PROTECTINFO><KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO>' +
+    `<KID>${swapKeyIdOrder(keyId).toString('base64')}</KID>` +
+    `<CHECKSUM>${playReadyChecksum(keyId, contentKey)}</CHECKSUM>` +
+    `<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
+  return buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
+}

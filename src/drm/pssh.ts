@@ -1,0 +1,71 @@
+import { type Checked, fault, formatUuid, parseUuid } from './bytes';
+
+/** A `pssh` box (ISO/IEC 23001-7 § 8.1). Version 1 lists key ids, 16 bytes each, big endian. */
+export interface PsshBox {
+  readonly version: 0 | 1;
+  readonly systemId: string;
+  readonly keyIds: readonly Buffer[];
+  readonly data: Buffer;
+}
+
+/** The W3C common system id: a version 1 box that any key system may read. */
+export const COMMON_SYSTEM_ID = '1077efec-c0b2-4d02-ace3-3c1e52e2fb4b';
+
+/** Whether bytes are a whole box, told by its type in bytes 4 to 7. */
+export function looksLikePsshBox(bytes: Uint8Array): boolean {
+  return bytes.length >= 8 && Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'pssh';
+}
+
+/** Reads one box. Its size must be that of the bytes: a box cut short or followed by more is refused. */
+export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
+  const box = Buffer.from(bytes);
+  if (!looksLikePsshBox(box)) return fault('is not a pssh box');
+  if (box.length < 32) return fault(`is a pssh box cut short: ${box.length} bytes`);
+  const size = box.readUInt32BE(0);
+  if (size !== box.length) return fault(`is a pssh box that says it is ${size} bytes but is ${box.length}`);
+  const version = box.readUInt8(8);
+  if (version !== 0 && version !== 1) return fault(`is a pssh box of version ${version}; 0 and 1 exist`);
+  const keyIds: Buffer[] = [];
+  let at = 28;
+  if (version === 1) {
+    const count = box.readUInt32BE(at);
+    at += 4;
+    if (count * 16 + at + 4 > box.length)
+      return fault(`is a pssh box that ends before its ${count} key ids do`);
+    for (let index = 0; index < count; index += 1, at += 16) keyIds.push(box.subarray(at, at + 16));
+  }
+  const dataSize = box.readUInt32BE(at);
+  if (at + 4 + dataSize !== box.length) {
+    return fault(`is a pssh box whose data should be ${dataSize} bytes but is ${box.length - at - 4}`);
+  }
+  const value = {
+    version,
+    systemId: formatUuid(box.subarray(12, 28)),
+    keyIds,
+    data: box.subarray(at + 4),
+  } as const;
+  return { ok: true, value };
+}
+
+/** Writes a box: version 1 when there are key ids, else version 0. `systemId` is a UUID's text. */
+export function buildPsshBox(systemId: string, data: Uint8Array, keyIds: readonly Uint8Array[] = []): Buffer {
+  const id = parseUuid(systemId);
+  if (!id.ok) throw new TypeError(`The system id ${id.fault}`);
+  const version = keyIds.length > 0 ? 1 : 0;
+  const ids = version === 1 ? [u32(keyIds.length), ...keyIds] : [];
+  const body = Buffer.concat([
+    Buffer.from('pssh'),
+    u32(version << 24),
+    id.value,
+    ...ids,
+    u32(data.length),
+    data,
+  ]);
+  return Buffer.concat([u32(body.length + 4), body]);
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

@@ -1,0 +1,42 @@
+import type { z } from 'zod';
+import { nearest } from './nearest';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The configuration can't be used. `faults` holds one sentence for each thing to mend. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+/**
+ * Reads the variables that a schema names. An empty variable counts as absent, as in a compose file's `NAME=`.
+ * @throws ConfigError with every fault at once; no fault quotes a value, since a value may be a secret.
+ */
+export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Environment): z.output<Schema> {
+  const given = Object.fromEntries(
+    Object.keys(schema.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
+  );
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  throw new ConfigError(
+    result.error.issues.map((issue) => `${issue.path.join('.') || 'configuration'}: ${issue.message}`),
+  );
+}
+
+/** The variables with this prefix that no schema knows, each with the nearest name that exists. */
+export function unknownVariables(prefix: string, known: readonly string[], env: Environment): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith(prefix) && !known.includes(name))
+    .map((name) => {
+      const near = nearest(name, known);
+      return near ? `${name} (did you mean ${near}?)` : name;
+    });
+}

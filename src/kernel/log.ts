@@ -1,0 +1,35 @@
+import type { Writable } from 'node:stream';
+import { createLogger, format, transports } from 'winston';
+
+/** Plain data only: an Error in here would lose its message and stack in JSON (use `describeThrown`). */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  error(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  debug(message: string, fields?: LogFields): void;
+}
+
+export const LOG_LEVELS = ['error', 'warn', 'info', 'debug', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** A log of JSON lines: `level`, `message`, `time` (ISO 8601, UTC) and the fields of each entry. */
+export function createLog(level: LogLevel, stream: Writable, clock: () => Date): Log {
+  const time = format((info) => {
+    info['time'] = clock().toISOString();
+    return info;
+  });
+  const logger = createLogger({
+    level: level === 'silent' ? 'error' : level,
+    silent: level === 'silent',
+    format: format.combine(time(), format.json({ deterministic: false })),
+    transports: [new transports.Stream({ stream, eol: '\n' })],
+  });
+  return {
+    error: (message, fields) => void logger.error(message, fields),
+    warn: (message, fields) => void logger.warn(message, fields),
+    info: (message, fields) => void logger.info(message, fields),
+    debug: (message, fields) => void logger.debug(message, fields),
+  };
+}

@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import type { Problem } from './errors';
+import { nearest } from './nearest';
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
+
+/**
+ * Parses a request body and reports every problem at once, each with the path of its field.
+ * A description never quotes a value: a body may hold secrets. An unknown field is named with the nearest known one.
+ */
+export function parseBody<Output>(
+  schema: z.ZodType<Output>,
+  body: unknown,
+  knownFields: readonly string[],
+): Parsed<Output> {
+  const result = schema.safeParse(body);
+  if (result.success) return { ok: true, value: result.data };
+  return { ok: false, problems: result.error.issues.flatMap((issue) => problemsOf(issue, knownFields)) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[]): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    const here = issue.path.length === 0 ? '' : `${issue.path.join('.')}.`;
+    const siblings = knownFields
+      .filter((name) => name.startsWith(here) && !name.slice(here.length).includes('.'))
+      .map((name) => name.slice(here.length));
+    return issue.keys.map((key) => ({
+      code: 'unknown_field',
+      description: unknownField(here, key, siblings, knownFields),
+    }));
+  }
+  const field = issue.path.join('.');
+  return [{ code: 'invalid_body', description: field ? `${field}: ${issue.message}` : issue.message }];
+}
+
+function unknownField(
+  here: string,
+  key: string,
+  siblings: readonly string[],
+  all: readonly string[],
+): string {
+  const name = printable(`${here}${key}`);
+  const near = nearest(key, siblings);
+  if (near) return `${name} is not a field of this request. Did you mean ${here}${near}?`;
+  const elsewhere = all.find((known) => known.split('.').at(-1) === key);
+  if (elsewhere) return `${name} is not a field of this request. Did you mean ${elsewhere}?`;
+  const place = here ? here.slice(0, -1) : 'the body';
+  return `${name} is not a field of this request. Fields of ${place}: ${siblings.join(', ')}.`;
+}
+
+/** A field name as it may be shown: a name is a stranger's text, too. */
+export function printable(text: string): string {
+  const clean = text.replaceAll(/[^\x20-\x7e]/g, '?');
+  return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
+}
