@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import { describeThrown, errorBody, HttpError, toHttpError } from './errors';
 import type { Log } from './log';
@@ -28,7 +28,7 @@ export interface Shell {
  * An Express app with what every service needs around its routes: request id, security headers, one log line a
  * request, JSON errors, and a 404 for everything that `mount` does not answer.
  */
-export function createApp(shell: Shell, mount: (app: Express) => void): Express {
+export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');

@@ -14,16 +14,15 @@ export interface Log {
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A log of JSON lines: `level`, `message`, `time` (ISO 8601, UTC) and the fields of each entry. */
+/** A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date): Log {
-  const time = format((info) => {
-    info['time'] = clock().toISOString();
-    return info;
-  });
+  const line = format.printf(({ level: entryLevel, message, ...fields }) =>
+    JSON.stringify({ time: clock().toISOString(), level: entryLevel, message, ...fields }),
+  );
   const logger = createLogger({
     level: level === 'silent' ? 'error' : level,
     silent: level === 'silent',
-    format: format.combine(time(), format.json({ deterministic: false })),
+    format: line,
     transports: [new transports.Stream({ stream, eol: '\n' })],
   });
   return {

@@ -1,0 +1,90 @@
+import type { Express } from 'express';
+import { createApp } from '../kernel/app';
+import { HttpError } from '../kernel/errors';
+import type { Log } from '../kernel/log';
+import type { SidecarConfig } from './config';
+import { createConfigService } from './config-service';
+import { createDurableWriter } from './durable-file';
+import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { keyFileRoutes } from './key-file-routes';
+import { createKeyFileStore } from './key-file-store';
+import { createKeyProvider } from './key-provider';
+import { createProvision, type Upstreams } from './provision';
+import { requireApiKey } from './require-api-key';
+import { createUpstream } from './upstream';
+
+/** What the sidecar takes from its process. */
+export interface Ambient {
+  readonly log: Log;
+  /** A new, unguessable UUID. */
+  readonly newId: () => string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+export interface Sidecar {
+  readonly app: Express;
+  /** Removes what killed writers left; until it is done, `/readyz` says no. */
+  sweep(): Promise<void>;
+}
+
+/** How deep the sub-folders of a stream id can be. */
+const FOLDER_DEPTH = 8;
+
+/** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
+export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambient): Sidecar {
+  const writer = createDurableWriter(newId);
+  const store = createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer);
+  const provision = createProvision(createUpstreams(config, log, now), config.checks);
+  let swept = false;
+  const checkReady = shareRuns(async () => {
+    if (!swept)
+      throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
+    await store.probe();
+  });
+  const app = createApp({ log, newId, now, quietPaths: HEALTH_PATHS }, (routes) => {
+    healthRoutes(routes, { checkReady });
+    routes.use('/api', requireApiKey(config.apiKey));
+    keyFileRoutes(routes, { store, provision, log });
+  });
+  return {
+    app,
+    async sweep() {
+      const count = await writer.sweep(config.keyFilesPath, FOLDER_DEPTH);
+      if (count > 0) log.info('swept left-over temporary files', { count });
+      swept = true;
+    },
+  };
+}
+
+function createUpstreams(config: SidecarConfig, log: Log, now: () => number): Upstreams {
+  const { configServiceUrl, keyProviderUrl, upstreamTimeoutMs: timeoutMs } = config;
+  const names = { config: 'PACKAGERDRMAPI_GRANDCENTRALURL', keys: 'PACKAGERDRMAPI_KEYPROVIDERURL' };
+  if (configServiceUrl === undefined || keyProviderUrl === undefined) {
+    const missing = [
+      ...(configServiceUrl === undefined ? [names.config] : []),
+      ...(keyProviderUrl === undefined ? [names.keys] : []),
+    ];
+    return { missing };
+  }
+  const configUpstream = createUpstream({
+    name: 'configuration service',
+    code: 'config_service_failed',
+    variable: names.config,
+    timeoutMs,
+    log,
+    now,
+  });
+  const keyUpstream = createUpstream({
+    name: 'key provider',
+    code: 'key_provider_failed',
+    variable: names.keys,
+    timeoutMs,
+    log,
+    now,
+  });
+  return {
+    configService: createConfigService(configServiceUrl, configUpstream),
+    keyProvider: createKeyProvider(keyProviderUrl, keyUpstream),
+  };
+}

@@ -1,0 +1,158 @@
+import { close, fchmod, fdatasync, fsync, open, opendir, rename, unlink, write } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemCode } from '../kernel/errors';
+
+// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write.
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const writeBytes = promisify(write) as (
+  descriptor: number,
+  bytes: Buffer,
+  at: number,
+  length: number,
+) => Promise<{ bytesWritten: number }>;
+const setMode = promisify(fchmod);
+const syncData = promisify(fdatasync);
+const syncAll = promisify(fsync);
+const renameFile = promisify(rename);
+const unlinkFile = promisify(unlink);
+const openFolder = promisify(opendir);
+
+// Names no key file can have (a stream id never starts with a dot), so that a sweep takes nobody else's files.
+const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
+
+export interface DurableWriter {
+  /**
+   * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
+   * machine dies: temporary beside the target → write → fdatasync → rename → fsync of the folder. Resolves when the
+   * new file would survive a power cut. A link at `path` is replaced, not followed.
+   * Rejects with the system's error; the old file is then as it was, unless only the last sync failed.
+   */
+  write(path: string, bytes: Buffer, mode: number): Promise<void>;
+  /** Removes a file so that it stays removed after a power cut. Rejects with `ENOENT` when there is none. */
+  remove(path: string): Promise<void>;
+  /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
+  probe(folder: string): Promise<void>;
+  /** Syncs a folder's entries, sharing one sync between all who ask while another is under way. */
+  syncFolder(folder: string): Promise<void>;
+  /**
+   * Removes the temporaries that killed writers left in a folder and `depth` levels below it, those of this writer
+   * excepted. Answers how many; what can't be read is passed over.
+   */
+  sweep(folder: string, depth: number): Promise<number>;
+}
+
+/** `newId` answers an unguessable UUID; it names this writer's temporaries. */
+export function createDurableWriter(newId: () => string): DurableWriter {
+  const syncFolder = shareSyncs(syncFolderNow);
+  const ours = `.packagerdrmapi-${newId()}-`;
+  let count = 0;
+
+  const writeTemporary = async (folder: string, bytes: Buffer, mode: number): Promise<string> => {
+    count += 1;
+    const temporary = join(folder, `${ours}${count}.tmp`);
+    // Exclusive: neither a file nor a link that waits at this name is written to.
+    const descriptor = await openFile(temporary, 'wx', mode);
+    try {
+      // open() lets the umask take bits away; the mode is a setting, so it is set.
+      await setMode(descriptor, mode);
+      for (let at = 0; at < bytes.length; ) {
+        at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
+      }
+      await syncData(descriptor);
+      await closeFile(descriptor);
+    } catch (thrown) {
+      await closeFile(descriptor).catch(() => undefined);
+      await unlinkFile(temporary).catch(() => undefined);
+      throw thrown;
+    }
+    return temporary;
+  };
+
+  const replace = async (path: string, bytes: Buffer, mode: number): Promise<void> => {
+    const temporary = await writeTemporary(dirname(path), bytes, mode);
+    try {
+      await renameFile(temporary, path);
+    } catch (thrown) {
+      await unlinkFile(temporary).catch(() => undefined);
+      throw thrown;
+    }
+  };
+
+  return {
+    async write(path, bytes, mode) {
+      try {
+        await replace(path, bytes, mode);
+      } catch (thrown) {
+        // Another service that starts on the same folder may have swept the temporary away; a second one stays.
+        if (systemCode(thrown) !== 'ENOENT') throw thrown;
+        await replace(path, bytes, mode);
+      }
+      await syncFolder(dirname(path));
+    },
+    async remove(path) {
+      await unlinkFile(path);
+      await syncFolder(dirname(path));
+    },
+    async probe(folder) {
+      await unlinkFile(await writeTemporary(folder, Buffer.from('probe\n'), 0o600));
+    },
+    syncFolder,
+    sweep: (folder, depth) => sweep(folder, depth, ours),
+  };
+}
+
+async function sweep(folder: string, depth: number, except: string): Promise<number> {
+  const entries = await openFolder(folder).catch(() => []);
+  let swept = 0;
+  for await (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
+      const removed = await unlinkFile(path).then(
+        () => true,
+        () => false,
+      );
+      swept += removed ? 1 : 0;
+    } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
+      swept += await sweep(path, depth - 1, except);
+    }
+  }
+  return swept;
+}
+
+async function syncFolderNow(folder: string): Promise<void> {
+  const descriptor = await openFile(folder, 'r');
+  try {
+    await syncAll(descriptor);
+  } catch (thrown) {
+    // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
+    if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
+  } finally {
+    await closeFile(descriptor);
+  }
+}
+
+/**
+ * Lets callers share syncs of a folder. A caller may only rely on a sync that started after its own rename, so whoever
+ * asks while one is under way waits for the next, together with all others who ask meanwhile.
+ */
+function shareSyncs(sync: (folder: string) => Promise<void>): (folder: string) => Promise<void> {
+  const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  const start = (folder: string): Promise<void> => {
+    const running = sync(folder).finally(() => {
+      if (folders.get(folder)?.running === running) folders.delete(folder);
+    });
+    folders.set(folder, { running });
+    return running;
+  };
+  return (folder) => {
+    const state = folders.get(folder);
+    if (!state) return start(folder);
+    state.next ??= state.running.then(
+      () => start(folder),
+      () => start(folder),
+    );
+    return state.next;
+  };
+}

@@ -1,0 +1,42 @@
+import type { Express } from 'express';
+import { HttpError } from '../kernel/errors';
+
+export interface HealthContext {
+  /** Resolves when the service can do its work, else rejects with the `HttpError` that says why not. */
+  readonly checkReady: () => Promise<void>;
+}
+
+export const HEALTH_PATHS = ['/healthz', '/readyz'];
+
+/** `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes. */
+export function healthRoutes(app: Express, { checkReady }: HealthContext): void {
+  app.get('/healthz', (_request, response) => {
+    response.json({ status: 'ok' });
+  });
+
+  app.get('/readyz', async (_request, response) => {
+    try {
+      await checkReady();
+    } catch (thrown) {
+      // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
+      throw thrown instanceof HttpError
+        ? new HttpError(503, thrown.problems, { cause: thrown.cause })
+        : thrown;
+    }
+    response.json({ status: 'ready' });
+  });
+}
+
+/**
+ * Shares one run of a check between all who ask while it is under way: strangers may call `/readyz`, and each probe
+ * costs the disk a sync.
+ */
+export function shareRuns(check: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= check().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}

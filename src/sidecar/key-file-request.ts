@@ -1,0 +1,183 @@
+import { z } from 'zod';
+import { type Checked, decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import type { KeyFile } from '../drm/key-file';
+import { playReadyChecksum } from '../drm/playready';
+import { readWidevinePsshData, widevinePsshDataOf } from '../drm/widevine';
+import type { Problem } from '../kernel/errors';
+import { type Parsed, parseBody } from '../kernel/parse';
+import { checkLicenseUrl } from './license-url';
+
+/** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
+export type KeyFileRequest =
+  | { readonly source: 'supplied'; readonly keyFile: KeyFile; readonly contentId: string | undefined }
+  | ({ readonly source: 'provider' } & ProviderContent);
+
+/** A content as the configuration service and the key provider know it. */
+export interface ProviderContent {
+  readonly client: string;
+  readonly clientApiKey: string;
+  readonly contentId: string;
+}
+
+const stringFault = ({ input }: { input?: unknown }) =>
+  input === undefined ? 'is missing' : 'must be a string';
+
+/** A string that a pure check takes; its sentence becomes the problem of the field. */
+function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
+  return z.string(stringFault).superRefine((text, context) => {
+    const checked = check(text);
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  });
+}
+
+/** `null` means the same as leaving a field out: clients that serialise a class send it. */
+const part = <Shape extends z.ZodRawShape>(shape: Shape, more = '') =>
+  z
+    .strictObject(shape, {
+      error: (issue) => (issue.code === 'invalid_type' ? `must be an object${more}` : undefined),
+    })
+    .nullish();
+
+const checksum = checkedText((text) => {
+  const decoded = decodeBase64(text);
+  if (!decoded.ok || decoded.value.length === 8) return decoded;
+  return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
+});
+
+const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+const providerId = z.string(stringFault).regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
+const apiKey = z
+  .string('must be a string')
+  .regex(/^[\x21-\x7e]{1,1000}$/, 'must be printable ASCII without spaces');
+
+const anything = { drmjson: z.unknown().optional(), drmJson: z.unknown().optional() };
+
+const suppliedBody = z.strictObject(
+  {
+    cenc: part({ keyid: checkedText(decodeBase64Block), contentkey: checkedText(decodeBase64Block) }),
+    playready: part({ laurl: checkedText(checkLicenseUrl('playready')), checksum: checksum.nullish() }),
+    widevine: part({ psshdata: checkedText(readWidevinePsshData).nullish() }),
+    fairplay: part({
+      key: checkedText(decodeHexBlock),
+      iv: checkedText(decodeHexBlock),
+      laurl: checkedText(checkLicenseUrl('fairplay')),
+    }),
+    contentId: providerId.nullish(),
+    client: z.unknown().optional(),
+    clientApiKey: z.unknown().optional(),
+    ...anything,
+  },
+  'The body must be a JSON object.',
+);
+
+const providerBody = z.strictObject(
+  {
+    client: providerId,
+    clientApiKey: apiKey,
+    contentId: providerId,
+    cenc: z.null().optional(),
+    fairplay: z.null().optional(),
+    playready: z.unknown().optional(),
+    widevine: z.unknown().optional(),
+    ...anything,
+  },
+  'The body must be a JSON object.',
+);
+
+const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
+const FIELDS = [
+  ...['cenc', 'cenc.keyid', 'cenc.contentkey', 'playready', 'playready.laurl', 'playready.checksum'],
+  ...['widevine', 'widevine.psshdata', 'fairplay', 'fairplay.key', 'fairplay.iv', 'fairplay.laurl'],
+  ...[...PROVIDER_FIELDS, 'drmjson'],
+];
+
+/**
+ * Reads the body of a POST. A body with `cenc` or `fairplay` supplies the keys; any other names a content at the key
+ * provider. What a key file needs and the body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
+ */
+export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
+  const given = givenFields(body);
+  const orphans = partsWithoutCenc(given);
+  if (given.has('cenc') || given.has('fairplay')) {
+    const parsed = parseBody(suppliedBody, body, FIELDS);
+    if (!parsed.ok) return { ok: false, problems: [...orphans, ...parsed.problems] };
+    if (orphans.length > 0) return { ok: false, problems: orphans };
+    return { ok: true, value: { source: 'supplied', ...suppliedValues(parsed.value) } };
+  }
+  const parsed = parseBody(providerBody, withoutNulls(body), FIELDS);
+  if (parsed.ok && orphans.length === 0) {
+    const { client, clientApiKey, contentId } = parsed.value;
+    return { ok: true, value: { source: 'provider', client, clientApiKey, contentId } };
+  }
+  const problems = parsed.ok ? [] : parsed.problems;
+  if (PROVIDER_FIELDS.some((name) => given.has(name)))
+    return { ok: false, problems: [...orphans, ...problems] };
+  // Nothing of the provider's is there: the three "missing" problems would only hide what was meant.
+  const others = problems.filter(({ code }) => code === 'unknown_field');
+  if (orphans.length > 0 || others.length > 0) return { ok: false, problems: [...orphans, ...others] };
+  return { ok: false, problems: [nothingGiven(body)] };
+}
+
+function suppliedValues(body: z.output<typeof suppliedBody>): {
+  keyFile: KeyFile;
+  contentId: string | undefined;
+} {
+  const { cenc, playready, widevine, fairplay } = body;
+  const contentId = body.contentId ?? undefined;
+  const keyFile: KeyFile = {
+    ...(cenc && { cenc: { keyId: cenc.keyid, contentKey: cenc.contentkey } }),
+    ...(cenc &&
+      widevine && { widevine: { psshData: psshPayload(widevine.psshdata, cenc.keyid, contentId) } }),
+    ...(cenc &&
+      playready && {
+        playready: {
+          licenseUrl: playready.laurl,
+          checksum: playready.checksum ?? checksumOf(cenc.keyid, cenc.contentkey),
+        },
+      }),
+    ...(fairplay && { fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key, iv: fairplay.iv } }),
+  };
+  return { keyFile, contentId };
+}
+
+function psshPayload(given: string | null | undefined, keyId: string, contentId: string | undefined): string {
+  const read = typeof given === 'string' ? readWidevinePsshData(given) : undefined;
+  return read?.ok ? read.value.payload : widevinePsshDataOf(Buffer.from(keyId, 'base64'), contentId);
+}
+
+function checksumOf(keyId: string, contentKey: string): string {
+  return playReadyChecksum(Buffer.from(keyId, 'base64'), Buffer.from(contentKey, 'base64'));
+}
+
+function givenFields(body: unknown): Set<string> {
+  if (!isObject(body)) return new Set();
+  return new Set(Object.keys(body).filter((name) => body[name] !== null && body[name] !== undefined));
+}
+
+function withoutNulls(body: unknown): unknown {
+  if (!isObject(body)) return body;
+  const given = givenFields(body);
+  // Built from entries, so that a field called `__proto__` stays a field and is refused by its name.
+  return Object.fromEntries(Object.entries(body).filter(([name]) => given.has(name)));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function partsWithoutCenc(given: ReadonlySet<string>): Problem[] {
+  if (given.has('cenc')) return [];
+  return ['playready', 'widevine']
+    .filter((name) => given.has(name))
+    .map((name) => ({
+      code: 'invalid_body',
+      description: `${name} needs cenc: give cenc.keyid and cenc.contentkey with it.`,
+    }));
+}
+
+function nothingGiven(body: unknown): Problem {
+  const description = isObject(body)
+    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.'
+    : 'Send a JSON object with content-type: application/json.';
+  return { code: 'invalid_body', description };
+}

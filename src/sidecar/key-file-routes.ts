@@ -1,0 +1,102 @@
+import express, { type Express, type Request, type Response } from 'express';
+import { keyFileLines, parseKeyFile, renderKeyFile } from '../drm/key-file';
+import { onlyMethods, requireJson } from '../kernel/app';
+import { HttpError } from '../kernel/errors';
+import type { Log } from '../kernel/log';
+import { parseKeyFileRequest } from './key-file-request';
+import type { KeyFileStore } from './key-file-store';
+import type { Provision } from './provision';
+import { parseStreamId, type StreamId } from './stream-id';
+
+export interface KeyFileContext {
+  readonly store: KeyFileStore;
+  readonly provision: Provision;
+  readonly log: Log;
+}
+
+const PATH = '/api/keyfile/:streamid';
+const BODY_LIMIT = '64kb';
+
+/** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
+export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileContext): void {
+  app.get(PATH, (request, response) => {
+    const streamId = streamIdOf(request, response);
+    const bytes = store.read(streamId);
+    if (!bytes) throw noKeyFile();
+    answer(request, response, streamId, bytes);
+  });
+
+  app.post(PATH, requireJson, express.json({ limit: BODY_LIMIT }), async (request, response) => {
+    const streamId = streamIdOf(request, response);
+    const parsed = parseKeyFileRequest(request.body);
+    if (!parsed.ok) throw new HttpError(400, parsed.problems);
+    const { requestId } = response.locals;
+    const { keyFile, warnings } = await provision(parsed.value, requestId);
+    const text = renderKeyFile(keyFileLines(keyFile));
+    await store.write(streamId, text);
+    for (const { code, description } of warnings) {
+      log.warn('key file written with a warning', { requestId, streamId, code, description });
+      response.append('Warning', `299 - "${code}: ${description}"`);
+    }
+    answer(request, response, streamId, Buffer.from(text, 'utf8'));
+  });
+
+  app.delete(PATH, async (request, response) => {
+    const streamId = streamIdOf(request, response);
+    const bytes = await store.remove(streamId);
+    if (!bytes) throw noKeyFile();
+    answer(request, response, streamId, bytes);
+  });
+
+  app.all(PATH, onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
+  app.all('/api/keyfile', () => {
+    throw invalidStreamId(
+      'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.',
+    );
+  });
+  app.all('/api/keyfile/*rest', () => {
+    throw invalidStreamId('Write the slashes of a stream id as %2F.');
+  });
+}
+
+function streamIdOf(request: Request, response: Response): StreamId {
+  const { streamid } = request.params;
+  const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
+  if (!parsed.ok) throw invalidStreamId(parsed.fault);
+  response.locals.logFields = { streamId: parsed.value };
+  return parsed.value;
+}
+
+/** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
+function answer(request: Request, response: Response, streamId: StreamId, bytes: Buffer): void {
+  response.setHeader('cache-control', 'no-store');
+  if (wantsJson(request)) {
+    const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
+    if (unreadable.length > 0) {
+      const description = `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`;
+      throw new HttpError(409, { code: 'key_file_malformed', description });
+    }
+    response.json({ streamid: streamId, lines });
+    return;
+  }
+  response.setHeader('content-type', 'text/plain; charset=utf-8');
+  response.setHeader('content-length', bytes.length);
+  response.end(bytes);
+}
+
+function wantsJson(request: Request): boolean {
+  const accept = request.headers.accept;
+  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
+  return (
+    accept?.includes('json') === true &&
+    request.accepts(['text/plain', 'application/json']) === 'application/json'
+  );
+}
+
+function noKeyFile(): HttpError {
+  return new HttpError(404, { code: 'key_file_not_found', description: 'This stream has no key file.' });
+}
+
+function invalidStreamId(description: string): HttpError {
+  return new HttpError(400, { code: 'invalid_stream_id', description });
+}

@@ -1,0 +1,133 @@
+import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { HttpError, systemCode } from '../kernel/errors';
+import type { DurableWriter } from './durable-file';
+import { queueByName } from './queue-by-name';
+import { type FoundFile, readSmallFile } from './read-file';
+import { toStorageError } from './storage-error';
+import { keyFilePath, type StreamId } from './stream-id';
+
+/**
+ * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one
+ * after another in the order they were asked for; those to other streams go on in parallel.
+ * Every method throws `HttpError` for what the folder or the file system refuses.
+ */
+export interface KeyFileStore {
+  /** The bytes of a stream's key file, or undefined when it has none. */
+  read(streamId: StreamId): Buffer | undefined;
+  /** Writes a stream's key file durably. Sub-folders of the stream id are made as needed. */
+  write(streamId: StreamId, text: string): Promise<void>;
+  /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. */
+  remove(streamId: StreamId): Promise<Buffer | undefined>;
+  /** Resolves when a key file could be written now. */
+  probe(): Promise<void>;
+}
+
+export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
+  const inTurn = queueByName();
+
+  const read = (streamId: StreamId): Buffer | undefined => {
+    const { path, subFolders } = keyFilePath(folder, streamId);
+    refuseLinks(subFolders);
+    const found = readSmallFile(path);
+    if (found) return bytesOf(found);
+    // A vanished folder must not pass for a stream without a key file.
+    statSync(folder);
+    return undefined;
+  };
+
+  return {
+    read: (streamId) => guardSync('read', () => read(streamId)),
+    write: (streamId, text) =>
+      inTurn(streamId, () =>
+        guard('write', async () => {
+          const { path, subFolders } = keyFilePath(folder, streamId);
+          refuseLinks(subFolders);
+          const made = makeSubFolders(subFolders);
+          for (const parent of made) await writer.syncFolder(parent);
+          refuseOther(path);
+          await writer.write(path, Buffer.from(text, 'utf8'), mode);
+        }),
+      ),
+    remove: (streamId) =>
+      inTurn(streamId, () =>
+        guard('write', async () => {
+          const bytes = read(streamId);
+          if (bytes) await writer.remove(keyFilePath(folder, streamId).path);
+          return bytes;
+        }),
+      ),
+    probe: () => guard('write', () => writer.probe(folder)),
+  };
+}
+
+/**
+ * Makes the key-file folder when it isn't there, with no wider rights than 0750, and answers its real path, so that a
+ * link to the folder may be configured while none below it is followed.
+ */
+export function openKeyFilesFolder(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o750 });
+  return realpathSync(path);
+}
+
+function makeSubFolders(subFolders: readonly string[]): string[] {
+  const changed: string[] = [];
+  for (const subFolder of subFolders) {
+    try {
+      mkdirSync(subFolder, { mode: 0o750 });
+      changed.push(dirname(subFolder));
+    } catch (thrown) {
+      if (systemCode(thrown) !== 'EEXIST') throw thrown;
+    }
+  }
+  return changed;
+}
+
+function refuseLinks(subFolders: readonly string[]): void {
+  for (const subFolder of subFolders) {
+    const stat = lstatSync(subFolder, { throwIfNoEntry: false });
+    if (!stat) return;
+    if (stat.isSymbolicLink()) throw notAKeyFile('A sub-folder of this stream id is a symbolic link');
+    if (!stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
+  }
+}
+
+function refuseOther(path: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isSymbolicLink()) bytesOf({ kind: 'link' });
+  else if (stat && !stat.isFile()) bytesOf({ kind: 'not_a_file' });
+}
+
+function bytesOf(found: FoundFile): Buffer {
+  switch (found.kind) {
+    case 'file':
+      return found.bytes;
+    case 'link':
+      throw notAKeyFile('There is a symbolic link where the key file belongs');
+    case 'not_a_file':
+      throw notAKeyFile('There is a folder or a device where the key file belongs');
+    case 'too_large':
+      throw notAKeyFile('The file is too large for a key file');
+  }
+}
+
+function notAKeyFile(what: string): HttpError {
+  const description = `${what}; it is left as it is. Remove it, or use another stream id.`;
+  return new HttpError(409, { code: 'not_a_key_file', description });
+}
+
+function guardSync<T>(doing: 'read' | 'write', action: () => T): T {
+  try {
+    return action();
+  } catch (thrown) {
+    throw toStorageError(doing, thrown);
+  }
+}
+
+async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (thrown) {
+    throw toStorageError(doing, thrown);
+  }
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { type Checked, decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { type EnvelopeFault, openEnvelope } from '../drm/envelope';
+import type { KeyFile } from '../drm/key-file';
+import { playReadyChecksum } from '../drm/playready';
+import { readWidevinePsshData } from '../drm/widevine';
+import { HttpError } from '../kernel/errors';
+import type { ClientRecord } from './config-service';
+import type { ProviderContent } from './key-file-request';
+import { checkLicenseUrl } from './license-url';
+import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
+
+/** The answer to one key request, still closed: reading it needs the client's shared secret. */
+export type SealedKeys = { readonly json: unknown };
+
+export interface KeyProvider {
+  /** Asks for a content's keys. The same content id always has the same keys. */
+  fetch(system: 'cenc' | 'fairplay', content: ProviderContent, call: ProviderCall): Promise<SealedKeys>;
+  /** Opens and checks both answers. Throws `HttpError` 502 for whatever can't be trusted or is missing. */
+  open(sealed: { cenc: SealedKeys; fairplay: SealedKeys }, client: string, record: ClientRecord): KeyFile;
+}
+
+type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
+
+const envelopeWire = z.object({ key: z.string() });
+
+const field = <T>(check: (text: string) => Checked<T>) => z.string().refine((text) => check(text).ok);
+const checksum = field(decodeBase64).nullish();
+
+const cencWire = z.object({
+  key_id_big: field(decodeBase64Block),
+  content_key: field(decodeBase64Block),
+  playready_laurl: field(checkLicenseUrl('playready')),
+  widevine_drm_specific_data: field(readWidevinePsshData),
+  checksum,
+  playready_checksum: checksum,
+});
+
+const fairplayWire = z.object({
+  key_hex: field(decodeHexBlock),
+  iv_hex: field(decodeHexBlock),
+  laurl: field(checkLicenseUrl('fairplay')),
+});
+
+const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
+  secret_too_short: 'answered an envelope, but the shared secret of this client is too short to open it',
+  malformed: 'answered an envelope without the form base64|hash',
+  hash_mismatch:
+    'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret',
+  undecryptable: 'answered an envelope that does not decrypt',
+};
+
+export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
+  const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
+    const envelope = envelopeWire.safeParse(json);
+    if (sharedSecret === undefined) {
+      if (!envelope.success) return json;
+      throw upstream.failed('answered an envelope, but the client record holds no shared secret to open it');
+    }
+    if (!envelope.success) throw upstream.failed('answered in plain where an encrypted envelope is due');
+    const opened = openEnvelope(envelope.data.key, { client, sharedSecret });
+    if (!opened.ok) throw upstream.failed(ENVELOPE_FAULTS[opened.fault]);
+    try {
+      return JSON.parse(opened.text);
+    } catch {
+      throw upstream.failed('answered an envelope that holds no JSON');
+    }
+  };
+
+  const read = <Output>(schema: z.ZodType<Output>, system: string, keys: unknown): Output => {
+    const parsed = schema.safeParse(keys);
+    if (parsed.success) return parsed.data;
+    const names = [
+      ...new Set(parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole answer')),
+    ];
+    throw upstream.failed(`answered ${system} keys with missing or wrong values: ${names.join(', ')}`);
+  };
+
+  return {
+    async fetch(system, { client, clientApiKey, contentId }, call) {
+      const url = upstreamUrl(baseUrl, system, client, contentId);
+      const { status, json } = await upstream.get({ ...call, clientApiKey, url });
+      if (status === 401 || status === 403) {
+        const description = 'The key provider refused the API key of this client. Check clientApiKey.';
+        throw new HttpError(422, { code: 'client_api_key_refused', description });
+      }
+      if (status !== 200) throw upstream.failed(`answered ${status}`);
+      return { json };
+    },
+
+    open(sealed, client, record) {
+      const cenc = read(cencWire, 'cenc', unseal(sealed.cenc, client, record));
+      const fairplay = read(fairplayWire, 'fairplay', unseal(sealed.fairplay, client, record));
+      const widevine = readWidevinePsshData(cenc.widevine_drm_specific_data);
+      if (!widevine.ok) throw upstream.failed('answered Widevine data that does not parse');
+      const keyId = Buffer.from(cenc.key_id_big, 'base64');
+      const contentKey = Buffer.from(cenc.content_key, 'base64');
+      return {
+        cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key },
+        widevine: { psshData: widevine.value.payload },
+        playready: {
+          licenseUrl: cenc.playready_laurl,
+          checksum: cenc.checksum ?? cenc.playready_checksum ?? playReadyChecksum(keyId, contentKey),
+        },
+        fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key_hex, iv: fairplay.iv_hex },
+      };
+    },
+  };
+}

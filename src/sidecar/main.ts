@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { config as loadDotenv } from 'dotenv';
+import { ConfigError } from '../kernel/config';
+import { describeThrown } from '../kernel/errors';
+import { createLog, type Log } from '../kernel/log';
+import { listen, runAsProcess } from '../kernel/server';
+import { createSidecar } from './app';
+import { readSidecarConfig, type SidecarConfig } from './config';
+import { openKeyFilesFolder } from './key-file-store';
+import { toStorageError } from './storage-error';
+
+const GRACE_MS = 10_000;
+
+function main(): void {
+  loadDotenv({ quiet: true });
+  let config: SidecarConfig;
+  try {
+    config = readSidecarConfig(process.env, (path) => readFileSync(path, 'utf8'));
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
+    process.exit(2);
+  }
+  const log = createLog(config.logLevel, process.stdout, () => new Date());
+  runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
+}
+
+async function start(config: SidecarConfig, log: Log) {
+  for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
+  const keyFilesPath = openFolder(config.keyFilesPath, log);
+  const ambient = { log, newId: randomUUID, now: () => performance.now() };
+  const sidecar = createSidecar({ ...config, keyFilesPath }, ambient);
+  const server = await listen(sidecar.app, config.host, config.port);
+  log.info('listening', {
+    service: 'sidecar',
+    url: server.url,
+    keyFilesPath,
+    provisioning: config.keyProviderUrl !== undefined,
+  });
+  await sidecar.sweep();
+  return { stop: () => server.stop(GRACE_MS) };
+}
+
+function openFolder(path: string, log: Log): string {
+  try {
+    return openKeyFilesFolder(path);
+  } catch (thrown) {
+    // No reason to refuse the start: the mount may come, and /readyz says no until then.
+    const cause = describeThrown(toStorageError('write', thrown));
+    log.error('the key-file folder cannot be used', { keyFilesPath: resolve(path), cause });
+    return resolve(path);
+  }
+}
+
+main();

@@ -1,0 +1,28 @@
+import { HttpError, systemCode } from '../kernel/errors';
+
+const REASONS: Readonly<Record<string, string>> = {
+  EROFS: 'the folder is mounted read-only',
+  EACCES: 'the user of this service may not use the folder',
+  EPERM: 'the user of this service may not use the folder',
+  ENOENT: 'the folder is gone',
+  ENOTDIR: 'the path of the folder is not a folder',
+  EIO: 'the disk reports an error',
+  ESTALE: 'the network file system has lost the folder',
+  ELOOP: 'the path holds a loop of links',
+};
+
+/** Turns a file system's error into the answer for it; an `HttpError` and what is no system error pass unchanged. */
+export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
+  const code = systemCode(thrown);
+  if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const description =
+      'There is no space left for key files; the old key file, if any, is unchanged. Free some space and try again.';
+    return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+  }
+  const reason = REASONS[code];
+  if (reason === undefined) return thrown;
+  const verb = doing === 'read' ? 'readable' : 'writable';
+  const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
+  return new HttpError(500, { code: `key_files_not_${verb}`, description }, { cause: thrown });
+}
