@@ -19,13 +19,12 @@ export interface ProviderContent {
   readonly contentId: string;
 }
 
-const stringFault = ({ input }: { input?: unknown }) =>
-  input === undefined ? 'is missing' : 'must be a string';
+const text = z.string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') });
 
 /** A string that a pure check takes; its sentence becomes the problem of the field. */
 function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
-  return z.string(stringFault).superRefine((text, context) => {
-    const checked = check(text);
+  return text.superRefine((value, context) => {
+    const checked = check(value);
     if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
   });
 }
@@ -45,7 +44,7 @@ const checksum = checkedText((text) => {
 });
 
 const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
-const providerId = z.string(stringFault).regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
+const providerId = text.regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
 const apiKey = z
   .string('must be a string')
   .regex(/^[\x21-\x7e]{1,1000}$/, 'must be printable ASCII without spaces');
