@@ -34,7 +34,7 @@ export function openEnvelope(envelope: string, secret: EnvelopeSecret): OpenedEn
   try {
     const decipher = createDecipheriv('aes-128-ecb', key, null);
     const bytes = Buffer.concat([decipher.update(blob, 'base64'), decipher.final()]);
-    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
     return { ok: false, fault: 'undecryptable' };
   }

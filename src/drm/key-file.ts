@@ -57,12 +57,12 @@ export function keyFileLines({ cenc, widevine, playready, fairplay }: KeyFile): 
 
 /**
  * Writes lines as a key file: UTF-8, each line ended by a line feed.
- * @throws TypeError when a name or value holds a control character: a line break in a value would forge a line.
+ * @throws TypeError when a line would be read back otherwise: a line break in a value would forge a line.
  */
 export function renderKeyFile(lines: readonly KeyFileLine[]): string {
   return lines
     .map(({ name, value }) => {
-      if (!isLineText(name) || name.includes(':') || !isLineText(value)) {
+      if (!isLineText(name) || /^#|:/.test(name) || !isLineText(value)) {
         throw new TypeError('A key file line would not be read back as it was written');
       }
       return `${name}: ${value}\n`;
@@ -70,10 +70,12 @@ export function renderKeyFile(lines: readonly KeyFileLine[]): string {
     .join('');
 }
 
-/** Whether a text can stand in a key file's line: no control character, no white space at either end. */
+/**
+ * Whether a text can stand in a key file's line: no control character, no white space at either end, and no half of a
+ * surrogate pair, which UTF-8 can't write.
+ */
 export function isLineText(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  return text !== '' && text === text.trim() && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
+  return text !== '' && text === text.trim() && !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text);
 }
 
 /** What a key file's text says, and the numbers (from 1) of the lines that are no `name: value`. */

@@ -116,7 +116,8 @@ export interface ReadPsshData {
 export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
-  if (!looksLikePsshBox(bytes.value)) {
+  // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.
+  if (bytes.value[0] !== 0 || !looksLikePsshBox(bytes.value)) {
     const data = parseWidevinePsshData(bytes.value);
     return data.ok ? { ok: true, value: { payload: text, data: data.value, unwrapped: false } } : data;
   }

@@ -1,8 +1,144 @@
-import { decodeBase64Block } from '../../src/drm/bytes';
+import fc from 'fast-check';
+import {
+  decodeBase64,
+  decodeBase64Block,
+  decodeHexBlock,
+  formatUuid,
+  parseUuid,
+  swapKeyIdOrder,
+} from '../../src/drm/bytes';
+import invalid from '../vectors/drm-invalid.json';
+import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 
-test('names hex where base64 belongs', () => {
-  expect(decodeBase64Block('0123456789abcdef0123456789abcdef')).toEqual({
-    ok: false,
-    fault: 'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+const block = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes));
+const anyText = fc.array(fc.nat(0xffff)).map((units) => String.fromCharCode(...units));
+/** Texts near base64: the alphabet, the other alphabet, padding and blanks, in any order. */
+const nearBase64 = fc.array(fc.constantFrom(...'AQgw9+/-_= \n,')).map((characters) => characters.join(''));
+const nearHex = fc
+  .array(fc.constantFrom(...'09afAFgx-'), { minLength: 30, maxLength: 34 })
+  .map((characters) => characters.join(''));
+const ids = [
+  ...drmVectors.playready_checksum.vectors,
+  ...keyFileSamples.map(([name, { derived }]) => ({ source: name, ...derived })),
+];
+
+describe('decodeBase64', () => {
+  test.each(invalid.base64)('refuses a text: $why', ({ text, fault }) => {
+    expect(decodeBase64(text)).toEqual({ ok: false, fault });
+  });
+
+  test('gives back the bytes of any canonical text', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
+        const value = Buffer.from(bytes);
+        expect(decodeBase64(value.toString('base64'))).toEqual({ ok: true, value });
+      }),
+    );
+  });
+
+  test('never throws, and accepts a text only when its bytes encode to it again', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearBase64, fc.base64String(), anyText), (text) => {
+        const canonical = text !== '' && Buffer.from(text, 'base64').toString('base64') === text;
+        expect(decodeBase64(text).ok).toBe(canonical);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('decodeBase64Block', () => {
+  test.each(invalid.base64_block)('refuses a text: $why', ({ text, fault }) => {
+    expect(decodeBase64Block(text)).toEqual({ ok: false, fault });
+  });
+
+  test('accepts the base64 of 16 bytes and of no other number of bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        const text = Buffer.from(bytes).toString('base64');
+        expect(decodeBase64Block(text).ok).toBe(bytes.length === 16);
+      }),
+    );
+  });
+});
+
+describe('decodeHexBlock', () => {
+  test.each(invalid.hex_block)('refuses a text: $why', ({ text, fault }) => {
+    expect(decodeHexBlock(text)).toEqual({ ok: false, fault });
+  });
+
+  test('gives back the bytes of 32 digits in either case', () => {
+    fc.assert(
+      fc.property(block, (value) => {
+        const hex = value.toString('hex');
+        expect(decodeHexBlock(hex)).toEqual({ ok: true, value });
+        expect(decodeHexBlock(hex.toUpperCase())).toEqual({ ok: true, value });
+      }),
+    );
+  });
+
+  test('never throws, and accepts 32 hex digits and nothing else', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearHex, nearBase64, anyText), (text) => {
+        expect(decodeHexBlock(text).ok).toBe(text.length === 32 && /^[0-9a-f]+$/i.test(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('key ids', () => {
+  test.each(ids)('have both byte orders and a UUID that agree: $source', (vector) => {
+    const bigEndian = Buffer.from(vector.kid_be_b64, 'base64');
+    expect(decodeBase64Block(vector.kid_be_b64)).toEqual({ ok: true, value: bigEndian });
+    expect(swapKeyIdOrder(bigEndian).toString('base64')).toBe(vector.kid_le_b64);
+    expect(formatUuid(bigEndian)).toBe(vector.kid_uuid);
+    expect(parseUuid(vector.kid_uuid)).toEqual({ ok: true, value: bigEndian });
+  });
+
+  test('come back when their order is swapped twice', () => {
+    fc.assert(
+      fc.property(block, (keyId) => {
+        expect(swapKeyIdOrder(swapKeyIdOrder(keyId))).toEqual(keyId);
+      }),
+    );
+  });
+
+  test('keep their last eight bytes when their order is swapped', () => {
+    const swapped = swapKeyIdOrder(Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex'));
+    expect(swapped.toString('hex')).toBe('030201000504070608090a0b0c0d0e0f');
+  });
+});
+
+describe('keys', () => {
+  test.each(drmVectors.playready_checksum.vectors)('are the same in hex and base64: $source', (vector) => {
+    expect(decodeBase64Block(vector.key_b64)).toEqual(decodeHexBlock(vector.key_hex));
+  });
+
+  test.each(keyFileSamples)('are the same in hex and base64: %s', (_, { values, derived }) => {
+    expect(decodeBase64Block(values.cenc.contentkey)).toEqual(decodeHexBlock(derived.key_hex));
+    expect(values.cenc.keyid).toBe(derived.kid_be_b64);
+  });
+
+  test.each(keyFileSamples)('and ivs of FairPlay are 32 hex digits: %s', (_, { values }) => {
+    const { key, iv } = values.fairplay;
+    expect(decodeHexBlock(key)).toEqual({ ok: true, value: Buffer.from(key, 'hex') });
+    expect(decodeHexBlock(iv)).toEqual({ ok: true, value: Buffer.from(iv, 'hex') });
+  });
+});
+
+describe('parseUuid', () => {
+  test.each(invalid.uuid)('refuses a text: $why', ({ text, fault }) => {
+    expect(parseUuid(text)).toEqual({ ok: false, fault });
+  });
+
+  test('reads back any key id, in braces and upper case too', () => {
+    fc.assert(
+      fc.property(block, (value) => {
+        const text = formatUuid(value);
+        expect(parseUuid(text)).toEqual({ ok: true, value });
+        expect(parseUuid(`{${text.toUpperCase()}}`)).toEqual({ ok: true, value });
+      }),
+    );
   });
 });

@@ -1,0 +1,43 @@
+# Two images from one build: `--target sidecar` (the product) and `--target emulator` (for development and tests).
+
+FROM node:24-bookworm-slim AS build
+WORKDIR /production
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json ./
+COPY src ./src
+RUN npm run build
+
+FROM node:24-bookworm-slim AS emulator
+ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0
+WORKDIR /app
+COPY --from=build /production/package.json ./
+COPY --from=build /production/node_modules ./node_modules
+COPY --from=build /build/dist/kernel ./dist/kernel
+COPY --from=build /build/dist/drm ./dist/drm
+COPY --from=build /build/dist/emulator ./dist/emulator
+USER node
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_PORT || 8080) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/emulator/main.js"]
+
+FROM node:24-bookworm-slim AS sidecar
+ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys
+WORKDIR /app
+COPY --from=build /production/package.json ./
+COPY --from=build /production/node_modules ./node_modules
+COPY --from=build /build/dist/kernel ./dist/kernel
+COPY --from=build /build/dist/drm ./dist/drm
+COPY --from=build /build/dist/sidecar ./dist/sidecar
+# A new volume takes over owner and mode of the folder it is mounted on.
+RUN mkdir /keys && chown node:node /keys && chmod 0750 /keys
+USER node
+VOLUME /keys
+EXPOSE 80
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PACKAGERDRMAPI_PORT || 80) + '/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/sidecar/main.js"]

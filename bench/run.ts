@@ -1,0 +1,46 @@
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type Figure, manyFiles, memory, type Plan, provisioning, reads, startUp, writes } from './figures';
+import { median } from './load';
+
+const FULL: Plan = { rounds: 7, seconds: 3, requestsForMemory: 100_000, manyFiles: 100_000 };
+const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000 };
+const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles };
+
+/** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: { quick: { type: 'boolean' } },
+    allowPositionals: true,
+  });
+  const chosen = Object.entries(GROUPS).filter(
+    ([name]) => positionals.length === 0 || positionals.includes(name),
+  );
+  if (chosen.length === 0) throw new Error(`Known groups: ${Object.keys(GROUPS).join(', ')}`);
+  const plan = values.quick ? QUICK : FULL;
+  console.log(
+    `Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`,
+  );
+  console.log('| Figure | Must reach | Median | Lowest | Highest | |');
+  console.log('|---|---|---|---|---|---|');
+  const details: string[] = [];
+  for (const [, measure] of chosen) {
+    for (const figure of await measure(plan)) {
+      console.log(row(figure));
+      if (figure.detail) details.push(`- ${figure.name}: ${figure.detail}`);
+    }
+  }
+  console.log(`\n${details.join('\n')}`);
+}
+
+function row({ name, bound, ratios, reached }: Figure): string {
+  const show = (ratio: number) => ratio.toFixed(2);
+  const middle = median(ratios);
+  const verdict = reached(middle) ? 'reached' : 'not reached';
+  return `| ${name} | ${bound} | ${show(middle)} | ${show(Math.min(...ratios))} | ${show(Math.max(...ratios))} | ${verdict} |`;
+}
+
+main().catch((thrown: unknown) => {
+  console.error(thrown);
+  process.exitCode = 1;
+});

@@ -1,0 +1,145 @@
+import { crossCheck, type Finding } from '../../src/drm/cross-check';
+import type { KeyFile } from '../../src/drm/key-file';
+import { buildPsshBox } from '../../src/drm/pssh';
+import {
+  buildWidevinePsshData,
+  PROTECTION_SCHEMES,
+  WIDEVINE_SYSTEM_ID,
+  type WidevinePsshData,
+} from '../../src/drm/widevine';
+import { drmVectors, keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
+
+const byteOrder: Finding = {
+  severity: 'error',
+  code: 'key_id_byte_order',
+  description:
+    'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big ' +
+    'endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed',
+};
+const wrongChecksum: Finding = {
+  severity: 'error',
+  code: 'checksum_mismatch',
+  description:
+    'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, ' +
+    'or send the three of one key',
+};
+const otherKeyId: Finding = {
+  severity: 'warning',
+  code: 'key_id_mismatch',
+  description: 'widevine.psshdata names another key id than cenc.keyid',
+};
+const otherContentInWidevine: Finding = {
+  severity: 'warning',
+  code: 'content_id_mismatch',
+  description: 'widevine.psshdata names another content id than contentId',
+};
+const otherContentInFairPlay: Finding = {
+  severity: 'warning',
+  code: 'content_id_mismatch',
+  description: 'fairplay.laurl does not name contentId',
+};
+
+function schemeMismatch(name: string): Finding {
+  const description = `widevine.psshdata says ${name}, but the algorithm written is AESCTR (cenc)`;
+  return { severity: 'warning', code: 'scheme_mismatch', description };
+}
+
+describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
+  const keyFile = keyFileOf(values);
+  const { cenc = { keyId: '', contentKey: '' }, playready = { licenseUrl: '', checksum: '' } } = keyFile;
+
+  test('agrees with itself and its content id', () => {
+    expect(crossCheck(keyFile, derived.contentid_from_fairplay_url)).toEqual([]);
+    expect(crossCheck(keyFile, undefined)).toEqual([]);
+  });
+
+  test('disagrees with another content id in both places that name one', () => {
+    expect(crossCheck(keyFile, 'another')).toEqual([otherContentInWidevine, otherContentInFairPlay]);
+  });
+
+  test('explains a key id in the other byte order, sent or in the checksum', () => {
+    const sent = { ...keyFile, cenc: { ...cenc, keyId: derived.kid_le_b64 } };
+    expect(crossCheck(sent, undefined)).toEqual([byteOrder]);
+    const checksum = derived.checksum_if_kid_not_swapped;
+    expect(crossCheck({ ...keyFile, playready: { ...playready, checksum } }, undefined)).toEqual([byteOrder]);
+  });
+
+  test('finds the checksum of another key', () => {
+    const sent = { ...keyFile, cenc: { ...cenc, contentKey: derived.kid_be_b64 } };
+    expect(crossCheck(sent, undefined)).toEqual([wrongChecksum]);
+  });
+});
+
+describe('Widevine data', () => {
+  const keyId = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
+  const cenc = { keyId: keyId.toString('base64'), contentKey: Buffer.alloc(16).toString('base64') };
+  const findings = (data: Partial<WidevinePsshData>, contentId?: string) => {
+    const psshData = buildWidevinePsshData({ keyIds: [], policy: '', ...data }).toString('base64');
+    return crossCheck({ cenc, widevine: { psshData } }, contentId);
+  };
+
+  test.each(drmVectors.widevine_pssh_data_rejects.filter(({ expect: wanted }) => wanted.startsWith('warn')))(
+    'warns of $name',
+    ({ data_b64, decoded }) => {
+      expect(crossCheck({ cenc, widevine: { psshData: data_b64 } }, decoded?.content_id)).toEqual([
+        schemeMismatch(decoded?.protection_scheme?.fourcc ?? ''),
+      ]);
+    },
+  );
+
+  test.each(Object.entries(PROTECTION_SCHEMES))('may say cenc and no other scheme: %s', (name, scheme) => {
+    expect(findings({ protectionScheme: scheme })).toEqual(name === 'cenc' ? [] : [schemeMismatch(name)]);
+  });
+
+  test('with a number that is no scheme is warned of', () => {
+    expect(findings({ protectionScheme: 1 })).toEqual([schemeMismatch('an unknown scheme')]);
+  });
+
+  test('needs the key id among those it names, when it names some', () => {
+    const other = Buffer.alloc(16, 1);
+    expect(findings({ keyIds: [] })).toEqual([]);
+    expect(findings({ keyIds: [other, keyId] })).toEqual([]);
+    expect(findings({ keyIds: [other] })).toEqual([otherKeyId]);
+  });
+
+  test('needs the content id when it names one', () => {
+    expect(findings({}, 'show')).toEqual([]);
+    expect(findings({ contentId: Buffer.from('show') }, 'show')).toEqual([]);
+    expect(findings({ contentId: Buffer.from('show') })).toEqual([]);
+    expect(findings({ contentId: Buffer.from('shows') }, 'show')).toEqual([otherContentInWidevine]);
+  });
+
+  test('is checked inside its box', () => {
+    const data = buildWidevinePsshData({ keyIds: [], protectionScheme: PROTECTION_SCHEMES.cbcs });
+    const psshData = buildPsshBox(WIDEVINE_SYSTEM_ID, data).toString('base64');
+    expect(crossCheck({ cenc, widevine: { psshData } }, undefined)).toEqual([schemeMismatch('cbcs')]);
+  });
+
+  test('that is disagreed with in every way is told in one answer', () => {
+    const data = {
+      keyIds: [Buffer.alloc(16)],
+      contentId: Buffer.from('other'),
+      protectionScheme: PROTECTION_SCHEMES.cens,
+    };
+    expect(findings(data, 'show')).toEqual([schemeMismatch('cens'), otherKeyId, otherContentInWidevine]);
+  });
+});
+
+test.each([
+  ['skd://license.example/license/show', []],
+  ['skd://show', []],
+  ['skd://license.example/?assetId=show&v=1', []],
+  ['skd://license.example/license/shows', [otherContentInFairPlay]],
+  ['skd://license.example/show.key', [otherContentInFairPlay]],
+])('looks for the content id as a whole part of FairPlay address %s', (licenseUrl, expected) => {
+  const fairplay = { key: '0'.repeat(32), iv: '0'.repeat(32), licenseUrl };
+  expect(crossCheck({ fairplay }, 'show')).toEqual(expected);
+});
+
+test.each<[string, KeyFile]>([
+  ['nothing', {}],
+  ['values that are not well formed', { cenc: { keyId: 'x', contentKey: 'y' }, widevine: { psshData: 'z' } }],
+  ['a checksum without a key', { playready: { licenseUrl: 'https://l.example/', checksum: 'AAAAAAAAAAA=' } }],
+])('finds nothing to compare in %s', (_, keyFile) => {
+  expect(crossCheck(keyFile, 'show')).toEqual([]);
+});

@@ -1,0 +1,118 @@
+import { createCipheriv, createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { type OpenedEnvelope, openEnvelope, sealEnvelope } from '../../src/drm/envelope';
+import invalid from '../vectors/drm-invalid.json';
+import { drmVectors } from '../vectors/drm-vectors';
+
+const { form: _form, status: _status, shared_secret, client, negative, ...responses } = drmVectors.envelope;
+const secret = { client, sharedSecret: shared_secret };
+const plainTexts = drmVectors.key_provider.plain_texts;
+
+/** An envelope whose hash holds, around any bytes: what only someone with the secret can make. */
+function sealBytes(bytes: Uint8Array): string {
+  const cipher = createCipheriv('aes-128-ecb', shared_secret.slice(0, 16), null);
+  const blob = Buffer.concat([cipher.update(bytes), cipher.final()]).toString('base64');
+  return withHash(blob);
+}
+
+function withHash(blob: string): string {
+  return `${blob}|${createHash('sha1')
+    .update(shared_secret + client + blob)
+    .digest('hex')}`;
+}
+
+describe.each(Object.entries(responses))('the published %s', (name, { key }) => {
+  const text = JSON.stringify(plainTexts[name.replace('_response', '')]);
+
+  test('is opened to its plain text', () => {
+    expect(openEnvelope(key, secret)).toEqual({ ok: true, text });
+  });
+
+  test('is sealed character for character', () => {
+    expect(sealEnvelope(text, secret)).toBe(key);
+  });
+
+  test('opens with a hash in upper case, too', () => {
+    const [blob, hash = ''] = key.split('|');
+    expect(openEnvelope(`${blob}|${hash.toUpperCase()}`, secret)).toEqual({ ok: true, text });
+  });
+});
+
+/** What each published negative comes to. `not_json_inside` is a whole envelope; what is in it is no JSON object. */
+const outcomes: Record<string, OpenedEnvelope> = {
+  wrong_hash: { ok: false, fault: 'hash_mismatch' },
+  no_pipe: { ok: false, fault: 'malformed' },
+  hash_of_another_client: { ok: false, fault: 'hash_mismatch' },
+  not_json_inside: { ok: true, text: '"plain text"' },
+};
+
+test.each(Object.entries(negative))('comes to the known outcome for the negative %s', (name, { key }) => {
+  expect(openEnvelope(key, secret)).toEqual(outcomes[name]);
+});
+
+test.each(invalid.envelope)('refuses a text: $why', ({ text, fault }) => {
+  expect(openEnvelope(text, secret)).toEqual({ ok: false, fault });
+});
+
+test('refuses an envelope of another client and of another secret', () => {
+  const envelope = sealEnvelope('{}', secret);
+  const mismatch = { ok: false, fault: 'hash_mismatch' };
+  expect(openEnvelope(envelope, { ...secret, client: 'other' })).toEqual(mismatch);
+  expect(openEnvelope(envelope, { ...secret, sharedSecret: `${shared_secret}x` })).toEqual(mismatch);
+});
+
+test('says that a shared secret is too short to open with, and throws when sealing with it', () => {
+  const short = { client, sharedSecret: 'fifteen letters' };
+  expect(openEnvelope(sealEnvelope('{}', secret), short)).toEqual({ ok: false, fault: 'secret_too_short' });
+  expect(() => sealEnvelope('{}', short)).toThrow(
+    new RangeError('The shared secret is shorter than 16 bytes'),
+  );
+});
+
+test.each([
+  ['half a cipher block', withHash(Buffer.alloc(8).toString('base64'))],
+  ['padding that is no padding', withHash(Buffer.alloc(16).toString('base64'))],
+  ['text that is no UTF-8', sealBytes(Uint8Array.of(0x22, 0xff, 0x22))],
+])('says that %s under a right hash cannot be decrypted', (_, envelope) => {
+  expect(openEnvelope(envelope, secret)).toEqual({ ok: false, fault: 'undecryptable' });
+});
+
+const text = fc.string({ unit: 'binary' });
+const secrets = fc.record({ client: text, sharedSecret: fc.string({ unit: 'binary', minLength: 16 }) });
+
+test('opens what it sealed, whatever the text and the secret', () => {
+  const marked = text.map((value) => `\uFEFF${value}`);
+  fc.assert(
+    fc.property(fc.oneof(text, marked), secrets, (value, key) => {
+      expect(openEnvelope(sealEnvelope(value, key), key)).toEqual({ ok: true, text: value });
+    }),
+  );
+});
+
+test('refuses an envelope with any one character changed, but for the case of the hash', () => {
+  const character = fc.oneof(
+    fc.constantFrom(...'|=+/aAfF09\n'),
+    fc.string({ minLength: 1, maxLength: 1, unit: 'binary' }),
+  );
+  fc.assert(
+    fc.property(text, fc.nat(), character, (value, position, other) => {
+      const envelope = sealEnvelope(value, secret);
+      const at = position % envelope.length;
+      const changed = envelope.slice(0, at) + other + envelope.slice(at + 1);
+      const opened = openEnvelope(changed, secret);
+      const pipe = envelope.indexOf('|');
+      const sameHash = at > pipe && other.toLowerCase() === envelope[at];
+      if (changed === envelope || sameHash) expect(opened).toEqual({ ok: true, text: value });
+      else expect(['hash_mismatch', 'malformed']).toContain(!opened.ok && opened.fault);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('never throws on any text', () => {
+  fc.assert(
+    fc.property(text, secrets, (envelope, key) => {
+      expect(openEnvelope(envelope, key)).toEqual({ ok: false, fault: 'malformed' });
+    }),
+  );
+});

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import {
+  isLineText,
+  type KeyFileLine,
+  keyFileLines,
+  parseKeyFile,
+  renderKeyFile,
+} from '../../src/drm/key-file';
+import invalid from '../vectors/drm-invalid.json';
+import { keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
+
+const IV_LINE = 'cupertinostreaming-aes128-iv-include-in-chunklist';
+const specificationOrder = keyFileSamples.filter(
+  ([, sample]) => sample.section_order === 'widevine-first' && sample.iv_include_in_chunklist === 'false',
+);
+
+function linesOf(texts: readonly string[]): KeyFileLine[] {
+  return texts.map((text) => {
+    const [name = '', ...value] = text.split(': ');
+    return { name, value: value.join(': ') };
+  });
+}
+
+test('has a sample in the order of the specification', () => {
+  expect(specificationOrder.map(([name]) => name)).toContain('handwritten_example');
+});
+
+test.each(specificationOrder)('writes %s byte for byte', (_, { values, lines }) => {
+  expect(renderKeyFile(keyFileLines(keyFileOf(values)))).toBe(`${lines.join('\n')}\n`);
+});
+
+describe.each(keyFileSamples)('%s', (_, sample) => {
+  test('is written with the same lines, but for their order and the documented IV flag', () => {
+    const written = renderKeyFile(keyFileLines(keyFileOf(sample.values)))
+      .trimEnd()
+      .split('\n');
+    const published = sample.lines.map((line) => (line.startsWith(IV_LINE) ? `${IV_LINE}: false` : line));
+    expect(written.toSorted()).toEqual(published.toSorted());
+  });
+
+  test('prints the IV flag and the order it is said to print', () => {
+    expect(sample.lines).toContain(`${IV_LINE}: ${sample.iv_include_in_chunklist}`);
+    const [first] = linesOf(sample.lines).filter(({ value }) => value === 'true');
+    expect(first?.name).toBe(
+      `mpegdashstreaming-cenc-keyserver-${sample.section_order.replace('-first', '')}`,
+    );
+  });
+
+  test('answers the values of its request', () => {
+    if (sample.request_body) expect(sample.values).toEqual(sample.request_body);
+  });
+
+  test.each([
+    ['as rendered', '\n', '\n'],
+    ['with an empty line at its end', '\n', '\n\n'],
+    ['without a line end at its end', '\n', ''],
+    ['with the line ends of Windows', '\r\n', '\r\n'],
+  ])('is read %s', (_case, lineEnd, atEnd) => {
+    const text = sample.lines.join(lineEnd) + atEnd;
+    expect(parseKeyFile(text)).toEqual({ lines: linesOf(sample.lines), unreadable: [] });
+  });
+});
+
+describe('a part that is not there has no lines', () => {
+  const [sample] = keyFileSamples;
+  const whole = sample ? keyFileOf(sample[1].values) : {};
+  const names = (lines: KeyFileLine[]) => lines.map(({ name }) => name);
+
+  test.each([
+    ['cenc', 3, 'mpegdashstreaming-cenc-'],
+    ['widevine', 3, 'mpegdashstreaming-cenc-keyserver-widevine'],
+    ['playready', 4, 'mpegdashstreaming-cenc-keyserver-playready'],
+    ['fairplay', 7, 'cupertinostreaming-aes128-'],
+  ] as const)('%s has %i lines of its own', (part, count, prefix) => {
+    const alone = keyFileLines({ [part]: whole[part] });
+    expect(alone).toHaveLength(count);
+    expect(names(alone).filter((name) => !name.startsWith(prefix))).toEqual([]);
+    const { [part]: _, ...others } = whole;
+    expect(keyFileLines(others)).toEqual(
+      keyFileLines(whole).filter(({ name }) => !names(alone).includes(name)),
+    );
+  });
+
+  test('nothing makes an empty file', () => {
+    expect(renderKeyFile(keyFileLines({}))).toBe('');
+  });
+});
+
+test.each(invalid.key_file_line)('refuses to write a line: $why', ({ line }) => {
+  expect(() => renderKeyFile([{ name: 'fine', value: 'fine' }, line])).toThrow(
+    new TypeError('A key file line would not be read back as it was written'),
+  );
+});
+
+test('reads past comments and blanks, and counts the lines it cannot read', () => {
+  const text = '\uFEFF# made by hand\n\n  name :  a: b  \nno colon\n: no name\n#x: y\nempty:\n';
+  expect(parseKeyFile(text)).toEqual({
+    lines: [
+      { name: 'name', value: 'a: b' },
+      { name: 'empty', value: '' },
+    ],
+    unreadable: [4, 5],
+  });
+});
+
+const control = fc.constantFrom(
+  ...Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code)).filter((c) => /\p{Cc}/u.test(c)),
+);
+const printable = fc.string({ unit: 'binary', minLength: 1 }).filter((text) => isLineText(text));
+const name = fc.oneof(
+  printable.filter((text) => !/^#|:/.test(text)),
+  fc
+    .string({ unit: fc.constantFrom(...'az09-. _#'), minLength: 1 })
+    .filter((text) => /^[^# ](.*[^ ])?$/.test(text)),
+);
+const lines = fc.array(fc.record({ name, value: printable }), { maxLength: 6 });
+
+test('reads back any printable lines it wrote', () => {
+  fc.assert(
+    fc.property(lines, (written) => {
+      expect(parseKeyFile(renderKeyFile(written))).toEqual({ lines: written, unreadable: [] });
+    }),
+  );
+});
+
+test('throws for a control character anywhere in a name or value', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(), control, (text, position, character) => {
+      const at = position % (text.length + 1);
+      const forged = `a${text.slice(0, at)}${character}${text.slice(at)}a`;
+      expect(isLineText(forged)).toBe(false);
+      expect(() => renderKeyFile([{ name: 'a', value: forged }])).toThrow(TypeError);
+      expect(() => renderKeyFile([{ name: forged, value: 'a' }])).toThrow(TypeError);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('never throws on any text, and reads each line or counts it', () => {
+  const near = fc.string({ unit: fc.constantFrom(...'a:# \r\n\t\uFEFF') });
+  fc.assert(
+    fc.property(fc.oneof(near, fc.string({ unit: 'binary' })), (text) => {
+      const { lines: read, unreadable } = parseKeyFile(text);
+      const said = text.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('#'));
+      expect(read.length + unreadable.length).toBe(said.length);
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { swapKeyIdOrder } from '../../src/drm/bytes';
+import {
+  buildPlayReadyObject,
+  checkPlayReadyChecksum,
+  PLAYREADY_SYSTEM_ID,
+  parsePlayReadyObject,
+  playReadyChecksum,
+  playReadyObjectOf,
+} from '../../src/drm/playready';
+import { buildPsshBox } from '../../src/drm/pssh';
+import invalid from '../vectors/drm-invalid.json';
+import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
+
+const { system_ids } = drmVectors.constants;
+const made = drmVectors.playready_object_self_made;
+const block = fc.uint8Array({ minLength: 16, maxLength: 16 });
+const records = fc.array(
+  fc.record({
+    type: fc.nat(0xffff),
+    value: fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes)),
+  }),
+);
+
+test('has the registered system id', () => {
+  expect(PLAYREADY_SYSTEM_ID).toBe(system_ids.playready);
+});
+
+describe('the checksum', () => {
+  const vectors = [
+    ...drmVectors.playready_checksum.vectors,
+    ...keyFileSamples.map(([name, { derived }]) => ({
+      source: name,
+      ...derived,
+      checksum: derived.playready_checksum,
+    })),
+  ];
+
+  test.each(vectors)('is that of the key id in GUID order: $source', (vector) => {
+    const keyId = Buffer.from(vector.kid_be_b64, 'base64');
+    const key = Buffer.from(vector.key_hex, 'hex');
+    expect(playReadyChecksum(keyId, key)).toBe(vector.checksum);
+    expect(checkPlayReadyChecksum(vector.checksum, keyId, key)).toBe('match');
+  });
+
+  test.each(vectors)('tells a key id in the other byte order: $source', (vector) => {
+    const keyId = Buffer.from(vector.kid_be_b64, 'base64');
+    const key = Buffer.from(vector.key_hex, 'hex');
+    expect(checkPlayReadyChecksum(vector.checksum_if_kid_not_swapped, keyId, key)).toBe('key_id_byte_order');
+    const swapped = Buffer.from(vector.kid_le_b64, 'base64');
+    expect(playReadyChecksum(swapped, key)).toBe(vector.checksum_if_kid_not_swapped);
+    expect(checkPlayReadyChecksum(vector.checksum, swapped, key)).toBe('key_id_byte_order');
+  });
+
+  test.each(keyFileSamples)('is the one printed in the sample: %s', (_, { values, derived }) => {
+    expect(derived.playready_checksum).toBe(values.playready.checksum);
+  });
+
+  test('belongs to one key: every vector refuses the checksum of every other', () => {
+    const others = drmVectors.playready_checksum.vectors;
+    for (const [index, { kid_be_b64, key_b64 }] of others.entries()) {
+      const verdicts = others.map(({ checksum }) =>
+        checkPlayReadyChecksum(checksum, Buffer.from(kid_be_b64, 'base64'), Buffer.from(key_b64, 'base64')),
+      );
+      expect(verdicts).toEqual(others.map((_, other) => (other === index ? 'match' : 'other_key')));
+    }
+  });
+
+  test('is 8 bytes for any key and matches itself only', () => {
+    fc.assert(
+      fc.property(block, block, (keyId, key) => {
+        const checksum = playReadyChecksum(keyId, key);
+        expect(Buffer.from(checksum, 'base64')).toHaveLength(8);
+        expect(checkPlayReadyChecksum(checksum, keyId, key)).toBe('match');
+        expect(checkPlayReadyChecksum('', keyId, key)).toBe('other_key');
+      }),
+    );
+  });
+
+  test('matches a key id that reads the same in both byte orders', () => {
+    const keyId = Buffer.alloc(16, 7);
+    expect(swapKeyIdOrder(keyId)).toEqual(keyId);
+    expect(checkPlayReadyChecksum(playReadyChecksum(keyId, keyId), keyId, keyId)).toBe('match');
+  });
+});
+
+describe('the object', () => {
+  const [, sample] = keyFileSamples.find(([name]) => name === made.for_sample) ?? [];
+  const object = Buffer.from(made.pro_b64, 'base64');
+
+  test('is written byte for byte as the vector', () => {
+    const { keyid = '', contentkey = '' } = sample?.values.cenc ?? {};
+    const written = playReadyObjectOf(
+      Buffer.from(keyid, 'base64'),
+      Buffer.from(contentkey, 'base64'),
+      sample?.values.playready.laurl ?? '',
+    );
+    expect(written.toString('base64')).toBe(made.pro_b64);
+    expect(written).toHaveLength(made.pro_bytes);
+  });
+
+  test('holds one record: the header in UTF-16LE', () => {
+    const value = Buffer.from(made.xml, 'utf16le');
+    expect(parsePlayReadyObject(object)).toEqual({ ok: true, value: [{ type: 1, value }] });
+    expect(buildPlayReadyObject([{ type: 1, value }])).toEqual(object);
+  });
+
+  test('fits the box of the vector', () => {
+    const box = buildPsshBox(PLAYREADY_SYSTEM_ID, object);
+    expect(box).toHaveLength(made.pssh_v0_bytes);
+    expect(createHash('sha256').update(box).digest('hex')).toBe(made.pssh_v0_sha256);
+  });
+
+  test('writes a licence address as XML text', () => {
+    const written = playReadyObjectOf(Buffer.alloc(16), Buffer.alloc(16), 'https://l.example/?a=1&b=<c>');
+    const read = parsePlayReadyObject(written);
+    const [header] = read.ok ? read.value : [];
+    expect(header?.value.toString('utf16le')).toContain(
+      '<LA_URL>https://l.example/?a=1&amp;b=&lt;c&gt;</LA_URL>',
+    );
+  });
+
+  test.each(invalid.playready_object)('is refused: $why', ({ hex, fault }) => {
+    expect(parsePlayReadyObject(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+  });
+
+  test('is read back as it was built, whatever its records', () => {
+    fc.assert(
+      fc.property(records, (value) => {
+        expect(parsePlayReadyObject(buildPlayReadyObject(value))).toEqual({ ok: true, value });
+      }),
+    );
+  });
+
+  test('is refused when cut short or followed by more', () => {
+    fc.assert(
+      fc.property(records, fc.nat(), fc.uint8Array({ minLength: 1 }), (value, cut, more) => {
+        const built = buildPlayReadyObject(value);
+        expect(parsePlayReadyObject(built.subarray(0, cut % built.length)).ok).toBe(false);
+        expect(parsePlayReadyObject(Buffer.concat([built, more])).ok).toBe(false);
+      }),
+    );
+  });
+
+  test('never throws on any bytes, with the total made right too', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 4 }), (bytes) => {
+        parsePlayReadyObject(bytes);
+        const told = Buffer.from(bytes);
+        told.writeUInt32LE(told.length, 0);
+        const read = parsePlayReadyObject(told);
+        if (read.ok) expect(buildPlayReadyObject(read.value)).toEqual(told);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

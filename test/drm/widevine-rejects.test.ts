@@ -1,0 +1,61 @@
+import { parsePsshBox } from '../../src/drm/pssh';
+import {
+  buildWidevinePsshData,
+  parseWidevinePsshData,
+  readWidevinePsshData,
+  schemeName,
+} from '../../src/drm/widevine';
+import invalid from '../vectors/drm-invalid.json';
+import { drmVectors, widevineDataOf } from '../vectors/drm-vectors';
+
+const rejects = drmVectors.widevine_pssh_data_rejects;
+const isWholeBox = ({ expect: wanted }: { expect: string }) => wanted.startsWith('detect');
+
+describe('the published rejects', () => {
+  test.each(rejects.filter(isWholeBox))('unwraps $name', ({ data_b64 }) => {
+    const whole = Buffer.from(data_b64, 'base64');
+    expect(parseWidevinePsshData(whole).ok).toBe(false);
+    const box = parsePsshBox(whole);
+    const data = box.ok && parseWidevinePsshData(box.value.data);
+    expect(readWidevinePsshData(data_b64)).toEqual({
+      ok: true,
+      value: {
+        payload: box.ok && box.value.data.toString('base64'),
+        data: data && (data.ok ? data.value : data.fault),
+        unwrapped: true,
+      },
+    });
+  });
+
+  test.each(rejects.filter(({ expect: wanted }) => wanted === 'refuse'))('refuses $name', ({ data_b64 }) => {
+    expect(readWidevinePsshData(data_b64)).toEqual({
+      ok: false,
+      fault: expect.stringMatching(/^is not Widevine PSSH data: /),
+    });
+  });
+
+  test.each(rejects.filter(({ decoded }) => decoded))('reads $name', ({ data_b64, decoded = {} }) => {
+    const data = widevineDataOf(decoded);
+    expect(readWidevinePsshData(data_b64)).toEqual({
+      ok: true,
+      value: { payload: data_b64, data, unwrapped: false },
+    });
+    expect(buildWidevinePsshData(data).toString('base64')).toBe(data_b64);
+    expect(schemeName(data.protectionScheme ?? 0)).toBe(decoded.protection_scheme?.fourcc);
+  });
+
+  test('are each unwrapped, refused or warned of (cross-check.test.ts)', () => {
+    const known = rejects.filter(
+      (entry) => isWholeBox(entry) || entry.expect === 'refuse' || entry.expect.startsWith('warn'),
+    );
+    expect(rejects).toEqual(known);
+  });
+});
+
+test.each(invalid.widevine_pssh_data)('refuses a message: $why', ({ hex, fault }) => {
+  expect(parseWidevinePsshData(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+});
+
+test.each(invalid.widevine_value)('refuses a value: $why', ({ text: value, fault }) => {
+  expect(readWidevinePsshData(value)).toEqual({ ok: false, fault });
+});

@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { buildPsshBox } from '../../src/drm/pssh';
+import {
+  buildWidevinePsshData,
+  PROTECTION_SCHEMES,
+  parseWidevinePsshData,
+  readWidevinePsshData,
+  schemeName,
+  WIDEVINE_SYSTEM_ID,
+  widevinePsshDataOf,
+} from '../../src/drm/widevine';
+import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
+
+const { schemes, system_ids } = drmVectors.constants;
+
+const bytes = (constraints?: fc.IntArrayConstraints) =>
+  fc.uint8Array(constraints).map((array) => Buffer.from(array));
+const text = fc.string({ unit: 'binary' });
+const message = fc
+  .record(
+    {
+      algorithm: fc.nat(),
+      keyIds: fc.array(bytes({ minLength: 16, maxLength: 16 }), { maxLength: 4 }),
+      provider: text,
+      contentId: fc.oneof(
+        bytes(),
+        text.map((end) => Buffer.from(`hopssh${end}`)),
+      ),
+      trackType: text,
+      policy: text,
+      cryptoPeriodIndex: fc.nat(),
+      groupedLicense: bytes(),
+      protectionScheme: fc.maxSafeNat(),
+      cryptoPeriodSeconds: fc.nat(),
+    },
+    { requiredKeys: ['keyIds'] },
+  )
+  .filter(({ keyIds, ...rest }) => keyIds.length > 0 || Object.keys(rest).length > 0);
+
+test('has the registered system id', () => {
+  expect(WIDEVINE_SYSTEM_ID).toBe(system_ids.widevine);
+});
+
+test('knows the schemes of the standard by number and name, and no others', () => {
+  const numbers = Object.entries(schemes).map(([name, { uint32 }]) => [name, uint32] as const);
+  expect(PROTECTION_SCHEMES).toEqual(Object.fromEntries(numbers));
+  for (const [name, uint32] of numbers) {
+    expect(schemeName(uint32)).toBe(name);
+    expect(Buffer.from(name).readUInt32BE()).toBe(uint32);
+  }
+  expect(schemeName(0)).toBeUndefined();
+});
+
+describe.each(drmVectors.widevine_pssh_data)('$source', ({ data_b64, decoded, box_v0_b64 }) => {
+  const data = widevineDataOf(decoded);
+
+  test('is read as data', () => {
+    expect(readWidevinePsshData(data_b64)).toEqual({
+      ok: true,
+      value: { payload: data_b64, data, unwrapped: false },
+    });
+    const scheme = decoded.protection_scheme;
+    expect(scheme && schemeName(scheme.uint32)).toBe(scheme?.fourcc);
+  });
+
+  test('is written byte for byte', () => {
+    expect(buildWidevinePsshData(data).toString('base64')).toBe(data_b64);
+    expect(buildPsshBox(WIDEVINE_SYSTEM_ID, Buffer.from(data_b64, 'base64')).toString('base64')).toBe(
+      box_v0_b64,
+    );
+  });
+
+  test('is taken out of its box', () => {
+    expect(readWidevinePsshData(box_v0_b64)).toEqual({
+      ok: true,
+      value: { payload: data_b64, data, unwrapped: true },
+    });
+  });
+});
+
+describe.each(keyFileSamples)('the sample %s', (_, { values, derived }) => {
+  const keyId = Buffer.from(values.cenc.keyid, 'base64');
+
+  test('holds the data it is said to hold', () => {
+    const data = widevineDataOf(derived.widevine_decoded);
+    const payload = values.widevine.psshdata;
+    expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+    const scheme = derived.widevine_decoded.protection_scheme;
+    expect(scheme && schemeName(scheme.uint32)).toBe(scheme?.fourcc);
+  });
+
+  test('fits its box', () => {
+    const box = buildPsshBox(WIDEVINE_SYSTEM_ID, Buffer.from(values.widevine.psshdata, 'base64'));
+    expect(box.toString('base64')).toBe(derived.widevine_pssh_box_v0_b64);
+    expect(box).toHaveLength(derived.widevine_pssh_box_v0_size);
+  });
+
+  test('makes the data of its key id alone', () => {
+    expect(buildWidevinePsshData({ keyIds: [keyId] }).toString('base64')).toBe(
+      derived.widevine_kid_only_data_b64,
+    );
+  });
+
+  test('makes data that names key id, content id and scheme', () => {
+    const contentId = derived.contentid_from_fairplay_url;
+    const payload = widevinePsshDataOf(keyId, contentId);
+    expect(readWidevinePsshData(payload)).toEqual({
+      ok: true,
+      value: {
+        payload,
+        data: {
+          keyIds: [keyId],
+          contentId: Buffer.from(contentId),
+          protectionScheme: PROTECTION_SCHEMES.cenc,
+        },
+        unwrapped: false,
+      },
+    });
+  });
+});
+
+test('makes data without a content id when none is known', () => {
+  const keyId = Buffer.alloc(16, 1);
+  expect(Buffer.from(widevinePsshDataOf(keyId, undefined), 'base64').toString('hex')).toBe(
+    `1210${keyId.toString('hex')}${schemes.cenc?.field9_hex}`,
+  );
+});
+
+test('takes the last of a field that may stand once, and passes over fields it does not know', () => {
+  const twice = Buffer.from('2201612201625a0178', 'hex');
+  expect(parseWidevinePsshData(twice)).toEqual({
+    ok: true,
+    value: { keyIds: [], contentId: Buffer.from('b') },
+  });
+});
+
+test('takes data for data when its content id spells the type of a box', () => {
+  const data = { keyIds: [], contentId: Buffer.from('hopssh-show') };
+  const payload = buildWidevinePsshData(data).toString('base64');
+  expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+});
+
+test('reads back any data it wrote, in a box or without one', () => {
+  fc.assert(
+    fc.property(message, (data) => {
+      const built = buildWidevinePsshData(data);
+      const payload = built.toString('base64');
+      expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+      const box = buildPsshBox(WIDEVINE_SYSTEM_ID, built, data.keyIds).toString('base64');
+      expect(readWidevinePsshData(box)).toEqual({ ok: true, value: { payload, data, unwrapped: true } });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('never throws on any bytes or any text', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), text, (array, value) => {
+      expect(typeof parseWidevinePsshData(array).ok).toBe('boolean');
+      expect(typeof readWidevinePsshData(value).ok).toBe('boolean');
+      expect(typeof readWidevinePsshData(Buffer.from(array).toString('base64')).ok).toBe('boolean');
+    }),
+    { numRuns: 1000 },
+  );
+});
