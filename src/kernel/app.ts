@@ -1,5 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import helmet from 'helmet';
+import helmet, { type HelmetOptions } from 'helmet';
 import { describeThrown, errorBody, HttpError, toHttpError } from './errors';
 import type { Log } from './log';
 
@@ -22,7 +22,25 @@ export interface Shell {
   readonly now: () => number;
   /** Paths that are asked every few seconds by machines; they are logged at `debug`. */
   readonly quietPaths?: readonly string[];
+  /** Helmet's options for a service with pages; without them, its answers are taken for an API's. */
+  readonly securityHeaders?: HelmetOptions;
 }
+
+/** For answers that no browser shows: nothing may be loaded, framed or sniffed. */
+const API_HEADERS: HelmetOptions = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  },
+  xFrameOptions: { action: 'deny' },
+  // These speak of pages, downloads and plug-ins.
+  crossOriginOpenerPolicy: false,
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+};
 
 /**
  * An Express app with what every service needs around its routes: request id, security headers, one log line a
@@ -34,7 +52,7 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   app.disable('etag');
   app.set('query parser', 'simple');
   app.use(followRequest(shell));
-  app.use(helmet());
+  app.use(helmet(shell.securityHeaders ?? API_HEADERS));
   mount(app);
   app.use(() => {
     throw new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
@@ -73,7 +91,7 @@ function followRequest({ log, newId, now, quietPaths = [] }: Shell): RequestHand
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
     response.locals.requestId = requestId;
     response.setHeader('x-request-id', requestId);
-    response.once('close', () => {
+    response.on('close', () => {
       const fields = {
         requestId,
         method: request.method,

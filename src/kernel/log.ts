@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { createLogger, format, transports } from 'winston';
 
 /** Plain data only: an Error in here would lose its message and stack in JSON (use `describeThrown`). */
@@ -23,7 +23,7 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date):
     level: level === 'silent' ? 'error' : level,
     silent: level === 'silent',
     format: line,
-    transports: [new transports.Stream({ stream, eol: '\n' })],
+    transports: [new transports.Stream({ stream: inBatches(stream), eol: '\n' })],
   });
   return {
     error: (message, fields) => void logger.error(message, fields),
@@ -31,4 +31,29 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date):
     info: (message, fields) => void logger.info(message, fields),
     debug: (message, fields) => void logger.debug(message, fields),
   };
+}
+
+// What the last turn has logged is written, too: this runs while the process can still write synchronously.
+const flushes = new Set<() => void>();
+process.once('exit', () => {
+  for (const flush of flushes) flush();
+});
+
+/** Passes on in one write what a turn of the event loop has logged: a write each line costs more than the line. */
+function inBatches(stream: Writable): Writable {
+  let batch = '';
+  const flush = () => {
+    if (batch === '') return;
+    stream.write(batch);
+    batch = '';
+  };
+  flushes.add(flush);
+  return new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      if (batch === '') setImmediate(flush);
+      batch += chunk;
+      done();
+    },
+  });
 }

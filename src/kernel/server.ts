@@ -65,25 +65,23 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
   };
   process.on('uncaughtException', fail('uncaught exception'));
   process.on('unhandledRejection', fail('unhandled rejection'));
-  let running: { stop(): Promise<void> };
-  try {
-    running = await start();
-  } catch (thrown) {
-    fail(startFailure(systemCode(thrown)))(thrown);
-    return;
-  }
+  const starting = start();
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1);
     stopping = true;
     log.info('stopping', { service: name, signal });
-    running.stop().then(() => {
-      log.info('stopped', { service: name });
-      process.exit(0);
-    }, fail('stop failed'));
+    // A signal may come before the start is done, and the service already answer requests.
+    starting
+      .then((running) => running.stop())
+      .then(() => {
+        log.info('stopped', { service: name });
+        process.exit(0);
+      }, fail('stop failed'));
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  await starting.catch((thrown: unknown) => fail(startFailure(systemCode(thrown)))(thrown));
 }
 
 function startFailure(code: string | undefined): string {

@@ -43,9 +43,9 @@ export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambien
     await store.probe();
   });
   const app = createApp({ log, newId, now, quietPaths: HEALTH_PATHS }, (routes) => {
-    healthRoutes(routes, { checkReady });
-    routes.use('/api', requireApiKey(config.apiKey));
+    routes.use(requireApiKey(config.apiKey));
     keyFileRoutes(routes, { store, provision, log });
+    healthRoutes(routes, { checkReady });
   });
   return {
     app,

@@ -27,7 +27,7 @@ const apiKey = z.string().regex(/^[\x21-\x7e]+$/, API_KEY_RULE);
 
 const httpUrl = z
   .string()
-  .refine(isHttpUrl, 'must be an http:// or https:// address without query or fragment');
+  .refine(isHttpUrl, 'must be an http:// or https:// address without user, query, fragment or space');
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -128,7 +128,8 @@ function readApiKey(
 }
 
 function isHttpUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  return (url.protocol === 'http:' || url.protocol === 'https:') && url.search === '' && url.hash === '';
+  if (!URL.canParse(text) || /[\s?#]/.test(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  // fetch() takes no address with a user in it, and its message, which is logged, quotes the password.
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
 }

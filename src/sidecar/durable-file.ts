@@ -55,15 +55,8 @@ export function createDurableWriter(newId: () => string): DurableWriter {
     // Exclusive: neither a file nor a link that waits at this name is written to.
     const descriptor = await openFile(temporary, 'wx', mode);
     try {
-      // open() lets the umask take bits away; the mode is a setting, so it is set.
-      await setMode(descriptor, mode);
-      for (let at = 0; at < bytes.length; ) {
-        at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
-      }
-      await syncData(descriptor);
-      await closeFile(descriptor);
+      await fill(descriptor, bytes, mode);
     } catch (thrown) {
-      await closeFile(descriptor).catch(() => undefined);
       await unlinkFile(temporary).catch(() => undefined);
       throw thrown;
     }
@@ -96,27 +89,48 @@ export function createDurableWriter(newId: () => string): DurableWriter {
       await syncFolder(dirname(path));
     },
     async probe(folder) {
-      await unlinkFile(await writeTemporary(folder, Buffer.from('probe\n'), 0o600));
+      const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600);
+      await unlinkFile(temporary).catch((thrown: unknown) => {
+        // Another service that starts on the same folder may have swept it.
+        if (systemCode(thrown) !== 'ENOENT') throw thrown;
+      });
     },
     syncFolder,
     sweep: (folder, depth) => sweep(folder, depth, ours),
   };
 }
 
-async function sweep(folder: string, depth: number, except: string): Promise<number> {
-  const entries = await openFolder(folder).catch(() => []);
-  let swept = 0;
-  for await (const entry of entries) {
-    const path = join(folder, entry.name);
-    if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
-      const removed = await unlinkFile(path).then(
-        () => true,
-        () => false,
-      );
-      swept += removed ? 1 : 0;
-    } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
-      swept += await sweep(path, depth - 1, except);
+/** Writes and syncs the whole of a new file. Its descriptor is closed once, whatever fails: by a second time it may be another's. */
+async function fill(descriptor: number, bytes: Buffer, mode: number): Promise<void> {
+  try {
+    // open() lets the umask take bits away; the mode is a setting, so it is set.
+    await setMode(descriptor, mode);
+    for (let at = 0; at < bytes.length; ) {
+      at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
     }
+    await syncData(descriptor);
+  } finally {
+    await closeFile(descriptor);
+  }
+}
+
+async function sweep(folder: string, depth: number, except: string): Promise<number> {
+  let swept = 0;
+  try {
+    for await (const entry of await openFolder(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
+        const removed = await unlinkFile(path).then(
+          () => true,
+          () => false,
+        );
+        swept += removed ? 1 : 0;
+      } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
+        swept += await sweep(path, depth - 1, except);
+      }
+    }
+  } catch {
+    // A folder that can't be read is no reason to refuse the start; /readyz tells when it can't be written.
   }
   return swept;
 }

@@ -45,9 +45,10 @@ const checksum = checkedText((text) => {
 
 const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
 const providerId = text.regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
-const apiKey = z
-  .string('must be a string')
-  .regex(/^[\x21-\x7e]{1,1000}$/, 'must be printable ASCII without spaces');
+const apiKey = text.regex(
+  /^[\x21-\x7e]{1,1000}$/,
+  'must be 1 to 1000 characters of printable ASCII without spaces',
+);
 
 const anything = { drmjson: z.unknown().optional(), drmJson: z.unknown().optional() };
 

@@ -25,14 +25,16 @@ export interface KeyFileStore {
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
+  // Sub-folders that would survive a power cut. One that merely exists may have been made a moment ago by another write.
+  const lasting = new Set<string>();
 
   const read = (streamId: StreamId): Buffer | undefined => {
     const { path, subFolders } = keyFilePath(folder, streamId);
     refuseLinks(subFolders);
     const found = readSmallFile(path);
     if (found) return bytesOf(found);
-    // A vanished folder must not pass for a stream without a key file.
-    statSync(folder);
+    // A vanished folder, or a file in its place, must not pass for a stream without a key file.
+    statSync(`${folder}/.`);
     return undefined;
   };
 
@@ -43,8 +45,12 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
         guard('write', async () => {
           const { path, subFolders } = keyFilePath(folder, streamId);
           refuseLinks(subFolders);
-          const made = makeSubFolders(subFolders);
-          for (const parent of made) await writer.syncFolder(parent);
+          for (const subFolder of subFolders) {
+            if (makeFolder(subFolder)) lasting.delete(subFolder);
+            if (lasting.has(subFolder)) continue;
+            await writer.syncFolder(dirname(subFolder));
+            lasting.add(subFolder);
+          }
           refuseOther(path);
           await writer.write(path, Buffer.from(text, 'utf8'), mode);
         }),
@@ -70,17 +76,15 @@ export function openKeyFilesFolder(path: string): string {
   return realpathSync(path);
 }
 
-function makeSubFolders(subFolders: readonly string[]): string[] {
-  const changed: string[] = [];
-  for (const subFolder of subFolders) {
-    try {
-      mkdirSync(subFolder, { mode: 0o750 });
-      changed.push(dirname(subFolder));
-    } catch (thrown) {
-      if (systemCode(thrown) !== 'EEXIST') throw thrown;
-    }
+/** Answers whether the folder is new. */
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o750 });
+    return true;
+  } catch (thrown) {
+    if (systemCode(thrown) !== 'EEXIST') throw thrown;
+    return false;
   }
-  return changed;
 }
 
 function refuseLinks(subFolders: readonly string[]): void {

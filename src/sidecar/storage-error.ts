@@ -17,7 +17,7 @@ export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknow
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     const description =
-      'There is no space left for key files; the old key file, if any, is unchanged. Free some space and try again.';
+      'There is no space left for key files; none was damaged. Free some space and try again.';
     return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
   }
   const reason = REASONS[code];

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const READY_WITHIN_MS = 15_000;
+const STOP_WITHIN_MS = 12_000;
+const ANSWER_WITHIN_MS = 2_000;
+const POLL_MS = 50;
+const LAST_LINES = 10;
+
+/** A built program that runs as a child process. */
+export interface ChildProgram {
+  /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
+  ready(url: string): Promise<void>;
+  /** Resolves with a sentence when the program has ended, for whatever reason. */
+  readonly ended: Promise<string>;
+  /** Asks the program to end, and ends it when it does not. */
+  stop(): Promise<void>;
+}
+
+/** Starts a program with these variables and no others: nothing of the user's shell or `.env` reaches it. */
+export function startProgram(name: string, path: string, variables: Record<string, string>): ChildProgram {
+  const child = spawn(process.execPath, [path], {
+    // Where no `.env` lies.
+    cwd: __dirname,
+    env: variables,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Its own process group: a terminal's Ctrl-C would reach it twice, once from here, and a second signal is a kill.
+    detached: true,
+    windowsHide: true,
+  });
+  const lastLines = collectLines(child);
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`can't be started: ${error.message}`));
+    child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
+  });
+  const ended = exited.then((how) => sentence(name, how, lastLines()));
+  return {
+    ended,
+    ready: (url) => untilReady(name, url, ended, lastLines),
+    stop: () => stop(child, ended),
+  };
+}
+
+async function untilReady(
+  name: string,
+  url: string,
+  ended: Promise<string>,
+  lastLines: () => string[],
+): Promise<void> {
+  const patience = AbortSignal.timeout(READY_WITHIN_MS);
+  let failure: string | undefined;
+  ended.then((how) => {
+    failure = how;
+  });
+  let answer = 'it was not asked';
+  while (!patience.aborted) {
+    answer = await ask(url);
+    if (failure !== undefined) throw new Error(failure);
+    if (answer === 'ready') return;
+    await sleep(POLL_MS);
+  }
+  throw new Error(
+    sentence(name, `was not ready within ${READY_WITHIN_MS / 1000} s (${answer})`, lastLines()),
+  );
+}
+
+/** `ready`, or what the program answered in its place. */
+async function ask(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const text = await response.text();
+    return response.ok ? 'ready' : `${url} answered ${response.status} ${text}`;
+  } catch {
+    return `${url} does not answer`;
+  }
+}
+
+async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const kill = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+  child.kill('SIGTERM');
+  await ended;
+  clearTimeout(kill);
+}
+
+function collectLines({ stdout, stderr }: ChildProcess): () => string[] {
+  let text = '';
+  for (const stream of [stdout, stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      text = `${text}${chunk}`
+        .split('\n')
+        .slice(-LAST_LINES - 1)
+        .join('\n');
+    });
+  }
+  return () => text.split('\n').filter((line) => line !== '');
+}
+
+function sentence(name: string, how: string, lines: readonly string[]): string {
+  const said =
+    lines.length === 0
+      ? ' It said nothing.'
+      : ` Its last lines:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+  return `The ${name} ${how}.${said}`;
+}

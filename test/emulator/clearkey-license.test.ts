@@ -1,0 +1,126 @@
+import { startEmulator, type TestEmulator } from '../support/start-emulator';
+
+const PATH = '/keyprovider/clearkey';
+/** Key id and content key of the default client's content `demo`, base64url. */
+const KEY_ID = 'Dlj11ea0QZepsUOGRu9HZQ';
+const CONTENT_KEY = 'SvEMxZMGndWHIqCMoD45YA';
+const OTHER_KEY_ID = 'AAAAAAAAAAAAAAAAAAAAAA';
+
+async function issue({ api, client }: TestEmulator, kind: string): Promise<void> {
+  const response = await api.get(`/keyprovider/${kind}/${client.name}/demo`);
+  expect(response.status).toBe(200);
+}
+
+function unknownKey(keyId: string): object {
+  return {
+    code: 'key_unknown',
+    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first.`,
+  };
+}
+
+test.each(['cenc', 'playready', 'widevine'])(
+  'answers the licence of a key that %s gave out, without a credential',
+  async (kind) => {
+    const emulator = await startEmulator();
+    await issue(emulator, kind);
+    const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+    expect(response.status).toBe(200);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.body).toEqual({ keys: [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }], type: 'temporary' });
+  },
+);
+
+test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
+  'answers a licence request that a player declares as %s',
+  async (mediaType) => {
+    const emulator = await startEmulator();
+    await issue(emulator, 'cenc');
+    const post = emulator.stranger.post(PATH);
+    if (mediaType !== undefined) post.set('content-type', mediaType);
+    const response = await post.send(Buffer.from(JSON.stringify({ kids: [KEY_ID], type: 'temporary' })));
+    expect(response.status).toBe(200);
+  },
+);
+
+test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
+  const emulator = await startEmulator();
+  await issue(emulator, kind);
+  const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  expect(response.status).toBe(404);
+  expect(response.body).toEqual({ errors: [unknownKey(KEY_ID)] });
+});
+
+test('answers 404 that names each key id not given out, also beside one that was', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'cenc');
+  const third = 'AAAAAAAAAAAAAAAAAAAAAQ';
+  const response = await emulator.stranger
+    .post(PATH)
+    .send({ kids: [OTHER_KEY_ID, KEY_ID, third], type: 'temporary' });
+  expect(response.status).toBe(404);
+  expect(response.body).toEqual({ errors: [unknownKey(OTHER_KEY_ID), unknownKey(third)] });
+});
+
+test.each<[string, unknown, string[]]>([
+  ['nothing', undefined, ['kids: Invalid input: expected array, received undefined']],
+  ['an array', [], ['Invalid input: expected object, received array']],
+  ['no kids', {}, ['kids: Invalid input: expected array, received undefined']],
+  ['no key id', { kids: [] }, ['kids: names no key id']],
+  ['a number for a key id', { kids: [1] }, ['kids.0: Invalid input: expected string, received number']],
+  ['a padded key id', { kids: [`${KEY_ID}==`] }, ['kids.0: is not base64url without padding']],
+  [
+    'a key id of 15 bytes',
+    { kids: ['AAAAAAAAAAAAAAAAAAAA'] },
+    ['kids.0: decodes to 15 bytes; a key id has 16'],
+  ],
+  ['101 key ids', { kids: Array(101).fill(KEY_ID) }, ['kids: names more than 100 key ids']],
+  [
+    'several faults',
+    { kids: ['', '!'], type: 'persistent-license' },
+    [
+      'kids.0: is not base64url without padding',
+      'kids.1: is not base64url without padding',
+      'type: only temporary licences are given',
+    ],
+  ],
+])('answers 400 to a licence request with %s', async (_case, body, descriptions) => {
+  const response = await (await startEmulator()).stranger
+    .post(PATH)
+    .set('content-type', 'application/json')
+    .send(body === undefined ? undefined : JSON.stringify(body));
+  expect(response.status).toBe(400);
+  expect(response.body).toEqual({
+    errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+  });
+});
+
+test.each<[number, string, string, object]>([
+  [
+    400,
+    'text that is not JSON',
+    '{"kids":',
+    { code: 'malformed_json', description: 'The body is not valid JSON. Send one JSON object.' },
+  ],
+  [
+    413,
+    'a body over 16 KiB',
+    JSON.stringify({ kids: ['A'.repeat(16_384)] }),
+    { code: 'body_too_large', description: 'The body is larger than this route takes.' },
+  ],
+])('answers %i to %s', async (status, _case, body, problem) => {
+  const response = await (await startEmulator()).stranger
+    .post(PATH)
+    .set('content-type', 'application/json')
+    .send(body);
+  expect(response.status).toBe(status);
+  expect(response.body).toEqual({ errors: [problem] });
+});
+
+test('answers 405 to a GET', async () => {
+  const response = await (await startEmulator()).stranger.get(PATH);
+  expect(response.status).toBe(405);
+  expect(response.headers.allow).toBe('POST');
+  expect(response.body).toEqual({
+    errors: [{ code: 'method_not_allowed', description: 'This path takes POST, not GET.' }],
+  });
+});

@@ -1,0 +1,71 @@
+import { readEmulatorConfig } from '../../src/emulator/config';
+
+const DEFAULTS = {
+  host: '127.0.0.1',
+  port: 8080,
+  client: { name: 'demo', apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' },
+  logLevel: 'info',
+  unknownVariables: [],
+};
+
+test('starts without any variable, and takes an empty one as absent', () => {
+  expect(readEmulatorConfig({})).toEqual(DEFAULTS);
+  expect(readEmulatorConfig({ EMULATOR_PORT: '', EMULATOR_CLIENT_SHARED_SECRET: '', PATH: '/bin' })).toEqual(
+    DEFAULTS,
+  );
+});
+
+test('takes every variable', () => {
+  const config = readEmulatorConfig({
+    EMULATOR_HOST: '0.0.0.0',
+    EMULATOR_PORT: '65535',
+    EMULATOR_CLIENT: 'acme.tv',
+    EMULATOR_CLIENT_API_KEY: 'k',
+    EMULATOR_CLIENT_SHARED_SECRET: '0123456789abcdef',
+    EMULATOR_LOGLEVEL: 'silent',
+  });
+  expect(config).toEqual({
+    host: '0.0.0.0',
+    port: 65_535,
+    client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
+    logLevel: 'silent',
+    unknownVariables: [],
+  });
+});
+
+test('names a misspelt variable with the one that was meant, and starts all the same', () => {
+  expect(readEmulatorConfig({ EMULATOR_PROT: '1' })).toEqual({
+    ...DEFAULTS,
+    unknownVariables: ['EMULATOR_PROT (did you mean EMULATOR_PORT?)'],
+  });
+});
+
+test.each([
+  ['EMULATOR_PORT', '80a', 'must be a port number'],
+  ['EMULATOR_PORT', '-1', 'must be a port number'],
+  ['EMULATOR_PORT', '65536', 'must be at most 65535'],
+  ['EMULATOR_CLIENT', 'a/b', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
+  ['EMULATOR_CLIENT', '..', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
+  [
+    'EMULATOR_CLIENT_API_KEY',
+    'two words',
+    'must be printable ASCII without spaces, as it is sent in a header',
+  ],
+  ['EMULATOR_CLIENT_SHARED_SECRET', '0123456789abcde', 'must have at least 16 bytes'],
+  ['EMULATOR_LOGLEVEL', 'loud', 'must be one of error, warn, info, debug, silent'],
+])('refuses %s=%s', (name, value, fault) => {
+  expect(() => readEmulatorConfig({ [name]: value })).toThrow(
+    expect.objectContaining({ name: 'ConfigError', faults: [`${name}: ${fault}`] }),
+  );
+});
+
+test('tells every fault at once and quotes no secret', () => {
+  expect(() => readEmulatorConfig({ EMULATOR_PORT: 'x', EMULATOR_CLIENT_SHARED_SECRET: 'hush' })).toThrow(
+    expect.objectContaining({
+      message:
+        'The configuration has 2 faults:\n' +
+        '  - EMULATOR_PORT: must be a port number\n' +
+        '  - EMULATOR_CLIENT_SHARED_SECRET: must have at least 16 bytes',
+    }),
+  );
+});

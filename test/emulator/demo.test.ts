@@ -1,0 +1,54 @@
+import { createServer } from 'node:net';
+import { freePort } from '../../src/emulator/demo/free-port';
+import { guide } from '../../src/emulator/demo/guide';
+import { readDemoOptions } from '../../src/emulator/demo/options';
+
+test.each([
+  [[], { ok: true, once: false, help: false }],
+  [['--once'], { ok: true, once: true, help: false }],
+  [['--help'], { ok: true, once: false, help: true }],
+])('reads the arguments %j', (args, options) => {
+  expect(readDemoOptions(args)).toEqual(options);
+});
+
+test.each([
+  [['--onec'], "'--onec'"],
+  [['once'], "'once'"],
+  [['--once=yes'], "'--once'"],
+])('refuses the arguments %j and names the fault', (args, named) => {
+  expect(readDemoOptions(args)).toEqual({ ok: false, fault: expect.stringContaining(named) });
+});
+
+test('shows the key file as it is, its path and the commands that repeat it', () => {
+  const text = guide({
+    sidecarUrl: 'http://127.0.0.1:9000',
+    emulatorUrl: 'http://127.0.0.1:8080',
+    streamId: 'demo',
+    apiKey: 'key',
+    request: { client: 'c', contentId: 'demo' },
+    keyFile: 'name: value\nother: value\n',
+    keyFilePath: '/keys/demo.key',
+  });
+  const curl = "curl -sS http://127.0.0.1:9000/api/keyfile/demo -H 'x-api-key: key'";
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      'name: value',
+      'other: value',
+      'It lies at /keys/demo.key',
+      `  ${curl} -H 'content-type: application/json' -d '{"client":"c","contentId":"demo"}'`,
+      `  ${curl}`,
+      `  ${curl} -X DELETE`,
+    ]),
+  );
+});
+
+test('passes over a port that is taken', async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as { port: number };
+  try {
+    expect(await freePort(port)).toBeGreaterThan(port);
+  } finally {
+    await new Promise((resolve) => taken.close(resolve));
+  }
+});
