@@ -73,7 +73,7 @@ export function onlyMethods(...methods: string[]): RequestHandler {
   };
 }
 
-/** Refuses a body that isn't declared as JSON; a request without a body passes. */
+/** Refuses a body that isn't declared as JSON; a request that announces no body passes. */
 export const requireJson: RequestHandler = (request, _response, next) => {
   if (request.is('application/json') === false) {
     const description = 'Send the body as JSON, with content-type: application/json.';

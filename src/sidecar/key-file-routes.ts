@@ -89,13 +89,12 @@ function answer(request: Request, response: Response, streamId: StreamId, bytes:
   response.end(bytes.toString('latin1'), 'latin1');
 }
 
+/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
 function wantsJson(request: Request): boolean {
   const accept = request.headers.accept;
   // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
-  return (
-    accept?.includes('json') === true &&
-    request.accepts(['text/plain', 'application/json']) === 'application/json'
-  );
+  if (accept?.includes('json') !== true || /text\/plain\s*(?:,|$)/.test(accept)) return false;
+  return request.accepts(['text/plain', 'application/json']) === 'application/json';
 }
 
 function noKeyFile(): HttpError {

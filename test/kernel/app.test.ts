@@ -1,0 +1,215 @@
+import type { Express } from 'express';
+import request from 'supertest';
+import { createApp, onlyMethods, requireJson } from '../../src/kernel/app';
+import { HttpError } from '../../src/kernel/errors';
+import type { Log, LogFields } from '../../src/kernel/log';
+import { listen, type RunningServer } from '../../src/kernel/server';
+import { rawRequest } from '../support/raw-http';
+
+type Entry = [level: string, message: string, fields: LogFields | undefined];
+
+let server: RunningServer | undefined;
+
+afterEach(async () => {
+  await server?.stop(0);
+  server = undefined;
+});
+
+/** Serves what `mount` adds; `entries` stops the server, so that the last line is there. */
+async function serve(mount: (app: Express) => void, quietPaths: string[] = []) {
+  const written: Entry[] = [];
+  const write = (level: string) => (message: string, fields?: LogFields) => {
+    written.push([level, message, fields]);
+  };
+  const log: Log = { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
+  let time = 0;
+  const now = () => {
+    time += 1.23456;
+    return time;
+  };
+  const running = await listen(
+    createApp({ log, newId: () => 'new-id', now, quietPaths }, mount),
+    '127.0.0.1',
+    0,
+  );
+  server = running;
+  const entries = async () => {
+    await running.stop(0);
+    return written;
+  };
+  return { http: request(running.url), port: running.port, entries };
+}
+
+function requestEntry(
+  level: string,
+  method: string,
+  route: string,
+  status: number,
+  more: LogFields = {},
+): Entry {
+  return [level, 'request', { requestId: 'new-id', method, route, status, ms: 1.23, ...more }];
+}
+
+const SERVER_ERROR = {
+  errors: [
+    {
+      code: 'server_error',
+      description: 'The service failed. The cause is in its log under the request id of this answer.',
+    },
+  ],
+};
+
+describe('createApp', () => {
+  it('logs one line a request with the route, never the path, and with the fields of the handler', async () => {
+    const { http, entries } = await serve((app) => {
+      app.get('/things/:id', (_request, response) => {
+        response.locals.logFields = { thing: 'seven' };
+        response.json({ id: 7 });
+      });
+    });
+    await http.get('/things/7?key=secret').expect(200, { id: 7 });
+    expect(await entries()).toEqual([requestEntry('info', 'GET', '/things/:id', 200, { thing: 'seven' })]);
+  });
+
+  it('answers 404 as JSON for what is not mounted, and logs no path', async () => {
+    const { http, entries } = await serve(() => undefined);
+    await http
+      .get('/secret')
+      .expect(404, { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] })
+      .expect('content-type', 'application/json; charset=utf-8');
+    expect(await entries()).toEqual([requestEntry('info', 'GET', 'unmatched', 404)]);
+  });
+
+  it.each(['abc-123', 'A.b_c:d', 'x'.repeat(128)])('keeps the request id %.20s', async (id) => {
+    const { http } = await serve(() => undefined);
+    await http.get('/').set('x-request-id', id).expect('x-request-id', id);
+  });
+
+  it.each<[what: string, id: string | string[]]>([
+    ['that is empty', ''],
+    ['with a space', 'a b'],
+    ['with markup', '<script>'],
+    ['of 129 characters', 'x'.repeat(129)],
+    ['sent twice', ['a', 'b']],
+  ])('makes a new request id in place of one %s', async (_what, id) => {
+    const { port } = await serve(() => undefined);
+    const { headers } = await rawRequest(port, 'GET', '/', { 'x-request-id': id });
+    expect(headers['x-request-id']).toBe('new-id');
+  });
+
+  it('sends security headers, and neither x-powered-by nor an etag', async () => {
+    const { http } = await serve((app) => app.get('/', (_request, response) => void response.send('text')));
+    const { headers } = await http.get('/').expect(200);
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': expect.any(String),
+    });
+    expect([headers['x-powered-by'], headers.etag]).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    [
+      'thrown',
+      () => {
+        throw new Error('secret');
+      },
+    ],
+    ['rejected', () => Promise.reject(new Error('secret'))],
+  ])('answers 500 without a word of an error that is %s, and logs its cause', async (_how, handler) => {
+    const { http, entries } = await serve((app) => app.get('/', handler));
+    const answer = await http.get('/').expect(500, SERVER_ERROR);
+    expect(JSON.stringify(answer.headers)).not.toContain('secret');
+    const cause = { name: 'Error', message: 'secret', stack: expect.any(Array) };
+    expect(await entries()).toEqual([
+      ['error', 'request failed', { requestId: 'new-id', status: 500, codes: ['server_error'], cause }],
+      requestEntry('info', 'GET', '/', 500),
+    ]);
+  });
+
+  it('answers an HttpError with its status, headers and problems, and logs no cause below 500', async () => {
+    const problems = [
+      { code: 'one', description: 'One.' },
+      { code: 'two', description: 'Two.' },
+    ];
+    const { http, entries } = await serve((app) =>
+      app.get('/', () => {
+        throw new HttpError(409, problems, { headers: { 'retry-after': '5' }, cause: new Error('secret') });
+      }),
+    );
+    await http.get('/').expect(409, { errors: problems }).expect('retry-after', '5');
+    expect(await entries()).toEqual([requestEntry('info', 'GET', '/', 409)]);
+  });
+
+  it('cuts the connection when an answer fails after its head is sent, and logs it as aborted', async () => {
+    const { http, entries } = await serve((app) =>
+      app.get('/', (_request, response) => {
+        response.write('half');
+        throw new Error('late');
+      }),
+    );
+    await expect(http.get('/').then(() => 'answered')).rejects.toThrow('aborted');
+    expect((await entries()).map(([level, message, fields]) => [level, message, fields?.aborted])).toEqual([
+      ['error', 'request failed', undefined],
+      ['info', 'request', true],
+    ]);
+  });
+
+  it('logs the quiet paths at debug while they succeed', async () => {
+    let status = 200;
+    const { http, entries } = await serve(
+      (app) => app.get('/readyz', (_request, response) => void response.status(status).end()),
+      ['/readyz'],
+    );
+    await http.get('/readyz').expect(200);
+    status = 503;
+    await http.get('/readyz').expect(503);
+    expect(await entries()).toEqual([
+      requestEntry('debug', 'GET', '/readyz', 200),
+      requestEntry('info', 'GET', '/readyz', 503),
+    ]);
+  });
+});
+
+describe('onlyMethods', () => {
+  it('answers 405 with the methods that exist', async () => {
+    const { http } = await serve((app) => {
+      app.get('/', (_request, response) => void response.end());
+      app.all('/', onlyMethods('GET', 'HEAD'));
+    });
+    await http
+      .put('/')
+      .expect(405, {
+        errors: [{ code: 'method_not_allowed', description: 'This path takes GET, HEAD, not PUT.' }],
+      })
+      .expect('allow', 'GET, HEAD');
+  });
+});
+
+describe('requireJson', () => {
+  const UNSUPPORTED = {
+    errors: [
+      {
+        code: 'unsupported_media_type',
+        description: 'Send the body as JSON, with content-type: application/json.',
+      },
+    ],
+  };
+  const mount = (app: Express) =>
+    app.post('/', requireJson, (_request, response) => void response.json({ passed: true }));
+
+  it.each(['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON'])(
+    'lets a body of type %s pass',
+    async (type) => {
+      const { http } = await serve(mount);
+      await http.post('/').set('content-type', type).send('{}').expect(200, { passed: true });
+    },
+  );
+
+  it.each(['text/plain', 'text/json', 'application/xml', 'json', 'application/json-seq'])(
+    'answers 415 to a body of type %s',
+    async (type) => {
+      const { http } = await serve(mount);
+      await http.post('/').set('content-type', type).send('{}').expect(415, UNSUPPORTED);
+    },
+  );
+});

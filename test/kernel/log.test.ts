@@ -1,0 +1,71 @@
+import { PassThrough } from 'node:stream';
+import { describeThrown } from '../../src/kernel/errors';
+import { createLog, type Log, type LogLevel } from '../../src/kernel/log';
+
+const clock = () => new Date('2026-01-02T03:04:05.678Z');
+const TIME = '2026-01-02T03:04:05.678Z';
+
+/** What a log writes, line by line, through the real format. */
+async function linesOf(level: LogLevel, write: (log: Log) => void): Promise<unknown[]> {
+  const stream = new PassThrough();
+  write(createLog(level, stream, clock));
+  await new Promise((resolve) => setImmediate(resolve));
+  const text = String(stream.read() ?? '');
+  expect(text === '' || text.endsWith('\n')).toBe(true);
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line): unknown => JSON.parse(line));
+}
+
+function writeEach(log: Log): void {
+  log.error('e');
+  log.warn('w');
+  log.info('i');
+  log.debug('d');
+}
+
+describe('createLog', () => {
+  it('writes one JSON line an entry: time, level, message, then the fields', async () => {
+    const lines = await linesOf('info', (log) => {
+      log.info('request', { status: 200, route: '/api/keyfile/:streamid', absent: undefined });
+      log.warn('two\nlines', { nested: { list: [1, null] } });
+    });
+    expect(lines.map((line) => JSON.stringify(line))).toEqual([
+      `{"time":"${TIME}","level":"info","message":"request","status":200,"route":"/api/keyfile/:streamid"}`,
+      `{"time":"${TIME}","level":"warn","message":"two\\nlines","nested":{"list":[1,null]}}`,
+    ]);
+  });
+
+  it('keeps message, frames and cause of an error that describeThrown describes', async () => {
+    const cause = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    const thrown = new Error('write failed', { cause });
+    const lines = await linesOf('info', (log) =>
+      log.error('request failed', { cause: describeThrown(thrown) }),
+    );
+    expect(lines).toEqual([
+      {
+        time: TIME,
+        level: 'error',
+        message: 'request failed',
+        cause: {
+          name: 'Error',
+          message: 'write failed',
+          stack: expect.any(Array),
+          cause: { name: 'Error', code: 'ENOSPC', message: 'no space left', stack: expect.any(Array) },
+        },
+      },
+    ]);
+  });
+
+  it.each<[level: LogLevel, written: string[]]>([
+    ['debug', ['e', 'w', 'i', 'd']],
+    ['info', ['e', 'w', 'i']],
+    ['warn', ['e', 'w']],
+    ['error', ['e']],
+    ['silent', []],
+  ])('writes at level %s what is as grave or graver', async (level, written) => {
+    const lines = await linesOf(level, writeEach);
+    expect(lines.map((line) => Reflect.get(Object(line), 'message'))).toEqual(written);
+  });
+});

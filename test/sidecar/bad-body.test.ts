@@ -1,0 +1,254 @@
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
+import { rawExchange, rawRequest } from '../support/raw-http';
+import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/demo';
+const CHECKSUM_OF_OTHER_KEY = 'Mv5YB5EhHKw=';
+
+function error(code: string, description: string) {
+  return { errors: [{ code, description }] };
+}
+
+/** Starts a sidecar whose stream has a key file, so that a refused POST can be seen to change nothing. */
+async function startWithKeyFile(overrides?: Parameters<typeof startSidecar>[0]): Promise<TestSidecar> {
+  const sidecar = await startSidecar(overrides);
+  await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+  return sidecar;
+}
+
+async function expectUnchanged({ files }: TestSidecar): Promise<void> {
+  expect(await files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
+}
+
+/** A JSON object of exactly so many bytes that asks for the key file of `CENC_ONLY`. */
+function bodyOf(bytes: number): string {
+  const head = `${JSON.stringify(CENC_ONLY).slice(0, -1)},"drmjson":"`;
+  return `${head}${'x'.repeat(bytes - head.length - 2)}"}`;
+}
+
+describe('a POST that is no JSON request', () => {
+  const MALFORMED = error('malformed_json', 'The body is not valid JSON. Send one JSON object.');
+
+  it.each([
+    ['cut short', JSON.stringify(POST_MANUAL).slice(0, -1)],
+    ['a content key alone', POST_MANUAL.cenc.contentkey],
+    ['a content key in quotes', `"${POST_MANUAL.cenc.contentkey}"`],
+    ['a key with a stray comma', `{"cenc":{"contentkey":"${POST_MANUAL.cenc.contentkey}",}}`],
+    ['two objects', `${JSON.stringify(CENC_ONLY)}${JSON.stringify(CENC_ONLY)}`],
+    ['with a comment', `/* key */ ${JSON.stringify(CENC_ONLY)}`],
+    ['NaN', 'NaN'],
+  ])('answers 400 and quotes nothing of a body that is %s', async (_what, body) => {
+    const sidecar = await startWithKeyFile();
+    await sidecar.api.post(PATH).set('content-type', 'application/json').send(body).expect(400, MALFORMED);
+    await expectUnchanged(sidecar);
+    const log = await sidecar.logText();
+    expect(log).toContain('"status":400');
+    expect(log).not.toContain(body.slice(0, 10));
+    expect(log).not.toContain(POST_MANUAL.cenc.contentkey);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/json',
+    'application/jsonp',
+    'application/octet-stream',
+    'nonsense',
+  ])('answers 415 to a body of type %s', async (type) => {
+    const sidecar = await startWithKeyFile();
+    await sidecar.api
+      .post(PATH)
+      .set('content-type', type)
+      .send(JSON.stringify(POST_MANUAL))
+      .expect(
+        415,
+        error('unsupported_media_type', 'Send the body as JSON, with content-type: application/json.'),
+      );
+    await expectUnchanged(sidecar);
+  });
+
+  it('answers 415 to a body without a type', async () => {
+    const sidecar = await startWithKeyFile();
+    const headers = { 'x-api-key': API_KEY };
+    const { status } = await rawRequest(sidecar.port, 'POST', PATH, headers, JSON.stringify(POST_MANUAL));
+    expect(status).toBe(415);
+    await expectUnchanged(sidecar);
+  });
+
+  it.each([
+    ['charset', { 'content-type': 'application/json; charset=latin1' }, 'Send the body as UTF-8.'],
+    [
+      'content-encoding',
+      { 'content-type': 'application/json', 'content-encoding': 'secret' },
+      'Send the body without that content-encoding.',
+    ],
+  ])('answers 415 to a %s that is not known', async (_what, headers, description) => {
+    const sidecar = await startWithKeyFile();
+    await sidecar.api
+      .post(PATH)
+      .set(headers)
+      .send(JSON.stringify(POST_MANUAL))
+      .expect(415, error('unsupported_media_type', description));
+    await expectUnchanged(sidecar);
+  });
+
+  it('answers 400 to a POST without a body', async () => {
+    const sidecar = await startWithKeyFile();
+    const head = `POST ${PATH} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${API_KEY}\r\n\r\n`;
+    const answer = await rawExchange(sidecar.port, head, /\}\]\}$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer.split('\r\n\r\n')[1]).toBe(
+      JSON.stringify(error('invalid_body', 'Send a JSON object with content-type: application/json.')),
+    );
+    await expectUnchanged(sidecar);
+  });
+
+  it('takes a body of 64 KiB', async () => {
+    const { api } = await startSidecar();
+    const body = bodyOf(64 * 1024);
+    expect(Buffer.byteLength(body)).toBe(65_536);
+    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, CENC_ONLY_FILE);
+  });
+
+  it.each(['with a content-length', 'in chunks'])('answers 413 to 64 KiB and a byte %s', async (how) => {
+    const sidecar = await startWithKeyFile();
+    const headers = {
+      'x-api-key': API_KEY,
+      'content-type': 'application/json',
+      ...(how === 'in chunks' ? { 'transfer-encoding': 'chunked' } : {}),
+    };
+    const answer = await rawRequest(sidecar.port, 'POST', PATH, headers, bodyOf(64 * 1024 + 1));
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      413,
+      error('body_too_large', 'The body is larger than this route takes.'),
+    ]);
+    await expectUnchanged(sidecar);
+  });
+
+  it.each([
+    ['as the body', (deep: string) => deep],
+    ['as cenc', (deep: string) => `{"cenc":${deep}}`],
+    ['as a key', (deep: string) => `{"cenc":{"keyid":${deep},"contentkey":"x"}}`],
+    ['as an unknown field', (deep: string) => `{"cenc":null,"unknown":${deep}}`],
+  ])('answers 400 to 20,000 arrays in each other %s', async (_where, wrap) => {
+    const sidecar = await startWithKeyFile();
+    const deep = '['.repeat(20_000) + ']'.repeat(20_000);
+    await sidecar.api.post(PATH).set('content-type', 'application/json').send(wrap(deep)).expect(400);
+    await expectUnchanged(sidecar);
+  });
+
+  it('takes drmjson however deep it is', async () => {
+    const { api } = await startSidecar();
+    const deep = `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}`;
+    const body = `${JSON.stringify(CENC_ONLY).slice(0, -1)},"drmjson":${deep}}`;
+    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, CENC_ONLY_FILE);
+  });
+});
+
+describe('a POST whose fields are wrong', () => {
+  it('answers 400 with every problem at once, in the order of the fields', async () => {
+    const sidecar = await startWithKeyFile();
+    await sidecar.api
+      .post(PATH)
+      .send({
+        cenc: { keyid: '44da52ef-4523-098e-6854-777ee322681d', contentkey: '' },
+        playready: { laurl: 'playready.example' },
+        fairplay: { key: 'CB', iv: 5 },
+        widewine: {},
+      })
+      .expect(400, {
+        errors: [
+          ['invalid_body', 'cenc.keyid: is a UUID; send the base64 of its 16 bytes, big endian'],
+          ['invalid_body', 'cenc.contentkey: is empty'],
+          ['invalid_body', 'playready.laurl: must be an address that starts with https:// or http://'],
+          ['invalid_body', 'fairplay.key: has 2 hex digits; it must have 32 (16 bytes)'],
+          ['invalid_body', 'fairplay.iv: must be a string'],
+          ['invalid_body', 'fairplay.laurl: is missing'],
+          ['unknown_field', 'widewine is not a field of this request. Did you mean widevine?'],
+        ].map(([code, description]) => ({ code, description })),
+      });
+    await expectUnchanged(sidecar);
+  });
+
+  it.each([
+    ['the body', `{"__proto__":{"cenc":1},"cenc":${JSON.stringify(POST_MANUAL.cenc)}}`, '__proto__'],
+    ['cenc', `{"cenc":{"__proto__":{},${JSON.stringify(POST_MANUAL.cenc).slice(1)}}`, 'cenc.__proto__'],
+    ['a provisioning body', '{"__proto__":1,"client":"c","clientApiKey":"k","contentId":"i"}', '__proto__'],
+    ['an empty body', '{"__proto__":{"cenc":{}}}', '__proto__'],
+    ['constructor', '{"constructor":{"prototype":{"cenc":{}}}}', 'constructor'],
+  ])('answers 400 that names the field to __proto__ in %s', async (_where, body, name) => {
+    const sidecar = await startWithKeyFile();
+    const answer = await sidecar.api
+      .post(PATH)
+      .set('content-type', 'application/json')
+      .send(body)
+      .expect(400);
+    expect(answer.body.errors).toEqual([
+      {
+        code: 'unknown_field',
+        description: expect.stringMatching(`^${name} is not a field of this request\\.`),
+      },
+    ]);
+    expect(Reflect.get({}, 'cenc')).toBeUndefined();
+    await expectUnchanged(sidecar);
+  });
+});
+
+describe('a PlayReady checksum that does not belong to the key', () => {
+  const SWAPPED = { ...POST_MANUAL, cenc: { ...POST_MANUAL.cenc, keyid: SWAPPED_KEY_ID } };
+  const OTHER = { ...POST_MANUAL, playready: { ...POST_MANUAL.playready, checksum: CHECKSUM_OF_OTHER_KEY } };
+  const BYTE_ORDER =
+    'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big endian ' +
+    '(as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed';
+  const MISMATCH =
+    'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or ' +
+    'send the three of one key';
+
+  it.each([
+    ['a key id in PlayReady order', SWAPPED, 'key_id_byte_order', BYTE_ORDER],
+    ['the checksum of another key', OTHER, 'checksum_mismatch', MISMATCH],
+  ])('answers 400 to %s and says why', async (_what, body, code, description) => {
+    const sidecar = await startWithKeyFile();
+    await sidecar.api
+      .post(PATH)
+      .send(body)
+      .expect(400, error(code, `${description}.`));
+    await expectUnchanged(sidecar);
+  });
+
+  it.each([
+    ['a key id in PlayReady order', SWAPPED, 'key_id_byte_order', BYTE_ORDER],
+    ['the checksum of another key', OTHER, 'checksum_mismatch', MISMATCH],
+  ])('lets %s through with a Warning when checks only warn', async (_what, body, code, description) => {
+    const sidecar = await startWithKeyFile({ checks: 'warn' });
+    const answer = await sidecar.api.post(PATH).set('x-request-id', 'req-1').send(body).expect(200);
+    expect(answer.headers.warning).toBe(`299 - "${code}: ${description}"`);
+    expect(answer.text).toContain(`-key-id: ${body.cenc.keyid}\n`);
+    expect(answer.text).toContain(`-checksum: ${body.playready.checksum}\n`);
+    expect(await sidecar.files()).toEqual({ 'demo.key': answer.text });
+    expect((await sidecar.logEntries()).filter(({ level }) => level === 'warn')).toEqual([
+      {
+        time: '1970-01-01T00:00:00.000Z',
+        level: 'warn',
+        message: 'key file written with a warning',
+        requestId: 'req-1',
+        streamId: 'demo',
+        code,
+        description,
+      },
+    ]);
+  });
+
+  it('writes what may be meant so with a Warning for each oddity, also when checks are strict', async () => {
+    const { api } = await startSidecar();
+    const answer = await api
+      .post(PATH)
+      .send({ ...POST_MANUAL, contentId: 'another' })
+      .expect(200);
+    expect(answer.headers.warning).toBe(
+      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId", ' +
+        '299 - "content_id_mismatch: fairplay.laurl does not name contentId"',
+    );
+  });
+});

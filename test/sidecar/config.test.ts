@@ -1,0 +1,206 @@
+import { ConfigError } from '../../src/kernel/config';
+import { readSidecarConfig } from '../../src/sidecar/config';
+
+const KEY = 'the-key-of-this-service';
+const NO_FILES = (): string => {
+  throw new Error('no file is read here');
+};
+
+function faultsOf(env: Record<string, string>, readText = NO_FILES): readonly string[] {
+  try {
+    readSidecarConfig(env, readText);
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.faults;
+    throw thrown;
+  }
+  return [];
+}
+
+const DEFAULTS = {
+  apiKey: KEY,
+  keyFilesPath: './keys',
+  keyFileMode: 0o640,
+  host: '0.0.0.0',
+  port: 80,
+  configServiceUrl: undefined,
+  keyProviderUrl: undefined,
+  upstreamTimeoutMs: 5000,
+  checks: 'strict',
+  logLevel: 'info',
+  unknownVariables: [],
+};
+
+describe('readSidecarConfig', () => {
+  it('needs the API key alone', () => {
+    expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEY: KEY }, NO_FILES)).toEqual(DEFAULTS);
+  });
+
+  it('takes an empty variable for an absent one', () => {
+    const env = {
+      PACKAGERDRMAPI_APIKEY: KEY,
+      PACKAGERDRMAPI_APIKEY_FILE: '',
+      PACKAGERDRMAPI_KEYFILESPATH: '',
+      PACKAGERDRMAPI_KEYFILEMODE: '',
+      PACKAGERDRMAPI_HOST: '',
+      PACKAGERDRMAPI_PORT: '',
+      PACKAGERDRMAPI_GRANDCENTRALURL: '',
+      PACKAGERDRMAPI_KEYPROVIDERURL: '',
+      PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '',
+      PACKAGERDRMAPI_CHECKS: '',
+      PACKAGERDRMAPI_LOGLEVEL: '',
+    };
+    expect(readSidecarConfig(env, NO_FILES)).toEqual(DEFAULTS);
+  });
+
+  it('reads every variable', () => {
+    const env = {
+      PACKAGERDRMAPI_APIKEY: KEY,
+      PACKAGERDRMAPI_KEYFILESPATH: '/srv/keys',
+      PACKAGERDRMAPI_KEYFILEMODE: '600',
+      PACKAGERDRMAPI_HOST: '::1',
+      PACKAGERDRMAPI_PORT: '9000',
+      PACKAGERDRMAPI_GRANDCENTRALURL: 'https://config.example/v1/clients',
+      PACKAGERDRMAPI_KEYPROVIDERURL: 'http://keys.example:9293/',
+      PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '250',
+      PACKAGERDRMAPI_CHECKS: 'warn',
+      PACKAGERDRMAPI_LOGLEVEL: 'silent',
+      OTHER: 'left alone',
+    };
+    expect(readSidecarConfig(env, NO_FILES)).toEqual({
+      apiKey: KEY,
+      keyFilesPath: '/srv/keys',
+      keyFileMode: 0o600,
+      host: '::1',
+      port: 9000,
+      configServiceUrl: 'https://config.example/v1/clients',
+      keyProviderUrl: 'http://keys.example:9293/',
+      upstreamTimeoutMs: 250,
+      checks: 'warn',
+      logLevel: 'silent',
+      unknownVariables: [],
+    });
+  });
+
+  it('names variables that are most likely misspelt', () => {
+    const env = {
+      PACKAGERDRMAPI_APIKEY: KEY,
+      PACKAGERDRMAPI_KEYFILEPATH: '/srv/keys',
+      PACKAGERDRM_X: 'other',
+    };
+    expect(readSidecarConfig(env, NO_FILES).unknownVariables).toEqual([
+      'PACKAGERDRMAPI_KEYFILEPATH (did you mean PACKAGERDRMAPI_KEYFILESPATH?)',
+    ]);
+  });
+
+  it('names all faults at once and quotes no value', () => {
+    const faults = faultsOf({
+      PACKAGERDRMAPI_APIKEY: 'a key with secret words',
+      PACKAGERDRMAPI_PORT: 'secret',
+      PACKAGERDRMAPI_KEYFILEMODE: 'secret',
+      PACKAGERDRMAPI_GRANDCENTRALURL: 'secret',
+      PACKAGERDRMAPI_KEYPROVIDERURL: 'https://user:secret@keys.example/',
+      PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: 'secret',
+      PACKAGERDRMAPI_CHECKS: 'secret',
+      PACKAGERDRMAPI_LOGLEVEL: 'secret',
+    });
+    const url = 'must be an http:// or https:// address without user, query, fragment or space';
+    expect(faults).toEqual([
+      'PACKAGERDRMAPI_APIKEY: must be printable ASCII without spaces: it travels in a header',
+      'PACKAGERDRMAPI_KEYFILEMODE: must be an octal mode like 0640',
+      'PACKAGERDRMAPI_PORT: must be a whole number from 0 to 65535',
+      `PACKAGERDRMAPI_GRANDCENTRALURL: ${url}`,
+      `PACKAGERDRMAPI_KEYPROVIDERURL: ${url}`,
+      'PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: must be a whole number from 1 to 600000',
+      'PACKAGERDRMAPI_CHECKS: must be strict or warn',
+      'PACKAGERDRMAPI_LOGLEVEL: must be one of error, warn, info, debug, silent',
+    ]);
+  });
+
+  it('says with the other faults that the API key is missing', () => {
+    expect(faultsOf({ PACKAGERDRMAPI_PORT: '70000' })).toEqual([
+      'PACKAGERDRMAPI_PORT: must be from 0 to 65535',
+      'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it',
+    ]);
+  });
+
+  it.each([
+    ['-1', 'must be a whole number from 0 to 65535'],
+    ['80.5', 'must be a whole number from 0 to 65535'],
+    ['0x50', 'must be a whole number from 0 to 65535'],
+    [' 80', 'must be a whole number from 0 to 65535'],
+    ['65536', 'must be from 0 to 65535'],
+    [
+      'tcp://10.0.0.1:80',
+      'holds an address that Kubernetes sets for a Service named packagerdrmapi; rename the Service or set enableServiceLinks: false',
+    ],
+  ])('refuses the port %j', (port, fault) => {
+    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_PORT: port })).toEqual([
+      `PACKAGERDRMAPI_PORT: ${fault}`,
+    ]);
+  });
+
+  it.each([
+    ['640 ', 'must be an octal mode like 0640'],
+    ['1640', 'must be an octal mode like 0640'],
+    ['0o640', 'must be an octal mode like 0640'],
+    ['0680', 'must be an octal mode like 0640'],
+    ['0440', 'must let the owner read and write (06xx)'],
+    ['0750', 'must not make key files executable'],
+  ])('refuses the mode %j', (mode, fault) => {
+    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYFILEMODE: mode })).toEqual([
+      `PACKAGERDRMAPI_KEYFILEMODE: ${fault}`,
+    ]);
+  });
+
+  it.each([
+    'keys.example',
+    'ftp://keys.example',
+    'https://keys.example/?key=1',
+    'https://keys.example/#top',
+    'https://keys.example/?',
+    'https://keys.example ',
+    'https://user@keys.example/',
+    'https://user:password@keys.example/',
+  ])('refuses the upstream address %j', (url) => {
+    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYPROVIDERURL: url })).toEqual([
+      'PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, query, fragment or space',
+    ]);
+  });
+});
+
+describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
+  const env = { PACKAGERDRMAPI_APIKEY_FILE: '/run/secrets/key' };
+  const FAULT = 'PACKAGERDRMAPI_APIKEY_FILE:';
+  const ASCII = 'must be printable ASCII without spaces: it travels in a header';
+
+  it.each([KEY, `${KEY}\n`, `${KEY}\r\n`])('names the file that holds the key: %j', (text) => {
+    const paths: string[] = [];
+    const readText = (path: string) => {
+      paths.push(path);
+      return text;
+    };
+    expect(readSidecarConfig(env, readText)).toEqual(DEFAULTS);
+    expect(paths).toEqual(['/run/secrets/key']);
+  });
+
+  it.each([
+    ['', `${FAULT} the key in it is empty`],
+    ['\n', `${FAULT} the key in it is empty`],
+    [`${KEY}\n\n`, `${FAULT} the key in it ${ASCII}`],
+    [`${KEY}\nsecond line`, `${FAULT} the key in it ${ASCII}`],
+    [` ${KEY}`, `${FAULT} the key in it ${ASCII}`],
+    [`\ufeff${KEY}`, `${FAULT} the key in it ${ASCII}`],
+  ])('is refused when the file holds %j', (text, fault) => {
+    expect(faultsOf(env, () => text)).toEqual([fault]);
+  });
+
+  it('is refused when the file cannot be read', () => {
+    expect(faultsOf(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
+  });
+
+  it('is refused beside PACKAGERDRMAPI_APIKEY', () => {
+    expect(faultsOf({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
+      'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
+    ]);
+  });
+});

@@ -1,0 +1,187 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { parseKeyFile } from '../../src/drm/key-file';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { startSidecar } from '../support/start-sidecar';
+import { keyFileSamples } from '../vectors/drm-vectors';
+
+const PATH = '/api/keyfile/demo';
+const NOT_FOUND = {
+  errors: [{ code: 'key_file_not_found', description: 'This stream has no key file.' }],
+};
+const PLAIN = 'text/plain; charset=utf-8';
+
+describe('POST', () => {
+  it.each(['created', 'overwritten'])('answers 200 with the lines of the key file it has %s', async (how) => {
+    const { api, files } = await startSidecar();
+    if (how === 'overwritten') await api.post(PATH).send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
+    const answer = await api.post(PATH).send(POST_MANUAL).expect(200).expect('content-type', PLAIN);
+    expect(answer.text).toBe(POST_MANUAL_FILE);
+    expect(answer.headers.warning).toBeUndefined();
+    expect(await files()).toEqual({ 'demo.key': POST_MANUAL_FILE });
+  });
+
+  it.each(keyFileSamples)('writes the lines of the published sample %s', async (_name, sample) => {
+    const { api } = await startSidecar();
+    const answer = await api.post(PATH).send(sample.values).expect(200);
+    const published = sample.lines.map((line) => line.replace(/(include-in-chunklist): true$/, '$1: false'));
+    expect(answer.text.trimEnd().split('\n').sort()).toEqual(published.sort());
+  });
+
+  it('writes the file with the mode of the configuration', async () => {
+    const { api, folder } = await startSidecar({ keyFileMode: 0o604 });
+    await api.post(PATH).send(CENC_ONLY).expect(200);
+    expect((await fs.stat(join(folder, 'demo.key'))).mode & 0o777).toBe(0o604);
+  });
+
+  it('answers the lines as JSON to a client that accepts JSON', async () => {
+    const { api, files } = await startSidecar();
+    await api
+      .post(PATH)
+      .set('accept', 'application/json')
+      .send(CENC_ONLY)
+      .expect(200, {
+        streamid: 'demo',
+        lines: [
+          { name: 'mpegdashstreaming-cenc-key-id', value: CENC_ONLY.cenc.keyid },
+          { name: 'mpegdashstreaming-cenc-content-key', value: CENC_ONLY.cenc.contentkey },
+          { name: 'mpegdashstreaming-cenc-algorithm', value: 'AESCTR' },
+        ],
+      });
+    expect(await files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
+  });
+
+  it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"'])(
+    'takes a body of type %s',
+    async (type) => {
+      const { api } = await startSidecar();
+      await api.post(PATH).set('content-type', type).send(JSON.stringify(CENC_ONLY)).expect(200);
+    },
+  );
+});
+
+describe('GET', () => {
+  it('answers 200 with the file byte for byte', async () => {
+    const { api, folder } = await startSidecar();
+    const text = '# by hand\r\n\r\nname:value\u00e9\r\nno line end';
+    await fs.writeFile(join(folder, 'demo.key'), text);
+    const answer = await api.get(PATH).expect(200, text).expect('content-type', PLAIN);
+    expect(answer.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+  });
+
+  it('answers 404 for a stream without a key file', async () => {
+    const { api } = await startSidecar();
+    await api.get(PATH).expect(404, NOT_FOUND);
+    await api.get('/api/keyfile/no%2Fsuch%2Ffolder').expect(404, NOT_FOUND);
+  });
+
+  it('serves no file that is not a key file of the folder', async () => {
+    const { api, folder } = await startSidecar();
+    await fs.writeFile(join(folder, 'demo.txt'), 'text');
+    await fs.writeFile(join(folder, 'demo'), 'bare');
+    await api.get(PATH).expect(404, NOT_FOUND);
+    await api.get('/api/keyfile/demo.txt').expect(404, NOT_FOUND);
+  });
+
+  it.each([
+    ['application/json', 'application/json; charset=utf-8'],
+    ['text/html, application/json;q=0.9', 'application/json; charset=utf-8'],
+    ['application/json, text/plain;q=0.5', 'application/json; charset=utf-8'],
+    ['application/json, text/plain, */*', PLAIN],
+    ['text/plain, application/json', PLAIN],
+    ['application/json;q=0.1, text/plain', PLAIN],
+    ['application/json;q=0', PLAIN],
+    ['*/*', PLAIN],
+    ['text/html', PLAIN],
+    ['', PLAIN],
+  ])('answers Accept: %s with %s', async (accept, type) => {
+    const { api } = await startSidecar();
+    await api.post(PATH).send(POST_MANUAL).expect(200);
+    const answer = await api.get(PATH).set('accept', accept).expect(200).expect('content-type', type);
+    if (type === PLAIN) expect(answer.text).toBe(POST_MANUAL_FILE);
+    else expect(answer.body).toEqual({ streamid: 'demo', lines: parseKeyFile(POST_MANUAL_FILE).lines });
+  });
+
+  it('answers 409 as JSON, and 200 as text, for a file that a hand has spoilt', async () => {
+    const { api, folder } = await startSidecar();
+    await fs.writeFile(join(folder, 'demo.key'), 'name: value\nspoilt\n');
+    await api.get(PATH).expect(200, 'name: value\nspoilt\n');
+    await api
+      .get(PATH)
+      .set('accept', 'application/json')
+      .expect(409, {
+        errors: [
+          {
+            code: 'key_file_malformed',
+            description:
+              'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.',
+          },
+        ],
+      });
+  });
+});
+
+describe('HEAD', () => {
+  it('answers as GET does, without the body', async () => {
+    const { api } = await startSidecar();
+    await api.head(PATH).expect(404);
+    await api.post(PATH).send(POST_MANUAL).expect(200);
+    const answer = await api.head(PATH).expect(200).expect('content-type', PLAIN);
+    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(POST_MANUAL_FILE)));
+    expect(answer.text).toBeUndefined();
+  });
+});
+
+describe('DELETE', () => {
+  it('answers 200 with the contents as they were, and removes the file', async () => {
+    const { api, files } = await startSidecar();
+    await api.post(PATH).send(POST_MANUAL).expect(200);
+    await api.delete(PATH).expect(200, POST_MANUAL_FILE).expect('content-type', PLAIN);
+    expect(await files()).toEqual({});
+    await api.get(PATH).expect(404, NOT_FOUND);
+  });
+
+  it('answers 404 for a stream without a key file', async () => {
+    const { api } = await startSidecar();
+    await api.delete(PATH).expect(404, NOT_FOUND);
+  });
+
+  it('answers the lines as JSON to a client that accepts JSON', async () => {
+    const { api } = await startSidecar();
+    await api.post(PATH).send(POST_MANUAL).expect(200);
+    await api
+      .delete(PATH)
+      .set('accept', 'application/json')
+      .expect(200, { streamid: 'demo', lines: parseKeyFile(POST_MANUAL_FILE).lines });
+  });
+});
+
+describe('other methods and paths', () => {
+  it.each(['put', 'patch', 'options'] as const)('answer 405 with Allow to %s', async (method) => {
+    const { api } = await startSidecar();
+    const answer = await api[method](PATH)
+      .expect(405, {
+        errors: [
+          {
+            code: 'method_not_allowed',
+            description: `This path takes GET, HEAD, POST, DELETE, not ${method.toUpperCase()}.`,
+          },
+        ],
+      })
+      .expect('allow', 'GET, HEAD, POST, DELETE');
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  });
+
+  it.each(['/', '/api', '/api/', '/api/keyfiles/demo', '/keyfile/demo', '/healthz/x', '/favicon.ico'])(
+    'answer 404 to %s',
+    async (path) => {
+      const { api } = await startSidecar();
+      await api
+        .get(path)
+        .expect(404, { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] });
+    },
+  );
+});

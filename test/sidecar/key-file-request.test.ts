@@ -1,0 +1,432 @@
+import fc from 'fast-check';
+import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
+import { parseKeyFileRequest } from '../../src/sidecar/key-file-request';
+import { POST_MANUAL, POST_MANUAL_CONTENT_ID } from '../support/post-manual';
+import { drmVectors, keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
+
+const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+const PROVIDED = { client: 'demo-client', clientApiKey: 'client-key', contentId: 'some_content-1.2' };
+const SUPPLIED = {
+  ok: true,
+  value: { source: 'supplied', keyFile: keyFileOf(POST_MANUAL), contentId: undefined },
+};
+const FROM_PROVIDER = { ok: true, value: { source: 'provider', ...PROVIDED } };
+
+function refused(...descriptions: string[]) {
+  return { ok: false, problems: descriptions.map((description) => ({ code: 'invalid_body', description })) };
+}
+
+function supplied(keyFile: object, contentId?: string) {
+  return { ok: true, value: { source: 'supplied', keyFile, contentId } };
+}
+
+const CENC = { keyId: cenc.keyid, contentKey: cenc.contentkey };
+const FAIRPLAY = { licenseUrl: fairplay.laurl, key: fairplay.key, iv: fairplay.iv };
+
+describe('a body that supplies keys', () => {
+  it.each(keyFileSamples)('is read as the published values: %s', (_name, sample) => {
+    expect(parseKeyFileRequest(sample.values)).toEqual(supplied(keyFileOf(sample.values)));
+  });
+
+  it.each([
+    ['cenc alone', { cenc }, { cenc: CENC }],
+    ['fairplay alone', { fairplay }, { fairplay: FAIRPLAY }],
+    ['cenc and fairplay', { cenc, fairplay }, { cenc: CENC, fairplay: FAIRPLAY }],
+    [
+      'null parts, as clients that serialise a class send them',
+      {
+        cenc,
+        playready: null,
+        widevine: null,
+        fairplay: null,
+        contentId: null,
+        client: null,
+        clientApiKey: null,
+      },
+      { cenc: CENC },
+    ],
+    [
+      'a checksum to compute',
+      { cenc, playready: { laurl: playready.laurl } },
+      { cenc: CENC, playready: { licenseUrl: playready.laurl, checksum: playready.checksum } },
+    ],
+    [
+      'a checksum that is null',
+      { cenc, playready: { laurl: playready.laurl, checksum: null } },
+      { cenc: CENC, playready: { licenseUrl: playready.laurl, checksum: playready.checksum } },
+    ],
+    [
+      'FairPlay hex in lower case, kept as it is',
+      { fairplay: { ...fairplay, key: fairplay.key.toLowerCase() } },
+      { fairplay: { ...FAIRPLAY, key: fairplay.key.toLowerCase() } },
+    ],
+  ])('may hold %s', (_what, body, keyFile) => {
+    expect(parseKeyFileRequest(body)).toEqual(supplied(keyFile));
+  });
+
+  it.each(keyFileSamples)(
+    'may hold Widevine data in a whole box, which is unwrapped: %s',
+    (_name, sample) => {
+      const { cenc, widevine } = sample.values;
+      const boxed = { cenc, widevine: { psshdata: sample.derived.widevine_pssh_box_v0_b64 } };
+      expect(parseKeyFileRequest(boxed)).toEqual(parseKeyFileRequest({ cenc, widevine }));
+    },
+  );
+
+  it.each([{}, { psshdata: null }])('has Widevine data generated for %j', (widevine) => {
+    const keyId = Buffer.from('121044da52ef4523098e6854777ee322681d', 'hex');
+    const scheme = Buffer.from(drmVectors.constants.schemes.cenc?.field9_hex ?? '', 'hex');
+    const contentId = Buffer.from('\x22\x0bmycontentid');
+    expect(parseKeyFileRequest({ cenc, widevine })).toEqual(
+      supplied({
+        cenc: CENC,
+        widevine: { psshData: Buffer.concat([keyId, scheme]).toString('base64') },
+      }),
+    );
+    expect(parseKeyFileRequest({ cenc, widevine, contentId: 'mycontentid' })).toEqual(
+      supplied(
+        { cenc: CENC, widevine: { psshData: Buffer.concat([keyId, contentId, scheme]).toString('base64') } },
+        'mycontentid',
+      ),
+    );
+  });
+
+  it('keeps contentId for the checks and ignores client and clientApiKey, whatever they hold', () => {
+    const body = { ...POST_MANUAL, contentId: POST_MANUAL_CONTENT_ID, client: '\n', clientApiKey: { a: [] } };
+    expect(parseKeyFileRequest(body)).toEqual(supplied(keyFileOf(POST_MANUAL), POST_MANUAL_CONTENT_ID));
+  });
+
+  it.each([
+    ['playready', { playready, fairplay }],
+    ['widevine', { widevine, fairplay }],
+  ])('is refused with %s but no cenc', (name, body) => {
+    expect(parseKeyFileRequest(body)).toEqual(
+      refused(`${name} needs cenc: give cenc.keyid and cenc.contentkey with it.`),
+    );
+  });
+
+  it('is never mixed with keys of the provider', () => {
+    expect(parseKeyFileRequest({ ...PROVIDED, cenc })).toEqual(supplied({ cenc: CENC }, PROVIDED.contentId));
+    expect(parseKeyFileRequest({ ...PROVIDED, playready })).toEqual(
+      refused('playready needs cenc: give cenc.keyid and cenc.contentkey with it.'),
+    );
+  });
+});
+
+describe('a body that names a content of the key provider', () => {
+  it('is read as such, null parts and all', () => {
+    expect(parseKeyFileRequest(PROVIDED)).toEqual(FROM_PROVIDER);
+    const nulls = { cenc: null, playready: null, widevine: null, fairplay: null, drmjson: null };
+    expect(parseKeyFileRequest({ ...PROVIDED, ...nulls })).toEqual(FROM_PROVIDER);
+  });
+
+  it.each([
+    [{ client: 'c' }, ['clientApiKey: is missing', 'contentId: is missing']],
+    [{ clientApiKey: 'k' }, ['client: is missing', 'contentId: is missing']],
+    [{ contentId: 'i' }, ['client: is missing', 'clientApiKey: is missing']],
+    [{ client: 'c', contentId: 'i', clientApiKey: null }, ['clientApiKey: is missing']],
+  ])('is refused with the names of what is missing: %j', (body, descriptions) => {
+    expect(parseKeyFileRequest(body)).toEqual(refused(...descriptions));
+  });
+
+  const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+  it.each(['', '.', '..', 'a/b', '../a', 'a b', 'ä', '%2e', 'a\\b', 'a?b', 'a#b', 'a'.repeat(201)])(
+    'is refused with %j as client or contentId',
+    (id) => {
+      expect(parseKeyFileRequest({ ...PROVIDED, client: id, contentId: id })).toEqual(
+        refused(`client: ${ID_RULE}`, `contentId: ${ID_RULE}`),
+      );
+    },
+  );
+
+  it.each(['', ' ', 'a b', 'ключ', 'k'.repeat(1001)])(
+    'is refused with %j as clientApiKey',
+    (clientApiKey) => {
+      expect(parseKeyFileRequest({ ...PROVIDED, clientApiKey })).toEqual(
+        refused('clientApiKey: must be 1 to 1000 characters of printable ASCII without spaces'),
+      );
+    },
+  );
+});
+
+describe('a body that names no keys', () => {
+  const NOTHING =
+    'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.';
+  const NO_OBJECT = 'Send a JSON object with content-type: application/json.';
+
+  it.each([
+    [{}, NOTHING],
+    [{ drmjson: null }, NOTHING],
+    [{ cenc: null, playready: null, widevine: null, fairplay: null }, NOTHING],
+    [undefined, NO_OBJECT],
+    [null, NO_OBJECT],
+    [[], NO_OBJECT],
+    [[POST_MANUAL], NO_OBJECT],
+    ['text', NO_OBJECT],
+    [5, NO_OBJECT],
+    [true, NO_OBJECT],
+  ])('is refused: %j', (body, description) => {
+    expect(parseKeyFileRequest(body)).toEqual(refused(description));
+  });
+});
+
+describe('drmjson', () => {
+  const values = [null, 'text', '{"a":1}', 5, true, [], {}, { cenc: { keyid: 1 }, __proto__: {} }];
+
+  it.each(values.map((value) => [value]))('is ignored in either spelling when it is %j', (value) => {
+    for (const name of ['drmjson', 'drmJson']) {
+      expect(parseKeyFileRequest({ ...POST_MANUAL, [name]: value })).toEqual(SUPPLIED);
+      expect(parseKeyFileRequest({ ...PROVIDED, [name]: value })).toEqual(FROM_PROVIDER);
+    }
+  });
+});
+
+describe('a field that is not known', () => {
+  const unknown = (description: string) => ({
+    ok: false,
+    problems: [{ code: 'unknown_field', description }],
+  });
+  const nothingNear =
+    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, drmjson.';
+
+  it.each([
+    ['widewine', 'Did you mean widevine?'],
+    ['Widevine', 'Did you mean widevine?'],
+    ['play_ready', 'Did you mean playready?'],
+    ['fairPlay', 'Did you mean fairplay?'],
+    ['contentid', 'Did you mean contentId?'],
+    ['client_api_key', 'Did you mean clientApiKey?'],
+    ['drm_json', 'Did you mean drmjson?'],
+    ['psshdata', 'Did you mean widevine.psshdata?'],
+    ['checksum', 'Did you mean playready.checksum?'],
+    ['completely different', nothingNear],
+    ['', nothingNear],
+    ['toString', nothingNear],
+  ])('is refused by its name: %j', (name, hint) => {
+    const expected = unknown(`${name} is not a field of this request. ${hint}`);
+    expect(parseKeyFileRequest({ cenc, [name]: {} })).toEqual(expected);
+    expect(parseKeyFileRequest({ ...PROVIDED, [name]: {} })).toEqual(expected);
+  });
+
+  it.each([
+    [
+      { cenc: { ...cenc, keyId: 'x' } },
+      'cenc.keyId is not a field of this request. Did you mean cenc.keyid?',
+    ],
+    [
+      { cenc: { ...cenc, algorithm: 'x' } },
+      'cenc.algorithm is not a field of this request. Fields of cenc: keyid, contentkey.',
+    ],
+    [
+      { cenc, playready: { ...playready, la_url: 'x' } },
+      'playready.la_url is not a field of this request. Did you mean playready.laurl?',
+    ],
+    [
+      { cenc, widevine: { pssh: 'x' } },
+      'widevine.pssh is not a field of this request. Fields of widevine: psshdata.',
+    ],
+    [
+      { fairplay: { ...fairplay, keyid: 'x' } },
+      'fairplay.keyid is not a field of this request. Did you mean fairplay.key?',
+    ],
+  ])('is refused inside a part: %j', (body, description) => {
+    expect(parseKeyFileRequest(body)).toEqual(unknown(description));
+  });
+
+  it('is shown without control characters and cut to 60 characters', () => {
+    const name = `a\r\n\u001b${'x'.repeat(1000)}`;
+    expect(parseKeyFileRequest({ cenc, [name]: 1 })).toEqual(
+      unknown(`a???${'x'.repeat(53)}... is not a field of this request. ${nothingNear}`),
+    );
+  });
+});
+
+describe('a value in the wrong form', () => {
+  const bytes = (length: number) => Buffer.alloc(length, 0xa5);
+  const base64 = (length: number) => bytes(length).toString('base64');
+  const KEY_CASES: [value: unknown, fault: string][] = [
+    [
+      '967034de62eec672f7b6889133157867',
+      'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+    ],
+    ['44da52ef-4523-098e-6854-777ee322681d', 'is a UUID; send the base64 of its 16 bytes, big endian'],
+    [base64(15), 'decodes to 15 bytes; it must be base64 of 16 bytes'],
+    [base64(17), 'decodes to 17 bytes; it must be base64 of 16 bytes'],
+    [
+      'lnA03mLuxnL3toiRMxV4Zw',
+      'is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+    ],
+    ['lnA03mLuxnL3toiRMxV4Zx==', 'is not canonical base64: bits are set after its last byte'],
+    [
+      '_-A03mLuxnL3toiRMxV4Zw==',
+      'is base64url; send standard base64 (+ and / in place of - and _, padded with =)',
+    ],
+    ['lnA03mLu xnL3toiRMxV4Zw==', 'holds white space; send base64 in one piece'],
+    ['lnA03mLu*nL3toiRMxV4Zw==', 'is not base64'],
+    ['', 'is empty'],
+    [null, 'must be a string'],
+    [5, 'must be a string'],
+    [{}, 'must be a string'],
+    [[cenc.keyid], 'must be a string'],
+    [undefined, 'is missing'],
+  ];
+
+  it.each(KEY_CASES)('is refused in cenc: %j', (value, fault) => {
+    expect(parseKeyFileRequest({ cenc: { keyid: value, contentkey: value } })).toEqual(
+      refused(`cenc.keyid: ${fault}`, `cenc.contentkey: ${fault}`),
+    );
+  });
+
+  it.each<[value: unknown, fault: string]>([
+    [bytes(15).toString('hex'), 'has 30 hex digits; it must have 32 (16 bytes)'],
+    [bytes(17).toString('hex'), 'has 34 hex digits; it must have 32 (16 bytes)'],
+    [base64(16), 'looks like base64; send 32 hex digits'],
+    [`0x${bytes(15).toString('hex')}`, 'starts with 0x; send the 32 hex digits alone'],
+    ['44da52ef-4523-098e-6854-777ee322681d', 'is a UUID; send its 32 hex digits without dashes'],
+    ['CBF76BB43B9A54254A5FC20074A3A53G', 'is not hex; send 32 hex digits'],
+    ['', 'is empty'],
+    [null, 'must be a string'],
+    [undefined, 'is missing'],
+  ])('is refused in fairplay: %j', (value, fault) => {
+    expect(parseKeyFileRequest({ fairplay: { ...fairplay, key: value, iv: value } })).toEqual(
+      refused(`fairplay.key: ${fault}`, `fairplay.iv: ${fault}`),
+    );
+  });
+
+  const otherSystem = drmVectors.pssh_boxes.find(({ version }) => version === 1);
+  it.each<[value: unknown, fault: string]>([
+    [
+      otherSystem?.b64,
+      `is a pssh box of system ${otherSystem?.system_id}, not of Widevine (edef8ba9-79d6-4ace-a3c8-27dcd51d21ed)`,
+    ],
+    ['', 'is empty'],
+    [5, 'must be a string'],
+  ])('is refused in widevine: %j', (psshdata, fault) => {
+    expect(parseKeyFileRequest({ cenc, widevine: { psshdata } })).toEqual(
+      refused(`widevine.psshdata: ${fault}`),
+    );
+  });
+
+  it('is refused in widevine: data that does not parse', () => {
+    const parsed = parseKeyFileRequest({ cenc, widevine: { psshdata: 'IgtteWNvbnRlbg==' } });
+    expect(parsed).toEqual(
+      refused(expect.stringMatching(/^widevine\.psshdata: is not Widevine PSSH data: /)),
+    );
+  });
+
+  it.each([
+    [base64(7), 'decodes to 7 bytes; a PlayReady checksum has 8'],
+    [base64(16), 'decodes to 16 bytes; a PlayReady checksum has 8'],
+    ['a5c4ece82129f7c0', 'decodes to 12 bytes; a PlayReady checksum has 8'],
+  ])('is refused in playready.checksum: %j', (checksum, fault) => {
+    expect(parseKeyFileRequest({ cenc, playready: { ...playready, checksum } })).toEqual(
+      refused(`playready.checksum: ${fault}`),
+    );
+  });
+
+  it.each(['cenc', 'playready', 'widevine', 'fairplay'])('is refused in place of the object %s', (name) => {
+    for (const value of ['text', 5, true, []]) {
+      expect(parseKeyFileRequest({ cenc, [name]: value })).toEqual(refused(`${name}: must be an object`));
+    }
+  });
+});
+
+describe('a control character', () => {
+  type Body = Record<string, unknown>;
+  const places: [field: string, good: string, put: (value: string) => Body][] = [
+    ['cenc.keyid', cenc.keyid, (keyid) => ({ cenc: { ...cenc, keyid } })],
+    ['cenc.contentkey', cenc.contentkey, (contentkey) => ({ cenc: { ...cenc, contentkey } })],
+    ['playready.laurl', playready.laurl, (laurl) => ({ cenc, playready: { ...playready, laurl } })],
+    [
+      'playready.checksum',
+      playready.checksum,
+      (checksum) => ({ cenc, playready: { ...playready, checksum } }),
+    ],
+    ['widevine.psshdata', widevine.psshdata, (psshdata) => ({ cenc, widevine: { psshdata } })],
+    ['fairplay.key', fairplay.key, (key) => ({ fairplay: { ...fairplay, key } })],
+    ['fairplay.iv', fairplay.iv, (iv) => ({ fairplay: { ...fairplay, iv } })],
+    ['fairplay.laurl', fairplay.laurl, (laurl) => ({ fairplay: { ...fairplay, laurl } })],
+    ['contentId', POST_MANUAL_CONTENT_ID, (contentId) => ({ cenc, contentId })],
+    ['client', PROVIDED.client, (client) => ({ ...PROVIDED, client })],
+    ['clientApiKey', PROVIDED.clientApiKey, (clientApiKey) => ({ ...PROVIDED, clientApiKey })],
+    ['contentId', PROVIDED.contentId, (contentId) => ({ ...PROVIDED, contentId })],
+  ];
+  const characters = ['\n', '\r\n', '\r', '\0', '\t', '\u001b', '\u007f', '\u0085', '\u2028', '\u2029', ' '];
+
+  it.each(places)('is refused anywhere in %s', (field, good, put) => {
+    for (const character of characters) {
+      const half = Math.floor(good.length / 2);
+      for (const value of [
+        character + good,
+        good + character,
+        good.slice(0, half) + character + good.slice(half),
+      ]) {
+        expect(parseKeyFileRequest(put(value))).toEqual(refused(expect.stringMatching(`^${field}: `)));
+      }
+    }
+    expect(parseKeyFileRequest(put(good)).ok).toBe(true);
+  });
+});
+
+describe('any JSON', () => {
+  const strings = fc.oneof(
+    fc.constantFrom(cenc.keyid, cenc.contentkey, playready.laurl, playready.checksum, widevine.psshdata),
+    fc.constantFrom(fairplay.key, fairplay.laurl, 'skd://a', 'https://a/\n', 'a\nb: c', 'demo-client', ''),
+    fc.base64String(),
+    fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+    fc.string({ unit: 'binary' }),
+    fc.webUrl(),
+  );
+  const value = fc.oneof({ weight: 6, arbitrary: strings }, { weight: 1, arbitrary: fc.jsonValue() });
+  const part = (...names: string[]) =>
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] }),
+      },
+      { weight: 1, arbitrary: fc.jsonValue() },
+    );
+  const nearBody = fc.record(
+    {
+      cenc: part('keyid', 'contentkey'),
+      playready: part('laurl', 'checksum'),
+      widevine: part('psshdata'),
+      fairplay: part('key', 'iv', 'laurl'),
+      contentId: value,
+      client: value,
+      clientApiKey: value,
+      drmjson: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  const anyBody = fc.oneof({ weight: 4, arbitrary: nearBody }, { weight: 1, arbitrary: fc.jsonValue() });
+
+  it('is refused with problems, or gives a key file that can be written; nothing is thrown', () => {
+    fc.assert(
+      fc.property(anyBody, (body) => {
+        const parsed = parseKeyFileRequest(body);
+        if (!parsed.ok) {
+          if (parsed.problems.length === 0) throw new Error('refused without a problem');
+          return;
+        }
+        if (parsed.value.source === 'supplied') renderKeyFile(keyFileLines(parsed.value.keyFile));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('is refused without a word of its values', () => {
+    fc.assert(
+      fc.property(nearBody, fc.uuid(), (body, secret) => {
+        const text = JSON.stringify(body, (key, inner) =>
+          typeof inner === 'string' && key ? `${inner}${secret}` : inner,
+        );
+        const parsed = parseKeyFileRequest(JSON.parse(text));
+        if (parsed.ok) return;
+        const said = JSON.stringify(parsed.problems);
+        if (said.includes(secret)) throw new Error(`the answer quotes a value: ${said}`);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

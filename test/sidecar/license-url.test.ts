@@ -1,0 +1,52 @@
+import { checkLicenseUrl } from '../../src/sidecar/license-url';
+
+const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
+const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
+const INVALID = 'is not a valid address';
+const CHARACTER = 'holds a space, a control character or one beyond ASCII; percent-encode it';
+
+const both = ['playready', 'fairplay'] as const;
+
+describe('checkLicenseUrl', () => {
+  it.each([
+    'https://license.example/rightsmanager.asmx',
+    'http://127.0.0.1:8080/',
+    'HTTPS://License.example/?a=b&c=d#e',
+    'https://license.example/%20%C3%A9',
+    `https://license.example/${'a'.repeat(1976)}`,
+  ])('takes %s for both, as it is', (url) => {
+    for (const system of both) expect(checkLicenseUrl(system)(url)).toEqual({ ok: true, value: url });
+  });
+
+  it.each(['skd://license.example/license/demo', 'skd://demo', 'SKD://demo'])(
+    'takes %s for FairPlay',
+    (url) => {
+      expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: true, value: url });
+      expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: PLAYREADY_SCHEME });
+    },
+  );
+
+  it.each([
+    ['', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['//license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['ftp://license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['javascript:alert(1)', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['file:///etc/passwd', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['https:license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['https://', INVALID, INVALID],
+    ['https://a:99999/', INVALID, INVALID],
+    ['https://[::1/', INVALID, INVALID],
+    ['https://a b/', CHARACTER, CHARACTER],
+    ['https://a/\nforged: line', CHARACTER, CHARACTER],
+    ['https://a/\t', CHARACTER, CHARACTER],
+    [' https://a/', CHARACTER, CHARACTER],
+    ['https://a/\u0000', CHARACTER, CHARACTER],
+    ['https://a/\u2028', CHARACTER, CHARACTER],
+    ['https://ä.example/', CHARACTER, CHARACTER],
+    [`https://a/${'a'.repeat(1991)}`, 'is longer than 2000 characters', 'is longer than 2000 characters'],
+  ])('refuses %j', (url, playready, fairplay) => {
+    expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: playready });
+    expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: false, fault: fairplay });
+  });
+});

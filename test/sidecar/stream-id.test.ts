@@ -1,0 +1,168 @@
+import { isAbsolute, normalize } from 'node:path';
+import fc from 'fast-check';
+import { keyFilePath, parseStreamId, type StreamId } from '../../src/sidecar/stream-id';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+import { rawRequest } from '../support/raw-http';
+import { API_KEY, startSidecar } from '../support/start-sidecar';
+
+const HEADERS = { 'x-api-key': API_KEY };
+const JSON_HEADERS = { ...HEADERS, 'content-type': 'application/json' };
+
+const TOO_LONG = 'The stream id has 201 characters; 200 are allowed.';
+const TOO_DEEP = 'The stream id has 9 parts; 8 are allowed.';
+const EMPTY_PART = 'A part of the stream id is empty.';
+const DOT = 'No part of a stream id may start with a dot.';
+const RULE = 'A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).';
+const UNENCODED = 'Write the slashes of a stream id as %2F.';
+const MISSING = 'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.';
+
+function invalid(description: string) {
+  return { errors: [{ code: 'invalid_stream_id', description }] };
+}
+
+const UNDECODABLE = {
+  errors: [
+    {
+      code: 'invalid_path',
+      description: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
+    },
+  ],
+};
+
+/** Each as it stands in the request line, behind `/api/keyfile`. */
+const REFUSED: [what: string, path: string, body: object][] = [
+  ['nothing', '', invalid(MISSING)],
+  ['an empty stream id', '/', invalid(MISSING)],
+  ['a dot', '/.', invalid(DOT)],
+  ['two dots', '/..', invalid(DOT)],
+  ['two encoded dots', '/%2e%2e', invalid(DOT)],
+  ['two dots in front of a name', '/%2e%2e%2fdemo', invalid(DOT)],
+  ['two dots amid a name', '/a%2f..%2fdemo', invalid(DOT)],
+  ['an unencoded way up', '/../demo', invalid(UNENCODED)],
+  ['a way up that is encoded twice', '/%252e%252e%252fdemo', invalid(RULE)],
+  ['a leading dot', '/.hidden', invalid(DOT)],
+  ['a leading dot in a sub-folder', '/a%2F.hidden', invalid(DOT)],
+  ['a NUL', '/demo%00', invalid(RULE)],
+  ['a NUL before another extension', '/demo%00.txt', invalid(RULE)],
+  ['a line break', '/demo%0A', invalid(RULE)],
+  ['bytes that are not UTF-8', '/%E0%A4%A', UNDECODABLE],
+  ['half a percent-encoding', '/demo%', UNDECODABLE],
+  ['an overlong slash', '/..%c0%af', UNDECODABLE],
+  ['a back-slash', '/a%5Cb', invalid(RULE)],
+  ['a way up by back-slash', '/..%5Cdemo', invalid(DOT)],
+  ['a drive letter', '/C%3Ademo', invalid(RULE)],
+  ['a space', '/a%20b', invalid(RULE)],
+  ['a letter beyond ASCII', '/d%C3%A9mo', invalid(RULE)],
+  ['a full-width dot', '/%EF%BC%8E%EF%BC%8E', invalid(RULE)],
+  ['a star', '/*', invalid(RULE)],
+  ['201 characters', `/${'a'.repeat(201)}`, invalid(TOO_LONG)],
+  ['9 parts', `/${Array(9).fill('a').join('%2F')}`, invalid(TOO_DEEP)],
+  ['a leading slash', '/%2Fetc%2Fpasswd', invalid(EMPTY_PART)],
+  ['a trailing slash', '/demo%2F', invalid(EMPTY_PART)],
+  ['a double slash', '/a%2F%2Fb', invalid(EMPTY_PART)],
+  ['an unencoded slash', '/a/b', invalid(UNENCODED)],
+  ['an unencoded double slash', '//demo', invalid(UNENCODED)],
+];
+
+const TAKEN: [what: string, encoded: string, file: string][] = [
+  ['one character', 'a', 'a.key'],
+  ['200 characters', 'a'.repeat(200), `${'a'.repeat(200)}.key`],
+  ['every character of the rule', 'Az0.9_-~@+', 'Az0.9_-~@+.key'],
+  ['a name with its own extension', 'demo.key', 'demo.key.key'],
+  ['two dots inside a name', 'a..b', 'a..b.key'],
+  ['a sub-folder', 'app%2Fdemo', 'app/demo.key'],
+  ['a sub-folder with %2f in lower case', 'app%2fdemo', 'app/demo.key'],
+  ['8 parts', 'a%2Fb%2Fc%2Fd%2Fe%2Ff%2Fg%2Fh', 'a/b/c/d/e/f/g/h.key'],
+  ['letters that are percent-encoded', '%64emo', 'demo.key'],
+];
+
+describe('a stream id in the path', () => {
+  it.each(REFUSED)('answers 400 to %s, whatever the method', async (_what, path, body) => {
+    const { port, files } = await startSidecar();
+    const url = `/api/keyfile${path}`;
+    const answers = [
+      await rawRequest(port, 'GET', url, HEADERS),
+      await rawRequest(port, 'DELETE', url, HEADERS),
+      await rawRequest(port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY)),
+    ];
+    expect(answers.map(({ status, text }) => [status, JSON.parse(text)])).toEqual(Array(3).fill([400, body]));
+    expect(await files()).toEqual({});
+  });
+
+  it.each(TAKEN)('takes %s and names the file after it', async (_what, encoded, file) => {
+    const { port, files } = await startSidecar();
+    const url = `/api/keyfile/${encoded}`;
+    const posted = await rawRequest(port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY));
+    expect([posted.status, posted.text]).toEqual([200, CENC_ONLY_FILE]);
+    expect(await files()).toMatchObject({ [file]: CENC_ONLY_FILE });
+    const deleted = await rawRequest(port, 'DELETE', url, HEADERS);
+    expect([deleted.status, deleted.text]).toEqual([200, CENC_ONLY_FILE]);
+    expect(Object.values(await files()).filter((content) => content !== 'folder')).toEqual([]);
+  });
+
+  it('tells streams apart by case', async () => {
+    const { api, files } = await startSidecar();
+    await api.post('/api/keyfile/Demo').send(CENC_ONLY).expect(200);
+    await api.get('/api/keyfile/demo').expect(404);
+    expect(await files()).toEqual({ 'Demo.key': CENC_ONLY_FILE });
+  });
+
+  it('logs the stream id only when it is a valid one', async () => {
+    const { port, logEntries } = await startSidecar();
+    await rawRequest(port, 'GET', '/api/keyfile/good', HEADERS);
+    await rawRequest(port, 'GET', '/api/keyfile/bad%0Aid', HEADERS);
+    expect((await logEntries()).map(({ streamId }) => streamId)).toEqual(['good', undefined]);
+  });
+});
+
+/** Strings made of what path tricks are made of, beside any strings. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 250 }),
+  fc
+    .array(fc.constantFrom('.', '..', '/', '\\', '\0', '%2e', '~', 'a', 'key', ' ', '\n', 'é', '-'), {
+      maxLength: 12,
+    })
+    .map((pieces) => pieces.join('')),
+);
+
+describe('parseStreamId and keyFilePath', () => {
+  it('refuse a text or name a file inside the folder, whatever the text', () => {
+    fc.assert(
+      fc.property(anyText, fc.constantFrom('/', '/srv/keys', '/srv/keys/'), (text, folder) => {
+        const parsed = parseStreamId(text);
+        if (!parsed.ok) return;
+        const { path, subFolders } = keyFilePath(folder, parsed.value);
+        const root = folder.endsWith('/') ? folder : `${folder}/`;
+        for (const each of [path, ...subFolders]) {
+          expect(isAbsolute(each) && each === normalize(each) && each.startsWith(root)).toBe(true);
+        }
+        expect(path).toBe(`${root}${text}.key`);
+        expect(subFolders).toHaveLength(text.split('/').length - 1);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('take every id that keeps the rule', () => {
+    const part = fc.stringMatching(/^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]{0,20}$/);
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), (parts) => {
+        const text = parts.join('/');
+        expect(parseStreamId(text)).toEqual({ ok: true, value: text });
+      }),
+    );
+  });
+
+  it('hold the second fence when the first is passed over', () => {
+    for (const text of ['..', '../keys2/demo', 'a/../../demo', 'demo\0']) {
+      expect(() => keyFilePath('/srv/keys', text as StreamId)).toThrow(RangeError);
+    }
+  });
+
+  it('name the sub-folders from the top down', () => {
+    expect(keyFilePath('/srv/keys', 'a/b/c' as StreamId)).toEqual({
+      path: '/srv/keys/a/b/c.key',
+      subFolders: ['/srv/keys/a', '/srv/keys/a/b'],
+    });
+  });
+});

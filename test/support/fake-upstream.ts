@@ -1,0 +1,99 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the fake does with a request: an answer, silence, silence amid an answer, or a cut connection. */
+export type Script =
+  | {
+      readonly status?: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      /** Text as it is, anything else as JSON. */
+      readonly body?: unknown;
+    }
+  | 'hang'
+  | 'stall'
+  | 'reset';
+
+export interface Received {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface FakeUpstream {
+  readonly url: string;
+  /** Every request, in the order of arrival. */
+  readonly received: readonly Received[];
+  /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer 404. */
+  on(path: string, ...scripts: Script[]): void;
+  /** Holds all answers back until this many requests have arrived. */
+  holdUntil(count: number): void;
+}
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** Starts a server whose answers the test scripts; it is stopped after the test. */
+export async function startFakeUpstream(): Promise<FakeUpstream> {
+  const scripts = new Map<string, Script[]>();
+  const received: Received[] = [];
+  let wanted = 0;
+  let held: (() => void)[] = [];
+
+  const server = createServer((request, response) => {
+    const { method = '', url: path = '', headers } = request;
+    received.push({ method, path, headers });
+    const queue = scripts.get(path) ?? [{ status: 404, body: { error: 'not scripted' } }];
+    const script = queue.length > 1 ? queue.shift() : queue[0];
+    held.push(() => perform(script ?? 'reset', response));
+    if (received.length < wanted) return;
+    const release = held;
+    held = [];
+    for (const answer of release) answer();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    on: (path, ...answers) => void scripts.set(path, answers),
+    holdUntil: (count) => {
+      wanted = count;
+    },
+  };
+}
+
+/** An address on which nothing listens. */
+export async function refusedUrl(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+function perform(script: Script, response: ServerResponse): void {
+  if (script === 'hang') return;
+  if (script === 'reset') {
+    response.destroy();
+    return;
+  }
+  if (script === 'stall') {
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"key":');
+    return;
+  }
+  const { status = 200, headers = {}, body = '' } = script;
+  const isText = typeof body === 'string';
+  response.writeHead(status, {
+    'content-type': isText ? 'text/html' : 'application/json',
+    'x-request-id': `fake-${status}`,
+    ...headers,
+  });
+  response.end(isText ? body : JSON.stringify(body));
+}

@@ -1,0 +1,73 @@
+import { sealEnvelope } from '../../src/drm/envelope';
+import type { SidecarConfig } from '../../src/sidecar/config';
+import { drmVectors } from '../vectors/drm-vectors';
+import { type FakeUpstream, type Script, startFakeUpstream } from './fake-upstream';
+import { startSidecar, type TestSidecar } from './start-sidecar';
+
+const {
+  shared_secret: SHARED_SECRET,
+  client: CLIENT,
+  cenc_response,
+  fairplay_response,
+} = drmVectors.envelope;
+
+export { SHARED_SECRET };
+export const { cenc: PLAIN_CENC = {}, fairplay: PLAIN_FAIRPLAY = {} } = drmVectors.key_provider.plain_texts;
+
+/** The body of a POST for the published keys, which the vectors' envelopes hold. */
+export const PROVIDED = {
+  client: CLIENT,
+  clientApiKey: 'client-api-key-0123456789',
+  contentId: 'somecontentid',
+};
+
+/** The key file of the published keys. */
+export const PROVIDED_FILE = `\
+mpegdashstreaming-cenc-key-id: qMTumUz5drgbusWY+fi5LA==
+mpegdashstreaming-cenc-content-key: ETweRxyDIuDqAadsWdx0HQ==
+mpegdashstreaming-cenc-algorithm: AESCTR
+mpegdashstreaming-cenc-keyserver-widevine: true
+mpegdashstreaming-cenc-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
+mpegdashstreaming-cenc-keyserver-widevine-pssh-data: Ig1zb21lY29udGVudGlkSOPclZsG
+mpegdashstreaming-cenc-keyserver-playready: true
+mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+mpegdashstreaming-cenc-keyserver-playready-license-url: https://playready-license.vudrm.tech/rightsmanager.asmx
+mpegdashstreaming-cenc-keyserver-playready-checksum: j+7cluk2J58=
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: skd://fairplay-license.vudrm.tech/license/somecontentid
+cupertinostreaming-aes128-key: 457A8E3300DE6D549A95037F1C7ADEB1
+cupertinostreaming-aes128-iv: EB86EAFBD487391383E8FFF957561B0C
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;
+
+export const CONFIG_PATH = `/config/${CLIENT}`;
+export const CENC_PATH = `/keys/cenc/${CLIENT}/${PROVIDED.contentId}`;
+export const FAIRPLAY_PATH = `/keys/fairplay/${CLIENT}/${PROVIDED.contentId}`;
+
+export interface Provisioning {
+  readonly sidecar: TestSidecar;
+  /** Both upstreams in one: the configuration service under `/config`, the key provider under `/keys`. */
+  readonly upstream: FakeUpstream;
+}
+
+/** Starts a sidecar and upstreams that answer with the published keys in the vectors' envelopes. */
+export async function startProvisioning(overrides: Partial<SidecarConfig> = {}): Promise<Provisioning> {
+  const upstream = await startFakeUpstream();
+  upstream.on(CONFIG_PATH, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
+  upstream.on(CENC_PATH, { body: cenc_response });
+  upstream.on(FAIRPLAY_PATH, { body: fairplay_response });
+  const sidecar = await startSidecar({
+    configServiceUrl: `${upstream.url}/config`,
+    keyProviderUrl: `${upstream.url}/keys`,
+    ...overrides,
+  });
+  return { sidecar, upstream };
+}
+
+/** An answer that holds something in an envelope under the client's shared secret. */
+export function sealed(content: unknown, sharedSecret = SHARED_SECRET): Script {
+  const text = typeof content === 'string' ? content : JSON.stringify(content);
+  return { body: { key: sealEnvelope(text, { client: CLIENT, sharedSecret }) } };
+}

@@ -1,0 +1,115 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { Writable } from 'node:stream';
+import fs from 'fs-extra';
+import request from 'supertest';
+import { createLog } from '../../src/kernel/log';
+import { listen } from '../../src/kernel/server';
+import { createSidecar } from '../../src/sidecar/app';
+import type { SidecarConfig } from '../../src/sidecar/config';
+
+export const API_KEY = 'sidecar-api-key-of-the-tests';
+
+export type LogEntry = Record<string, unknown>;
+
+export interface TestSidecar {
+  readonly url: string;
+  readonly port: number;
+  /** The key-file folder: temporary, removed after the test. */
+  readonly folder: string;
+  /** A client that sends the API key. */
+  readonly api: ReturnType<typeof request.agent>;
+  /** A client that sends none. */
+  readonly stranger: ReturnType<typeof request>;
+  /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
+  logText(): Promise<string>;
+  /** The same, line by line. */
+  logEntries(): Promise<LogEntry[]>;
+  /** Whatever lies under the folder: the path and content of each file, the path and a mark of everything else. */
+  files(): Promise<Record<string, string>>;
+}
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Starts a sidecar with a folder, a log and a port of its own; it is stopped and its folder removed after the test. */
+export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Promise<TestSidecar> {
+  const folder = await temporaryFolder();
+  let logged = '';
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      logged += String(chunk);
+      done();
+    },
+  });
+  const log = createLog('debug', sink, () => new Date(0));
+  const config: SidecarConfig = {
+    apiKey: API_KEY,
+    keyFilesPath: folder,
+    keyFileMode: 0o640,
+    host: '127.0.0.1',
+    port: 0,
+    configServiceUrl: undefined,
+    keyProviderUrl: undefined,
+    upstreamTimeoutMs: 5000,
+    checks: 'strict',
+    logLevel: 'debug',
+    unknownVariables: [],
+    ...overrides,
+  };
+  const sidecar = createSidecar(config, { log, newId: countedIds(), now: () => 0 });
+  await sidecar.sweep();
+  const { url, port, stop } = await listen(sidecar.app, config.host, config.port);
+  cleanups.push(() => stop(0));
+  const logText = async () => {
+    await stop(0);
+    // The log passes its lines on at the end of a turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    return logged;
+  };
+  return {
+    url,
+    port,
+    folder,
+    api: request.agent(url).set('x-api-key', API_KEY),
+    stranger: request(url),
+    logText,
+    logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
+    files: () => filesUnder(folder),
+  };
+}
+
+/** A new folder that is removed after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
+  cleanups.push(() => fs.remove(folder));
+  return folder;
+}
+
+function countedIds(): () => string {
+  let count = 0;
+  return () => {
+    count += 1;
+    return `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
+  };
+}
+
+function asEntry(line: string): LogEntry {
+  return JSON.parse(line) as LogEntry;
+}
+
+async function filesUnder(folder: string): Promise<Record<string, string>> {
+  const entries = await fs.readdir(folder, { recursive: true, withFileTypes: true });
+  const found = entries.map(async (entry): Promise<[string, string]> => {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(folder, path);
+    if (entry.isFile()) return [name, await fs.readFile(path, 'utf8')];
+    if (entry.isSymbolicLink()) return [name, `link to ${await fs.readlink(path)}`];
+    return [name, entry.isDirectory() ? 'folder' : 'other'];
+  });
+  return Object.fromEntries((await Promise.all(found)).sort());
+}
