@@ -1,6 +1,10 @@
 import type { Express } from 'express';
 import { createApp, onlyMethods } from '../kernel/app';
 import type { EmulatorContext } from './context';
+import { injectFaults } from './control/inject-faults';
+import { mountChannels } from './live/channel-routes';
+import { mountEvents } from './live/event-routes';
+import { limitRate } from './rate-limit';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
@@ -12,8 +16,13 @@ export function createEmulatorApp(context: EmulatorContext): Express {
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
+    app.use(injectFaults(context));
+    // Delivery is under /v2 too, and its calls don't count.
+    app.use(['/v2/sites', '/v2/webhooks'], limitRate(context));
     mountConfigService(app, context);
     mountKeyProvider(app, context);
     mountClearKeyLicense(app, context);
+    mountChannels(app, context);
+    mountEvents(app, context);
   });
 }

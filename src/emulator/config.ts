@@ -1,24 +1,48 @@
 import { z } from 'zod';
 import { type Environment, readConfig, unknownVariables } from '../kernel/config';
 import { LOG_LEVELS, type LogLevel } from '../kernel/log';
-import { type Client, isPathName } from './clients';
+import { isPathName } from './clients';
+import type { Seeds } from './context';
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .refine((number) => number <= 65_535, 'must be at most 65535');
+const headerText = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header');
+const onOff = z.enum(['on', 'off'], 'must be on or off').transform((text) => text === 'on');
+const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
 
 const VARIABLES = z.object({
   EMULATOR_HOST: z.string().default('127.0.0.1'),
-  EMULATOR_PORT: z
+  EMULATOR_PORT: port.default(8080),
+  EMULATOR_CONTROL_HOST: z.string().default('127.0.0.1'),
+  EMULATOR_CONTROL_PORT: port.default(8081),
+  EMULATOR_RTMP_PORT: z
+    .literal('off')
+    .transform(() => undefined)
+    .or(port.transform((number) => number || undefined))
+    .default(1935),
+  EMULATOR_SITE_ID: z
     .string()
-    .regex(/^\d{1,5}$/, 'must be a port number')
-    .transform(Number)
-    .refine((port) => port <= 65_535, 'must be at most 65535')
-    .default(8080),
+    .transform((text) => text.split(',').map((id) => id.trim()))
+    .refine(
+      (ids) => ids.every((id) => /^[A-Za-z0-9]{8}$/.test(id)),
+      'must be 8 letters and digits, or several such ids with commas between them',
+    )
+    .default(['demosite']),
+  EMULATOR_API_SECRET: headerText
+    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
+    .default('demo-api-secret-0123456789'),
+  EMULATOR_RATELIMIT: onOff.default(false),
+  EMULATOR_ALLOW_HTTP_WEBHOOKS: trueFalse.default(false),
   EMULATOR_CLIENT: z
     .string()
     .refine(isPathName, 'must be 1 to 200 letters, digits, _, - and ., and not . or ..')
     .default('demo'),
-  EMULATOR_CLIENT_API_KEY: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header')
-    .default('demo-client-api-key'),
+  EMULATOR_CLIENT_API_KEY: headerText.default('demo-client-api-key'),
   EMULATOR_CLIENT_SHARED_SECRET: z
     .string()
     .refine((secret) => Buffer.byteLength(secret) >= 16, 'must have at least 16 bytes')
@@ -26,11 +50,15 @@ const VARIABLES = z.object({
   EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
-export interface EmulatorConfig {
+export interface EmulatorConfig extends Seeds {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
-  readonly client: Client;
+  readonly controlHost: string;
+  /** 0 takes a free port. */
+  readonly controlPort: number;
+  /** Undefined when no encoder is to connect over RTMP. */
+  readonly rtmpPort: number | undefined;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];
@@ -42,6 +70,13 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
   return {
     host: variables.EMULATOR_HOST,
     port: variables.EMULATOR_PORT,
+    controlHost: variables.EMULATOR_CONTROL_HOST,
+    controlPort: variables.EMULATOR_CONTROL_PORT,
+    rtmpPort: variables.EMULATOR_RTMP_PORT,
+    siteIds: variables.EMULATOR_SITE_ID,
+    apiSecret: variables.EMULATOR_API_SECRET,
+    rateLimit: variables.EMULATOR_RATELIMIT,
+    allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
     client: {
       name: variables.EMULATOR_CLIENT,
       apiKey: variables.EMULATOR_CLIENT_API_KEY,

@@ -1,29 +1,87 @@
 import type { Log } from '../kernel/log';
 import { type Client, type Clients, clientsOf } from './clients';
+import { type Clock, createClock } from './clock';
+import { FaultSwitches } from './control/faults';
+import { type Broadcast, createBroadcast } from './live/broadcast';
+import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { IssuedKeys } from './upstreams/issued-keys';
+import type { Notify, WebhookService } from './webhooks/notification';
 
 /** What the process hands in; no route reaches for the real ones. */
 export interface Surroundings {
   readonly log: Log;
-  readonly clock: () => Date;
+  /** Real time. What happens on the platform is told the time by the context's `clock`. */
+  readonly wallClock: () => Date;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** A new, unguessable id. */
+  /** A new, unguessable request id. */
   readonly newId: () => string;
+  /** A new id of 8 letters and digits, for what the platform makes. */
+  readonly newResourceId: () => string;
+  /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
+  readonly newSecret: () => string;
+}
+
+/** How the emulator behaves beside its seeds. */
+export interface Behaviour {
+  /** Whether requests over the rate limit are refused; the headers are sent in any case. */
+  readonly rateLimit: boolean;
+  /** Whether webhooks may call plain http addresses beyond loopback. */
+  readonly allowHttpWebhooks: boolean;
+}
+
+export interface Seeds extends StateSeeds, Behaviour {
+  readonly client: Client;
 }
 
 /** Everything the routes share. It lives as long as the process and starts empty but for the seeds. */
 export interface EmulatorContext extends Surroundings {
+  readonly seeds: Seeds;
+  readonly clock: Clock;
+  readonly state: EmulatorState;
+  readonly broadcast: Broadcast;
+  readonly notify: Notify;
+  readonly faults: FaultSwitches;
+  readonly webhooks: WebhookService;
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
+  /** Back to how the process started: the seeds, real time, no encoder, no fault. */
+  reset(): void;
 }
 
 const KEYS_REMEMBERED = 100_000;
 
-export function createContext(seeds: { client: Client }, surroundings: Surroundings): EmulatorContext {
+export function createContext(seeds: Seeds, surroundings: Surroundings): EmulatorContext {
+  const clock = createClock(surroundings.wallClock);
+  const state = createState();
+  seedState(state, seeds, clock.now());
+  const faults = new FaultSwitches();
+  // Part B's service goes here.
+  const webhooks: WebhookService = {
+    notify: () => {},
+    deliveries: () => [],
+    snapshot: () => [],
+    reset: () => {},
+  };
+  const { notify } = webhooks;
+  const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   return {
     ...surroundings,
+    seeds,
+    clock,
+    state,
+    broadcast,
+    notify,
+    faults,
+    webhooks,
     clients: clientsOf(seeds.client),
     issuedKeys: new IssuedKeys(KEYS_REMEMBERED),
+    reset() {
+      broadcast.reset();
+      webhooks.reset();
+      faults.clear();
+      clock.reset();
+      seedState(state, seeds, clock.now());
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
 import { ConfigError } from '../kernel/config';
 import { createLog } from '../kernel/log';
@@ -6,8 +6,10 @@ import { listen, runAsProcess } from '../kernel/server';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
 import { createContext, type Surroundings } from './context';
+import { createControlApp } from './control/app';
 
 const GRACE_MS = 10_000;
+const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 function main(): void {
   loadDotenv({ quiet: true });
@@ -19,19 +21,46 @@ function main(): void {
     process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
     process.exit(2);
   }
-  const clock = () => new Date();
-  const log = createLog(config.logLevel, process.stdout, clock);
-  const surroundings = { log, clock, now: () => performance.now(), newId: randomUUID };
+  const wallClock = () => new Date();
+  const log = createLog(config.logLevel, process.stdout, wallClock);
+  const surroundings = {
+    log,
+    wallClock,
+    now: () => performance.now(),
+    newId: randomUUID,
+    newResourceId: () => randomText(8),
+    newSecret: () => randomText(40),
+  };
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings) });
+}
+
+function randomText(length: number): string {
+  return Array.from({ length }, () => LETTERS_AND_DIGITS[randomInt(LETTERS_AND_DIGITS.length)]).join('');
+}
+
+interface Running {
+  readonly url?: string;
+  stop(graceMs: number): Promise<void>;
 }
 
 async function start(config: EmulatorConfig, surroundings: Surroundings) {
   const { log } = surroundings;
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
-  const app = createEmulatorApp(createContext(config, surroundings));
-  const server = await listen(app, config.host, config.port);
-  log.info('listening', { service: 'emulator', url: server.url, client: config.client.name });
-  return { stop: () => server.stop(GRACE_MS) };
+  const context = createContext(config, surroundings);
+  const running: Running[] = [];
+  const platform = await listen(createEmulatorApp(context), config.host, config.port);
+  running.push(platform);
+  log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
+  const control = await listen(createControlApp(context), config.controlHost, config.controlPort);
+  running.push(control);
+  log.info('listening', { service: 'control', url: control.url });
+  return { stop: () => stopAll(context, running) };
+}
+
+/** The encoders go first: nothing that they still send is for a platform that is closing. */
+async function stopAll(context: EmulatorContext, running: readonly Running[]): Promise<void> {
+  context.reset();
+  await Promise.all(running.map((each) => each.stop(GRACE_MS)));
 }
 
 main();
