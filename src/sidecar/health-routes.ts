@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { HttpError } from '../kernel/errors';
+import { HttpError, toHttpError } from '../kernel/errors';
 
 export interface HealthContext {
   /** Resolves when the service can do its work, else rejects with the `HttpError` that says why not. */
@@ -19,9 +19,8 @@ export function healthRoutes(app: Express, { checkReady }: HealthContext): void 
       await checkReady();
     } catch (thrown) {
       // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
-      throw thrown instanceof HttpError
-        ? new HttpError(503, thrown.problems, { cause: thrown.cause })
-        : thrown;
+      const { problems, cause } = toHttpError(thrown);
+      throw new HttpError(503, problems, { cause });
     }
     response.json({ status: 'ready' });
   });

@@ -59,7 +59,14 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
       inTurn(streamId, () =>
         guard('write', async () => {
           const bytes = read(streamId);
-          if (bytes) await writer.remove(keyFilePath(folder, streamId).path);
+          if (!bytes) return undefined;
+          try {
+            await writer.remove(keyFilePath(folder, streamId).path);
+          } catch (thrown) {
+            // Another process was faster; reading again tells whether the file is gone or the folder.
+            if (systemCode(thrown) !== 'ENOENT' || read(streamId)) throw thrown;
+            return undefined;
+          }
           return bytes;
         }),
       ),

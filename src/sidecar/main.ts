@@ -24,7 +24,7 @@ function main(): void {
     process.exit(2);
   }
   const log = createLog(config.logLevel, process.stdout, () => new Date());
-  runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
+  void runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
 }
 
 async function start(config: SidecarConfig, log: Log) {

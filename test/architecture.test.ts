@@ -1,0 +1,270 @@
+import { builtinModules } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
+import fs from 'fs-extra';
+
+const ROOT = resolve(__dirname, '..');
+const SRC = join(ROOT, 'src');
+
+interface Source {
+  /** The path below `src`, with slashes. */
+  readonly file: string;
+  readonly house: string;
+  readonly lines: number;
+  /** The text without its comments. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+interface Import {
+  /** What is written in the import. */
+  readonly name: string;
+  /** The source file that it means, for one of our own. */
+  readonly file: string | undefined;
+  /** The npm package that it means. */
+  readonly pack: string | undefined;
+}
+
+const HOUSES: Readonly<Record<string, readonly string[]>> = {
+  kernel: ['kernel'],
+  drm: ['drm'],
+  sidecar: ['sidecar', 'kernel', 'drm'],
+  emulator: ['emulator', 'kernel', 'drm'],
+};
+
+/** Entries of a process: they alone reach for the environment, the clock and the random source. */
+const ENTRIES = ['sidecar/main.ts', 'emulator/main.ts', 'emulator/demo.ts'];
+
+const PURE = /^drm\/|^sidecar\/(key-file-request|stream-id|license-url)\.ts$/;
+
+const BANNED_NAMES = [
+  'utils',
+  'helpers',
+  'common',
+  'shared',
+  'lib',
+  'services',
+  'managers',
+  'types',
+  'index',
+];
+
+const IMPORT = /(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
+
+function readSources(): Source[] {
+  return fs
+    .readdirSync(SRC, { recursive: true })
+    .map((name) => String(name).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.ts'))
+    .sort()
+    .map((file) => {
+      const text = fs.readFileSync(join(SRC, file), 'utf8');
+      const code = withoutComments(text);
+      const imports = [...code.matchAll(IMPORT)].map(([, name = '']) => readImport(file, name));
+      return { file, house: file.split('/')[0] ?? '', lines: text.split('\n').length - 1, code, imports };
+    });
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+function readImport(from: string, name: string): Import {
+  if (name.startsWith('.')) {
+    const path = relative(SRC, resolve(SRC, dirname(from), name)).replaceAll('\\', '/');
+    return { name, file: `${path}.ts`, pack: undefined };
+  }
+  const isNode = name.startsWith('node:') || builtinModules.includes(name);
+  const parts = name.split('/').slice(0, name.startsWith('@') ? 2 : 1);
+  return { name, file: undefined, pack: isNode ? undefined : parts.join('/') };
+}
+
+const sources = readSources();
+const packageJson = fs.readJsonSync(join(ROOT, 'package.json'));
+const dependencies: Record<string, string> = packageJson.dependencies;
+const devDependencies: Record<string, string> = packageJson.devDependencies;
+
+/** One line `file: offence` for each offence that `find` sees. */
+function offences(find: (source: Source) => readonly string[]): string[] {
+  return sources.flatMap((source) => find(source).map((offence) => `${source.file}: ${offence}`));
+}
+
+/** All files that are loaded with an entry. */
+function reachableFrom(entry: string): Source[] {
+  const seen = new Set<string>();
+  const visit = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const { file: imported } of sources.find((source) => source.file === file)?.imports ?? []) {
+      if (imported !== undefined) visit(imported);
+    }
+  };
+  visit(entry);
+  return sources.filter(({ file }) => seen.has(file));
+}
+
+function matches(code: string, pattern: RegExp): string[] {
+  return [...code.matchAll(pattern)].map(([text]) => text.trim());
+}
+
+test('reads the source', () => {
+  expect(sources.map(({ file }) => file)).toEqual(expect.arrayContaining(ENTRIES));
+});
+
+test('there are four houses and nothing beside them', () => {
+  expect([...new Set(sources.map(({ house }) => house))].sort()).toEqual(Object.keys(HOUSES).sort());
+});
+
+test('no house imports from one that it may not know', () => {
+  expect(
+    offences(({ house, imports }) =>
+      imports
+        .filter(({ file }) => file !== undefined && !HOUSES[house]?.includes(file.split('/')[0] ?? ''))
+        .map(({ name }) => `imports ${name}`),
+    ),
+  ).toEqual([]);
+});
+
+test('every import of our own leads to a source file', () => {
+  const files = sources.map(({ file }) => file);
+  expect(
+    offences(({ imports }) =>
+      imports
+        .filter(({ file }) => file !== undefined && !files.includes(file))
+        .map(({ name }) => `imports ${name}, which is no file`),
+    ),
+  ).toEqual([]);
+});
+
+test('of Node, drm imports its crypto alone', () => {
+  expect(
+    offences(({ house, imports }) =>
+      imports
+        .filter(({ name, file, pack }) => file === undefined && pack === undefined && name !== 'node:crypto')
+        .filter(() => house === 'drm')
+        .map(({ name }) => `imports ${name}`),
+    ),
+  ).toEqual([]);
+});
+
+test('nothing of the emulator is loaded with the sidecar', () => {
+  const loaded = reachableFrom('sidecar/main.ts').map(({ file }) => file);
+  expect(loaded).toContain('sidecar/key-file-store.ts');
+  expect(loaded.filter((file) => file.startsWith('emulator/'))).toEqual([]);
+});
+
+test('nobody imports the entry of a process', () => {
+  expect(
+    offences(({ imports }) =>
+      imports.filter(({ file }) => file && ENTRIES.includes(file)).map(({ name }) => `imports ${name}`),
+    ),
+  ).toEqual([]);
+});
+
+test('the environment is read in the entries alone', () => {
+  expect(
+    offences(({ file, code }) => (ENTRIES.includes(file) ? [] : matches(code, /\bprocess\s*\.\s*env\b/g))),
+  ).toEqual([]);
+});
+
+test('clock, random source and id maker are handed in by the entries', () => {
+  const globals =
+    /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|\bprocess\.hrtime\b|\brandom(?:UUID|Bytes|Int|FillSync)\b|\bgetRandomValues\b/g;
+  expect(offences(({ file, code }) => (ENTRIES.includes(file) ? [] : matches(code, globals)))).toEqual([]);
+});
+
+test('pure files do no input or output, and know no framework, clock or timer', () => {
+  const impure = /^(?:node:)?(?:fs|net|http|https|timers|child_process|os|dns|tls|worker_threads)(?:\/|$)/;
+  const framework = ['express', 'helmet', 'winston', 'dotenv'];
+  expect(
+    offences(({ file, code, imports }) =>
+      PURE.test(file)
+        ? [
+            ...imports
+              .filter(({ name, pack }) => impure.test(name) || framework.includes(pack ?? ''))
+              .map(({ name }) => `imports ${name}`),
+            ...matches(code, /\bfetch\(|\bset(?:Timeout|Interval|Immediate)\(|\bprocess\./g),
+          ]
+        : [],
+    ),
+  ).toEqual([]);
+});
+
+test('a source file has fewer than 200 lines', () => {
+  expect(offences(({ lines }) => (lines < 200 ? [] : [`has ${lines} lines`]))).toEqual([]);
+});
+
+test('names of files and folders are kebab-case and say something', () => {
+  expect(
+    offences(({ file }) => {
+      const parts = file.replace(/\.ts$/, '').split('/');
+      return [
+        ...parts
+          .filter((part) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(part))
+          .map((part) => `${part} is not kebab-case`),
+        ...parts.filter((part) => BANNED_NAMES.includes(part)).map((part) => `${part} says nothing`),
+      ];
+    }),
+  ).toEqual([]);
+});
+
+test('exports have names', () => {
+  expect(
+    offences(({ code }) => matches(code, /^export (?:default\b|=)|^export \{[^}]*\bas default\b/gm)),
+  ).toEqual([]);
+});
+
+test('wire names stand in schemas, wire files and the key-file format alone', () => {
+  // A file that builds a zod schema describes a wire shape; it may use the names that it describes.
+  const wireName =
+    /\b(?:stream_key|stream_url|preview_url|current_event|publishing_mode|reconnect_window|simulcast_targets|text_tracks|custom_params|webhook_url|site_ids|media_available|key_id_big|content_key|key_hex|iv_hex|playready_laurl|shared_secret|widevine_drm_specific_data)\b|\b(?:mpegdashstreaming|cupertinostreaming)-[a-z0-9-]+/g;
+  expect(
+    offences(({ file, code, imports }) => {
+      const isSchema = imports.some(({ pack }) => pack === 'zod');
+      const isWire = file.endsWith('-wire.ts') || file === 'drm/key-file.ts';
+      return isSchema || isWire ? [] : [...new Set(matches(code, wireName))];
+    }),
+  ).toEqual([]);
+});
+
+test('nothing is suppressed: no any, no ignored error of the compiler or the linter', () => {
+  const found = sources.flatMap(({ file, code }) => {
+    const text = fs.readFileSync(join(SRC, file), 'utf8');
+    const suppressed = matches(text, /@ts-(?:ignore|expect-error|nocheck)|biome-ignore/g);
+    return [...suppressed, ...matches(code, /\bas any\b|:\s*any\b|<any>/g)].map(
+      (offence) => `${file}: ${offence}`,
+    );
+  });
+  expect(found).toEqual([]);
+});
+
+test('dependencies have one exact version each', () => {
+  const loose = Object.entries({ ...dependencies, ...devDependencies })
+    .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))
+    .map(([name, version]) => `${name}: ${version}`);
+  expect(loose).toEqual([]);
+});
+
+test('every package that the source imports is declared', () => {
+  expect(
+    offences(({ imports }) =>
+      imports
+        .filter(({ pack }) => pack !== undefined && !(pack in dependencies) && !(pack in devDependencies))
+        .map(({ name }) => `imports ${name}, which package.json does not declare`),
+    ),
+  ).toEqual([]);
+});
+
+test('the dependencies are what the sidecar loads, and no more', () => {
+  const loaded = reachableFrom('sidecar/main.ts').flatMap(({ imports }) =>
+    imports.flatMap(({ pack }) => pack ?? []),
+  );
+  expect([...new Set(loaded)].sort()).toEqual(Object.keys(dependencies).sort());
+});
+
+test('the test folders mirror the houses', () => {
+  const folders = fs
+    .readdirSync(__dirname, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  expect(folders.sort()).toEqual([...Object.keys(HOUSES), 'e2e', 'support', 'vectors'].sort());
+});

@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { openEnvelope } from '../../src/drm/envelope';
+import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
+const API_KEY = 'key-of-the-provisioning-tests';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+async function startBoth() {
+  const emulator = await startBuilt('emulator', {
+    cwd,
+    env: {
+      EMULATOR_CLIENT: CLIENT.name,
+      EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
+      EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
+    },
+  });
+  const sidecar = await startBuilt('sidecar', {
+    cwd,
+    env: {
+      PACKAGERDRMAPI_APIKEY: API_KEY,
+      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
+      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
+    },
+  });
+  await untilReady(sidecar.url);
+  return { emulator, sidecar };
+}
+
+async function call(url: string, method: string, body?: object) {
+  const response = await fetch(url, {
+    method,
+    headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** The keys as the key provider gives them out, asked for without the sidecar. */
+async function keysOf(
+  emulatorUrl: string,
+  system: string,
+  contentId: string,
+): Promise<Record<string, string>> {
+  const response = await fetch(`${emulatorUrl}/keyprovider/${system}/${CLIENT.name}/${contentId}`, {
+    headers: { 'API-KEY': CLIENT.apiKey },
+  });
+  const { key } = (await response.json()) as { key: string };
+  const opened = openEnvelope(key, { client: CLIENT.name, sharedSecret: CLIENT.sharedSecret });
+  if (!opened.ok) throw new Error(opened.fault);
+  return JSON.parse(opened.text) as Record<string, string>;
+}
+
+test('provisions, reads and deletes a key file with the keys of the emulator', async () => {
+  const { emulator, sidecar } = await startBoth();
+  const url = `${sidecar.url}/api/keyfile/site%2Flive`;
+  const request = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
+  const cenc = await keysOf(emulator.url, 'cenc', 'evening-show');
+  const fairplay = await keysOf(emulator.url, 'fairplay', 'evening-show');
+  const text = `\
+mpegdashstreaming-cenc-key-id: ${cenc.key_id_big}
+mpegdashstreaming-cenc-content-key: ${cenc.content_key}
+mpegdashstreaming-cenc-algorithm: AESCTR
+mpegdashstreaming-cenc-keyserver-widevine: true
+mpegdashstreaming-cenc-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
+mpegdashstreaming-cenc-keyserver-widevine-pssh-data: ${cenc.widevine_drm_specific_data}
+mpegdashstreaming-cenc-keyserver-playready: true
+mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+mpegdashstreaming-cenc-keyserver-playready-license-url: ${cenc.playready_laurl}
+mpegdashstreaming-cenc-keyserver-playready-checksum: ${cenc.playready_checksum}
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: ${fairplay.laurl}
+cupertinostreaming-aes128-key: ${fairplay.key_hex}
+cupertinostreaming-aes128-iv: ${fairplay.iv_hex}
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;
+  expect(await call(url, 'POST', request)).toEqual({ status: 200, text });
+  expect(await fs.readFile(join(cwd, 'keys', 'site', 'live.key'), 'utf8')).toBe(text);
+  expect(await call(url, 'GET')).toEqual({ status: 200, text });
+  expect(await call(url, 'DELETE')).toEqual({ status: 200, text });
+  expect((await call(url, 'GET')).status).toBe(404);
+  expect(await fs.readdir(join(cwd, 'keys', 'site'))).toEqual([]);
+
+  const secrets = [API_KEY, CLIENT.apiKey, CLIENT.sharedSecret, cenc.content_key, fairplay.key_hex];
+  const logs = sidecar.stdout() + emulator.stdout();
+  expect(secrets.filter((secret) => logs.includes(String(secret)))).toEqual([]);
+});
+
+test.each([
+  ['client_unknown', { client: 'nobody', clientApiKey: CLIENT.apiKey }],
+  ['client_api_key_refused', { client: CLIENT.name, clientApiKey: 'wrong' }],
+])('answers 422 %s, and writes nothing', async (code, credentials) => {
+  const { sidecar } = await startBoth();
+  const url = `${sidecar.url}/api/keyfile/live`;
+  const { status, text } = await call(url, 'POST', { ...credentials, contentId: 'evening-show' });
+  expect({ status, codes: JSON.parse(text).errors.map((error: { code: string }) => error.code) }).toEqual({
+    status: 422,
+    codes: [code],
+  });
+  expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
+});
+
+test('shows the key file that it provisioned, and ends with 0, as npm run demo -- --once', async () => {
+  const demo = runScript(join(DIST, 'emulator', 'demo.js'), { args: ['--once'], cwd });
+  const { code, stdout, stderr } = await demo.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const text = await fs.readFile(join(cwd, 'keys', 'demo.key'), 'utf8');
+  expect(text.split('\n')).toHaveLength(18);
+  expect(stdout).toContain(text);
+  expect(stdout).toContain(join(cwd, 'keys', 'demo.key'));
+}, 30_000);

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { startBuilt, untilReady } from '../support/built-program';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const API_KEY = 'key-of-the-stop-tests';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+/** An upstream that holds its answers: a client record without a secret, and keys in plain. */
+async function startSlowUpstream() {
+  const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+  const answers: Record<string, object> = {
+    '/config/someone': {},
+    '/keys/cenc/someone/content': {
+      key_id_big: cenc?.keyid,
+      content_key: cenc?.contentkey,
+      playready_laurl: playready?.laurl,
+      checksum: playready?.checksum,
+      widevine_drm_specific_data: widevine?.psshdata,
+    },
+    '/keys/fairplay/someone/content': {
+      key_hex: fairplay?.key,
+      iv_hex: fairplay?.iv,
+      laurl: fairplay?.laurl,
+    },
+  };
+  const waiting: (() => void)[] = [];
+  let arrived = () => {};
+  const allArrived = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const server: Server = createServer((request, response: ServerResponse) => {
+    waiting.push(() => response.end(JSON.stringify(answers[request.url ?? ''])));
+    if (waiting.length === 3) arrived();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    allArrived,
+    release: () => {
+      for (const answer of waiting) answer();
+    },
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'answers the request under way whole, refuses new connections and ends with 0 on %s',
+  async (signal) => {
+    const upstream = await startSlowUpstream();
+    const sidecar = await startBuilt('sidecar', {
+      cwd,
+      env: {
+        PACKAGERDRMAPI_APIKEY: API_KEY,
+        PACKAGERDRMAPI_GRANDCENTRALURL: `${upstream.url}/config`,
+        PACKAGERDRMAPI_KEYPROVIDERURL: `${upstream.url}/keys`,
+        PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '60000',
+      },
+    });
+    await untilReady(sidecar.url);
+    const provisioning = fetch(`${sidecar.url}/api/keyfile/live`, {
+      method: 'POST',
+      headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({ client: 'someone', clientApiKey: 'secret', contentId: 'content' }),
+    });
+    await upstream.allArrived;
+    sidecar.send(signal);
+    await sidecar.until(/"message":"stopping"/);
+
+    const late = connect(Number(new URL(sidecar.url).port), '127.0.0.1');
+    expect(await once(late, 'error')).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
+
+    upstream.release();
+    const answer = await provisioning;
+    expect({ status: answer.status, text: await answer.text() }).toEqual({
+      status: 200,
+      text: POST_MANUAL_FILE,
+    });
+    const { code, stdout, stderr } = await sidecar.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trimEnd().split('\n').at(-1)).toContain('"message":"stopped"');
+    expect(await fs.readFile(join(cwd, 'keys', 'live.key'), 'utf8')).toBe(POST_MANUAL_FILE);
+    await upstream.close();
+  },
+);
+
+test('cuts a request that never ends, and ends with 0', async () => {
+  const sidecar = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
+  await untilReady(sidecar.url);
+  const socket = connect(Number(new URL(sidecar.url).port), '127.0.0.1');
+  const head = ['POST /api/keyfile/live HTTP/1.1', 'host: sidecar', `x-api-key: ${API_KEY}`];
+  socket.write(
+    [...head, 'content-type: application/json', 'content-length: 100', 'expect: 100-continue', '', ''].join(
+      '\r\n',
+    ),
+  );
+  const [said] = await once(socket, 'data');
+  expect(String(said)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+  socket.write('{"cenc":');
+  const cut = once(socket, 'close');
+  sidecar.send('SIGTERM');
+  const { code, stderr } = await sidecar.ended;
+  await cut;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
+}, 30_000);
+
+test('ends at once on a second signal', async () => {
+  const sidecar = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
+  await untilReady(sidecar.url);
+  const socket = connect(Number(new URL(sidecar.url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('POST /api/keyfile/live HTTP/1.1\r\nhost: sidecar\r\nexpect: 100-continue\r\n');
+  socket.write(`x-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n`);
+  await once(socket, 'data');
+  sidecar.send('SIGTERM');
+  await sidecar.until(/"message":"stopping"/);
+  sidecar.send('SIGINT');
+  expect(await sidecar.ended).toMatchObject({ code: 1, signal: null });
+});

@@ -1,0 +1,184 @@
+import { statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import fs from 'fs-extra';
+import { createDurableWriter } from '../../src/sidecar/durable-file';
+import { createKeyFileStore, type KeyFileStore, openKeyFilesFolder } from '../../src/sidecar/key-file-store';
+import { parseStreamId, type StreamId } from '../../src/sidecar/stream-id';
+import * as faulty from '../support/faulty-fs';
+import { temporaryFolder } from '../support/start-sidecar';
+
+jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+
+const ID = '0c0ffee0-0000-4000-8000-000000000001';
+
+let folder: string;
+let store: KeyFileStore;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  store = createKeyFileStore(
+    folder,
+    0o640,
+    createDurableWriter(() => ID),
+  );
+  faulty.reset();
+});
+
+function id(text: string): StreamId {
+  const parsed = parseStreamId(text);
+  if (!parsed.ok) throw new Error(parsed.fault);
+  return parsed.value;
+}
+
+/** The folders that were synced, in order; the key-file folder itself is `.`. */
+function synced(): string[] {
+  return faulty
+    .recorded()
+    .filter(({ call, moment }) => call === 'fsync' && moment === 'start')
+    .map(({ path }) => (path === folder ? '.' : path.slice(folder.length + 1)));
+}
+
+function renamed(): string[] {
+  return faulty
+    .recorded()
+    .filter(({ call, moment }) => call === 'rename' && moment === 'end')
+    .map(({ more }) => basename(String(more[0])));
+}
+
+const mode = (...parts: string[]) => (statSync(join(folder, ...parts)).mode & 0o7777).toString(8);
+
+describe('sub-folders', () => {
+  const umask = process.umask();
+  afterEach(() => process.umask(umask));
+
+  test.each([
+    ['0000', '750'],
+    ['0022', '750'],
+    ['0077', '700'],
+  ])('are made with no wider rights than 0750 (umask %s)', async (mask, expected) => {
+    process.umask(Number.parseInt(mask, 8));
+    await store.write(id('site/event/live'), 'name: value\n');
+    expect([mode('site'), mode('site', 'event')]).toEqual([expected, expected]);
+    expect(mode('site', 'event', 'live.key')).toBe('640');
+  });
+
+  test('keep the rights that they have', async () => {
+    await fs.ensureDir(join(folder, 'site'), 0o700);
+    await store.write(id('site/live'), 'name: value\n');
+    expect(mode('site')).toBe('700');
+  });
+
+  test('are synced into their parents before the key file counts as written', async () => {
+    await store.write(id('site/event/live'), 'name: value\n');
+    expect(synced()).toEqual(['.', 'site', join('site', 'event')]);
+  });
+
+  test('are synced once, and again after somebody removed and a write remade them', async () => {
+    await store.write(id('site/live'), 'one\n');
+    faulty.reset();
+    await store.write(id('site/live'), 'two\n');
+    expect(synced()).toEqual(['site']);
+    await fs.remove(join(folder, 'site'));
+    faulty.reset();
+    await store.write(id('site/live'), 'three\n');
+    expect(synced()).toEqual(['.', 'site']);
+  });
+
+  test('of another write are synced, too: that they exist does not make them last', async () => {
+    const gate = faulty.hold('fsync');
+    const first = store.write(id('site/one'), 'one\n');
+    await gate.reached;
+    const second = store.write(id('site/two'), 'two\n');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(renamed()).toEqual([]);
+    gate.release();
+    await Promise.all([first, second]);
+    expect(synced().filter((name) => name === '.')).toHaveLength(2);
+  });
+
+  test('whose sync failed are synced by the next write', async () => {
+    faulty.fail('fsync', 1, 'EIO');
+    await expect(store.write(id('site/live'), 'one\n')).rejects.toMatchObject({ status: 500 });
+    expect(await fs.readdir(join(folder, 'site'))).toEqual([]);
+    faulty.reset();
+    await store.write(id('site/live'), 'two\n');
+    expect(synced()).toEqual(['.', 'site']);
+  });
+});
+
+test.each(['0640', '0600', '0644'])('writes key files of the mode %s', async (octal) => {
+  const parsed = Number.parseInt(octal, 8);
+  store = createKeyFileStore(
+    folder,
+    parsed,
+    createDurableWriter(() => ID),
+  );
+  await store.write(id('live'), 'name: value\n');
+  expect(`0${mode('live.key')}`).toBe(octal);
+});
+
+test('makes the changes of one stream one after another, in the order they were asked for', async () => {
+  const gate = faulty.hold('fdatasync');
+  const changes = [
+    store.write(id('live'), 'one\n'),
+    store.write(id('live'), 'two\n'),
+    store.remove(id('live')),
+    store.write(id('live'), 'three\n'),
+  ];
+  await gate.reached;
+  expect(store.read(id('live'))).toBeUndefined();
+  expect(await fs.readdir(folder)).toHaveLength(1);
+  gate.release();
+  const [, , removed] = await Promise.all(changes);
+  expect(removed).toEqual(Buffer.from('two\n'));
+  expect(store.read(id('live'))).toEqual(Buffer.from('three\n'));
+});
+
+test('goes on with a stream after a change of it failed', async () => {
+  faulty.fail('rename', 1, 'ENOSPC');
+  const changes = await Promise.allSettled([
+    store.write(id('live'), 'one\n'),
+    store.write(id('live'), 'two\n'),
+  ]);
+  expect(changes).toEqual([
+    { status: 'rejected', reason: expect.objectContaining({ status: 507 }) },
+    { status: 'fulfilled', value: undefined },
+  ]);
+  expect(store.read(id('live'))).toEqual(Buffer.from('two\n'));
+});
+
+test('shows a reader the old file whole until the new one is whole', async () => {
+  await store.write(id('live'), 'old\n');
+  for (const call of ['open', 'write', 'fdatasync', 'rename'] as const) {
+    const gate = faulty.hold(call);
+    const writing = store.write(id('live'), `new after ${call}\n`);
+    await gate.reached;
+    const seen = store.read(id('live'))?.toString();
+    expect(seen).not.toBe(`new after ${call}\n`);
+    expect(seen).toMatch(/^(old|new after \w+)\n$/);
+    gate.release();
+    await writing;
+    expect(store.read(id('live'))?.toString()).toBe(`new after ${call}\n`);
+  }
+});
+
+describe('the key-file folder', () => {
+  test('is made with no wider rights than 0750, and its parents too', () => {
+    const umask = process.umask(0);
+    openKeyFilesFolder(join(folder, 'var', 'keys'));
+    process.umask(umask);
+    expect([mode('var'), mode('var', 'keys')]).toEqual(['750', '750']);
+  });
+
+  test('may be a link, and is answered as what it leads to', async () => {
+    await fs.ensureDir(join(folder, 'real'));
+    await fs.symlink('real', join(folder, 'linked'));
+    expect(openKeyFilesFolder(join(folder, 'linked'))).toBe(join(await fs.realpath(folder), 'real'));
+  });
+
+  test('keeps the rights that it has', async () => {
+    await fs.ensureDir(join(folder, 'keys'), 0o700);
+    openKeyFilesFolder(join(folder, 'keys'));
+    expect(mode('keys')).toBe('700');
+  });
+});

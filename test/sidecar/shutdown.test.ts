@@ -1,0 +1,187 @@
+import { type EventEmitter, once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import type { Log } from '../../src/kernel/log';
+import { listen, type RunningServer, runAsProcess } from '../../src/kernel/server';
+
+function recordingLog(): { log: Log; lines: string[] } {
+  const lines: string[] = [];
+  const write = (level: string) => (message: string) => void lines.push(`${level}: ${message}`);
+  const log = { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
+  return { log, lines };
+}
+
+/** A promise and the function that resolves it. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a process', () => {
+  const events = ['uncaughtException', 'unhandledRejection', 'SIGTERM', 'SIGINT'];
+  const emitter: EventEmitter = process;
+  const before = events.map((event) => [event, emitter.listeners(event)] as const);
+  let exits: unknown[];
+  let ended: Promise<unknown>;
+
+  beforeEach(() => {
+    exits = [];
+    const first = gate();
+    ended = first.opened.then(() => exits[0]);
+    jest.spyOn(process, 'exit').mockImplementation(((code: unknown) => {
+      exits.push(code);
+      first.open();
+    }) as typeof process.exit);
+  });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+    for (const [event, listeners] of before) {
+      for (const listener of emitter.listeners(event)) {
+        if (!listeners.includes(listener)) emitter.off(event, listener as () => void);
+      }
+    }
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s and ends with 0', async (signal) => {
+    const { log, lines } = recordingLog();
+    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: async () => {} }) });
+    process.emit(signal);
+    expect(await ended).toBe(0);
+    expect(lines).toEqual(['info: stopping', 'info: stopped']);
+  });
+
+  test('that gets a signal before its start is done stops as soon as it is', async () => {
+    const { log } = recordingLog();
+    const started = gate();
+    const steps: string[] = [];
+    const stop = async () => void steps.push('stopped');
+    const start = async () => {
+      await started.opened;
+      steps.push('started');
+      return { stop };
+    };
+    void runAsProcess({ name: 'sidecar', log, start });
+    process.emit('SIGTERM');
+    await turn();
+    expect(exits).toEqual([]);
+    started.open();
+    expect(await ended).toBe(0);
+    expect(steps).toEqual(['started', 'stopped']);
+  });
+
+  test('ends at once on a second signal', async () => {
+    const { log } = recordingLog();
+    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: () => new Promise(() => {}) }) });
+    process.emit('SIGTERM');
+    await turn();
+    expect(exits).toEqual([]);
+    process.emit('SIGINT');
+    expect(exits).toEqual([1]);
+  });
+
+  test('ends with 1 when stopping fails', async () => {
+    const { log, lines } = recordingLog();
+    const stop = () => Promise.reject(new Error('no'));
+    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop }) });
+    process.emit('SIGTERM');
+    expect(await ended).toBe(1);
+    expect(lines).toEqual(['info: stopping', 'error: stop failed']);
+  });
+
+  test.each([
+    ['EADDRINUSE', 'the port is taken by another program; choose another port'],
+    ['EACCES', 'this user may not listen on the port; choose one above 1023'],
+    ['EADDRNOTAVAIL', 'the host address is not one of this machine'],
+  ])('ends with 1 when it cannot start, and says what %s means', async (code, meaning) => {
+    const { log, lines } = recordingLog();
+    const start = () => Promise.reject(Object.assign(new Error(code), { code }));
+    await runAsProcess({ name: 'sidecar', log, start });
+    expect(exits).toEqual([1]);
+    expect(lines).toEqual([`error: cannot start: ${meaning}`]);
+  });
+});
+
+describe('a server that stops', () => {
+  let server: RunningServer;
+  let answer: ReturnType<typeof gate>;
+  let asked: ReturnType<typeof gate>;
+  const agent = new Agent({ keepAlive: true });
+
+  beforeEach(async () => {
+    answer = gate();
+    asked = gate();
+    server = await listen(
+      (_request, response) => {
+        asked.open();
+        void answer.opened.then(() => response.end('whole'));
+      },
+      '127.0.0.1',
+      0,
+    );
+  });
+
+  afterEach(async () => {
+    agent.destroy();
+    answer.open();
+    await server.stop(0);
+  });
+
+  function get(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const sent = request(server.url, { agent }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve(text));
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end();
+    });
+  }
+
+  test('answers the request under way, takes no new connection, and closes the kept-alive one', async () => {
+    const answered = get();
+    await asked.opened;
+    const stopped = server.stop(60_000);
+    const late = connect(server.port, '127.0.0.1');
+    expect(await once(late, 'error')).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
+    answer.open();
+    expect(await answered).toBe('whole');
+    await stopped;
+  });
+
+  test('closes an idle kept-alive connection at once', async () => {
+    answer.open();
+    expect(await get()).toBe('whole');
+    await server.stop(60_000);
+  });
+
+  test('cuts what is busy still after the grace', async () => {
+    const answered = get().catch((thrown: unknown) => thrown);
+    await asked.opened;
+    await server.stop(1);
+    expect(await answered).toMatchObject({ code: 'ECONNRESET' });
+  });
+});
+
+test('tells the address to call for a server that listens everywhere', async () => {
+  const server = await listen((_request, response) => response.end(), '0.0.0.0', 0);
+  expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
+  await server.stop(0);
+});
+
+test('rejects with the system error when the port is taken', async () => {
+  const server = await listen((_request, response) => response.end(), '127.0.0.1', 0);
+  const second = listen((_request, response) => response.end(), '127.0.0.1', server.port);
+  await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await server.stop(0);
+});

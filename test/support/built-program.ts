@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+
+export const DIST = resolve(__dirname, '../../dist');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface BuiltProgram {
+  /** Resolves when the program has ended and all it wrote is read. */
+  readonly ended: Promise<Ended>;
+  /** What it wrote to its standard output so far. */
+  stdout(): string;
+  /** Resolves when its standard output matches. Rejects with all output when it ends before. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  send(signal: NodeJS.Signals): void;
+}
+
+export interface Options {
+  readonly args?: readonly string[];
+  /** All its variables: nothing of this process's own reaches it. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+const running = new Set<ChildProcess>();
+
+afterEach(async () => {
+  await Promise.all(
+    [...running].map((child) => {
+      const closed = new Promise((resolve) => child.once('close', resolve));
+      child.kill('SIGKILL');
+      return closed;
+    }),
+  );
+});
+
+/** Runs a script in a Node process of its own; it is killed after the test. */
+export function runScript(path: string, { args = [], env = {}, cwd }: Options): BuiltProgram {
+  const child = spawn(process.execPath, [path, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  let over = false;
+  const watchers = new Set<() => void>();
+  const changed = () => {
+    for (const look of watchers) look();
+  };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+    changed();
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => {
+      running.delete(child);
+      over = true;
+      changed();
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+  const until = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(stdout);
+        if (!found && !over) return;
+        watchers.delete(look);
+        if (found) resolve(found);
+        else reject(new Error(`${path} ended before it wrote ${pattern}:\n${stdout}${stderr}`));
+      };
+      watchers.add(look);
+      look();
+    });
+  return { ended, stdout: () => stdout, until, send: (signal) => void child.kill(signal) };
+}
+
+/** Starts a built program on a free port of loopback, and answers when it listens, with the address to call. */
+export async function startBuilt(
+  name: 'sidecar' | 'emulator',
+  { env = {}, cwd }: Options,
+): Promise<BuiltProgram & { url: string }> {
+  const defaults =
+    name === 'sidecar'
+      ? { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0' }
+      : { EMULATOR_HOST: '127.0.0.1', EMULATOR_PORT: '0' };
+  const program = runScript(join(DIST, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
+  const [, url = ''] = await program.until(/"message":"listening".*"url":"([^"]+)"/);
+  return { ...program, url };
+}
+
+/** Waits until a sidecar answers 200 to `/readyz`. */
+export async function untilReady(url: string): Promise<void> {
+  for (;;) {
+    const { status } = await fetch(`${url}/readyz`);
+    if (status === 200) return;
+  }
+}

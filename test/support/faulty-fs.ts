@@ -1,0 +1,151 @@
+import { promisify } from 'node:util';
+
+const real = jest.requireActual<typeof import('node:fs')>('node:fs');
+
+const CALLS = [
+  'open',
+  'fchmod',
+  'write',
+  'fdatasync',
+  'close',
+  'rename',
+  'fsync',
+  'unlink',
+  'opendir',
+] as const;
+export type FsCall = (typeof CALLS)[number];
+
+export interface FsEvent {
+  readonly call: FsCall;
+  readonly moment: 'start' | 'end';
+  /** The path that the call names, or the one its descriptor was opened with. */
+  readonly path: string;
+  /** What else the call was given. */
+  readonly more: readonly unknown[];
+}
+
+type Callback = (error: unknown, result?: unknown) => void;
+type Plain = (...args: unknown[]) => void;
+
+interface Gate {
+  readonly call: FsCall;
+  readonly reached: () => void;
+  readonly opened: Promise<void>;
+}
+
+let events: FsEvent[] = [];
+let faults: { call: FsCall; nth: number; code: string }[] = [];
+let gates: Gate[] = [];
+let watchers: (() => void)[] = [];
+let mostBytes = Number.POSITIVE_INFINITY;
+const paths = new Map<number, string>();
+
+afterEach(reset);
+
+/** Stands in for `node:fs`: passes every callback call on, records it, and fails, holds or shortens those asked for. */
+export const faultyFs = { ...real, ...Object.fromEntries(CALLS.map((call) => [call, wrap(call)])) };
+
+/** Forgets calls, faults and gates; so does the end of each test. */
+export function reset(): void {
+  events = [];
+  faults = [];
+  gates = [];
+  watchers = [];
+  mostBytes = Number.POSITIVE_INFINITY;
+}
+
+/** Every call since the last reset, in the order of its start and its end. */
+export function recorded(): readonly FsEvent[] {
+  return events;
+}
+
+/** Lets the nth call of a function, counted from the last reset, fail with a system code. A close that fails closes yet. */
+export function fail(call: FsCall, nth: number, code: string): void {
+  faults.push({ call, nth, code });
+}
+
+/** Holds the next call of a function until it is released. */
+export function hold(call: FsCall): { reached: Promise<void>; release: () => void } {
+  let release = () => {};
+  let reach = () => {};
+  const opened = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve;
+  });
+  gates.push({ call, reached: reach, opened });
+  return { reached, release };
+}
+
+/** Resolves when so many calls of a function have ended since the last reset. */
+export function ended(call: FsCall, times: number): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (times <= events.filter((event) => event.call === call && event.moment === 'end').length) resolve();
+    };
+    watchers.push(look);
+    look();
+  });
+}
+
+/** Lets no write take more than so many bytes. */
+export function shortenWrites(bytes: number): void {
+  mostBytes = bytes;
+}
+
+/** Descriptors that were opened and not closed. */
+export function openDescriptors(): string[] {
+  return [...paths.values()];
+}
+
+function wrap(call: FsCall): Plain {
+  const original = real[call] as unknown as Plain;
+  const wrapped = (...given: unknown[]) => {
+    const callback = given.pop() as Callback;
+    const [subject, ...more] = given;
+    const path = typeof subject === 'number' ? (paths.get(subject) ?? 'no open descriptor') : String(subject);
+    record({ call, moment: 'start', path, more });
+    const nth = events.filter((event) => event.call === call && event.moment === 'start').length;
+    const fault = faults.find((candidate) => candidate.call === call && candidate.nth === nth);
+    const end: Callback = (error, result) => {
+      record({ call, moment: 'end', path, more });
+      callback(error, result);
+    };
+    const run = () => {
+      const failure = fault && Object.assign(new Error(`${fault.code}: injected`), { code: fault.code });
+      if (failure && call !== 'close') end(failure);
+      else
+        original(...shortened(call, given), (error: unknown, result: unknown) => {
+          if (call === 'open' && typeof result === 'number') paths.set(result, path);
+          if (call === 'close' && typeof subject === 'number') paths.delete(subject);
+          end(failure ?? error, result);
+        });
+    };
+    const gate = gates.findIndex((candidate) => candidate.call === call);
+    const [held] = gate < 0 ? [] : gates.splice(gate, 1);
+    if (!held) return run();
+    held.reached();
+    void held.opened.then(run);
+  };
+  if (call !== 'write') return wrapped;
+  // Node's own promisified write answers an object, not the number.
+  const asPromise = (...given: unknown[]) =>
+    new Promise((resolve, reject) => {
+      wrapped(...given, (error: unknown, bytesWritten: unknown) =>
+        error ? reject(error) : resolve({ bytesWritten }),
+      );
+    });
+  return Object.assign(wrapped, { [promisify.custom]: asPromise });
+}
+
+function shortened(call: FsCall, given: unknown[]): unknown[] {
+  if (call !== 'write') return given;
+  const [descriptor, bytes, at, length] = given;
+  return [descriptor, bytes, at, Math.min(Number(length), mostBytes)];
+}
+
+function record(event: FsEvent): void {
+  events.push(event);
+  for (const look of watchers) look();
+}
