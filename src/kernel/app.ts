@@ -1,7 +1,9 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import helmet, { type HelmetOptions } from 'helmet';
+import type { HelmetOptions } from 'helmet';
 import { describeThrown, errorBody, HttpError, toHttpError } from './errors';
 import type { Log } from './log';
+import { type RequestLogOptions, requestLog } from './request-log';
+import { API_HEADERS, securityHeaders } from './security-headers';
 
 declare global {
   namespace Express {
@@ -14,33 +16,10 @@ declare global {
   }
 }
 
-export interface Shell {
-  readonly log: Log;
-  /** A new, unguessable request id. */
-  readonly newId: () => string;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  /** Paths that are asked every few seconds by machines; they are logged at `debug`. */
-  readonly quietPaths?: readonly string[];
+export interface Shell extends RequestLogOptions {
   /** Helmet's options for a service with pages; without them, its answers are taken for an API's. */
   readonly securityHeaders?: HelmetOptions;
 }
-
-/** For answers that no browser shows: nothing may be loaded, framed or sniffed. */
-const API_HEADERS: HelmetOptions = {
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-  },
-  xFrameOptions: { action: 'deny' },
-  // These speak of pages, downloads and plug-ins.
-  crossOriginOpenerPolicy: false,
-  originAgentCluster: false,
-  xDnsPrefetchControl: false,
-  xDownloadOptions: false,
-  xPermittedCrossDomainPolicies: false,
-  xXssProtection: false,
-};
 
 /**
  * An Express app with what every service needs around its routes: request id, security headers, one log line a
@@ -51,8 +30,7 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(followRequest(shell));
-  app.use(helmet(shell.securityHeaders ?? API_HEADERS));
+  app.use(openRequest(shell));
   mount(app);
   app.use(() => {
     throw new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
@@ -82,29 +60,18 @@ export const requireJson: RequestHandler = (request, _response, next) => {
   next();
 };
 
-const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
-
-function followRequest({ log, newId, now, quietPaths = [] }: Shell): RequestHandler {
+function openRequest(shell: Shell): RequestHandler {
+  const follow = requestLog(shell);
+  const headers = securityHeaders(shell.securityHeaders ?? API_HEADERS);
   return (request, response, next) => {
-    const started = now();
-    const given = request.headers['x-request-id'];
-    const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+    const requestId = follow(request, response, () => ({
+      route: routeOf(request.route),
+      path: request.path,
+      fields: response.locals.logFields,
+    }));
     response.locals.requestId = requestId;
     response.setHeader('x-request-id', requestId);
-    response.on('close', () => {
-      const fields = {
-        requestId,
-        method: request.method,
-        // The pattern, not the path: a path is a stranger's text.
-        route: routeOf(request.route),
-        status: response.statusCode,
-        ms: Math.round((now() - started) * 100) / 100,
-        ...(response.writableFinished ? undefined : { aborted: true }),
-        ...response.locals.logFields,
-      };
-      if (quietPaths.includes(request.path) && response.statusCode < 400) log.debug('request', fields);
-      else log.info('request', fields);
-    });
+    for (const [name, value] of headers) response.setHeader(name, value);
     next();
   };
 }
@@ -119,12 +86,10 @@ function answerError(log: Log): ErrorRequestHandler {
     if (error.status >= 500) {
       const cause = error.cause === undefined ? undefined : describeThrown(error.cause);
       const codes = error.problems.map((problem) => problem.code);
-      log.error('request failed', {
-        requestId: response.locals.requestId,
-        status: error.status,
-        codes,
-        cause,
-      });
+      const fields = { requestId: response.locals.requestId, status: error.status, codes, cause };
+      // 503 is a state that lasts and that probes ask for; the others are failures.
+      if (error.status === 503) log.warn('not available', fields);
+      else log.error('request failed', fields);
     }
     if (response.headersSent) {
       next(thrown);

@@ -13,47 +13,75 @@ export interface Log {
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+type EntryLevel = Exclude<LogLevel, 'silent'>;
 
-/** A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. */
-export function createLog(level: LogLevel, stream: Writable, clock: () => Date): Log {
-  const line = format.printf(({ level: entryLevel, message, ...fields }) =>
-    JSON.stringify({ time: clock().toISOString(), level: entryLevel, message, ...fields }),
-  );
-  const logger = createLogger({
-    level: level === 'silent' ? 'error' : level,
-    silent: level === 'silent',
-    format: line,
-    transports: [new transports.Stream({ stream: inBatches(stream), eol: '\n' })],
-  });
-  return {
-    error: (message, fields) => void logger.error(message, fields),
-    warn: (message, fields) => void logger.warn(message, fields),
-    info: (message, fields) => void logger.info(message, fields),
-    debug: (message, fields) => void logger.debug(message, fields),
-  };
+interface Entry {
+  readonly level: EntryLevel;
+  readonly message: string;
+  readonly time: Date;
+  readonly fields: LogFields | undefined;
 }
 
-// What the last turn has logged is written, too: this runs while the process can still write synchronously.
+/**
+ * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. The entries of one turn
+ * of the event loop are rendered together and written at once: done one by one, that costs a request several times as
+ * much. What is left when the process exits is written then.
+ */
+export function createLog(level: LogLevel, stream: Writable, clock: () => Date): Log {
+  const batch = new Batch(stream);
+  const logger = createLogger({
+    level: level === 'silent' ? 'error' : level,
+    format: format.printf(({ level: entryLevel, message, time, ...fields }) =>
+      JSON.stringify({ time, level: entryLevel, message, ...fields }),
+    ),
+    transports: [new transports.Stream({ stream: batch.lines, eol: '\n' })],
+  });
+  let entries: Entry[] = [];
+  const flush = () => {
+    const due = entries;
+    entries = [];
+    for (const { level: entryLevel, message, time, fields } of due) {
+      logger.log({ ...fields, level: entryLevel, message, time: time.toISOString() });
+    }
+    batch.write();
+  };
+  flushes.add(flush);
+  const logAt = (entryLevel: EntryLevel) => {
+    if (LOG_LEVELS.indexOf(entryLevel) > LOG_LEVELS.indexOf(level) || level === 'silent')
+      return () => undefined;
+    return (message: string, fields?: LogFields) => {
+      if (entries.length === 0) setImmediate(flush);
+      entries.push({ level: entryLevel, message, time: clock(), fields });
+    };
+  };
+  return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') };
+}
+
 const flushes = new Set<() => void>();
 process.once('exit', () => {
   for (const flush of flushes) flush();
 });
 
-/** Passes on in one write what a turn of the event loop has logged: a write each line costs more than the line. */
-function inBatches(stream: Writable): Writable {
-  let batch = '';
-  const flush = () => {
-    if (batch === '') return;
-    stream.write(batch);
-    batch = '';
-  };
-  flushes.add(flush);
-  return new Writable({
-    decodeStrings: false,
-    write(chunk: string, _encoding, done) {
-      if (batch === '') setImmediate(flush);
-      batch += chunk;
-      done();
-    },
-  });
+/** Collects what winston writes, so that it goes on in one write. */
+class Batch {
+  readonly lines: Writable;
+  #text = '';
+
+  constructor(private readonly target: Writable) {
+    this.lines = new Writable({
+      decodeStrings: false,
+      write: (chunk: string, _encoding, done) => {
+        // winston passes on its first lines a tick late.
+        if (this.#text === '') setImmediate(() => this.write());
+        this.#text += chunk;
+        done();
+      },
+    });
+  }
+
+  write(): void {
+    if (this.#text === '') return;
+    this.target.write(this.#text);
+    this.#text = '';
+  }
 }

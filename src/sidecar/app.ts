@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { RequestListener } from 'node:http';
 import { createApp } from '../kernel/app';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
@@ -10,7 +10,8 @@ import { keyFileRoutes } from './key-file-routes';
 import { createKeyFileStore } from './key-file-store';
 import { createKeyProvider } from './key-provider';
 import { createProvision, type Upstreams } from './provision';
-import { requireApiKey } from './require-api-key';
+import { withReadLane } from './read-lane';
+import { keyCheck, requireApiKey } from './require-api-key';
 import { createUpstream } from './upstream';
 
 /** What the sidecar takes from its process. */
@@ -23,7 +24,7 @@ export interface Ambient {
 }
 
 export interface Sidecar {
-  readonly app: Express;
+  readonly handler: RequestListener;
   /** Removes what killed writers left; until it is done, `/readyz` says no. */
   sweep(): Promise<void>;
 }
@@ -42,13 +43,15 @@ export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambien
       throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
     await store.probe();
   });
-  const app = createApp({ log, newId, now, quietPaths: HEALTH_PATHS }, (routes) => {
-    routes.use(requireApiKey(config.apiKey));
+  const isApiKey = keyCheck(config.apiKey);
+  const requests = { log, newId, now, quietPaths: HEALTH_PATHS };
+  const app = createApp(requests, (routes) => {
+    routes.use(requireApiKey(isApiKey));
     keyFileRoutes(routes, { store, provision, log });
     healthRoutes(routes, { checkReady });
   });
   return {
-    app,
+    handler: withReadLane(app, isApiKey, store, requests),
     async sweep() {
       const count = await writer.sweep(config.keyFilesPath, FOLDER_DEPTH);
       if (count > 0) log.info('swept left-over temporary files', { count });

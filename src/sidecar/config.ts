@@ -21,9 +21,15 @@ export interface SidecarConfig {
 }
 
 const PREFIX = 'PACKAGERDRMAPI_';
+/** The most characters that an API key can have. */
+export const MOST_KEY_CHARACTERS = 1000;
+
 const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
 
-const apiKey = z.string().regex(/^[\x21-\x7e]+$/, API_KEY_RULE);
+const apiKey = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
+  .max(MOST_KEY_CHARACTERS, `must have at most ${MOST_KEY_CHARACTERS} characters`);
 
 const httpUrl = z
   .string()
@@ -120,7 +126,9 @@ function readApiKey(
     const text = readText(file).replace(/\r?\n$/, '');
     const parsed = apiKey.safeParse(text);
     if (parsed.success) return parsed.data;
-    faults.push(`PACKAGERDRMAPI_APIKEY_FILE: the key in it ${text === '' ? 'is empty' : API_KEY_RULE}`);
+    faults.push(
+      `PACKAGERDRMAPI_APIKEY_FILE: the key in it ${text === '' ? 'is empty' : parsed.error.issues[0]?.message}`,
+    );
   } catch {
     faults.push('PACKAGERDRMAPI_APIKEY_FILE: the file cannot be read; check the path and who may read it');
   }

@@ -1,11 +1,24 @@
-import { close, fchmod, fdatasync, fsync, open, opendir, rename, unlink, write } from 'node:fs';
+import {
+  closeSync,
+  fchmod,
+  fdatasync,
+  fstatSync,
+  fsync,
+  open,
+  opendir,
+  openSync,
+  rename,
+  unlink,
+  write,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../kernel/errors';
 
-// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write.
+// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
+// touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
+// costs more than the call, and waits there behind the syncs of others.
 const openFile = promisify(open);
-const closeFile = promisify(close);
 const writeBytes = promisify(write) as (
   descriptor: number,
   bytes: Buffer,
@@ -30,8 +43,8 @@ export interface DurableWriter {
    * Rejects with the system's error; the old file is then as it was, unless only the last sync failed.
    */
   write(path: string, bytes: Buffer, mode: number): Promise<void>;
-  /** Removes a file so that it stays removed after a power cut. Rejects with `ENOENT` when there is none. */
-  remove(path: string): Promise<void>;
+  /** Removes a file so that it stays removed after a power cut, and answers whether there was one. */
+  remove(path: string): Promise<boolean>;
   /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
   probe(folder: string): Promise<void>;
   /** Syncs a folder's entries, sharing one sync between all who ask while another is under way. */
@@ -85,8 +98,14 @@ export function createDurableWriter(newId: () => string): DurableWriter {
       await syncFolder(dirname(path));
     },
     async remove(path) {
-      await unlinkFile(path);
+      try {
+        await unlinkFile(path);
+      } catch (thrown) {
+        if (systemCode(thrown) === 'ENOENT') return false;
+        throw thrown;
+      }
       await syncFolder(dirname(path));
+      return true;
     },
     async probe(folder) {
       const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600);
@@ -104,13 +123,13 @@ export function createDurableWriter(newId: () => string): DurableWriter {
 async function fill(descriptor: number, bytes: Buffer, mode: number): Promise<void> {
   try {
     // open() lets the umask take bits away; the mode is a setting, so it is set.
-    await setMode(descriptor, mode);
+    if ((fstatSync(descriptor).mode & 0o7777) !== mode) await setMode(descriptor, mode);
     for (let at = 0; at < bytes.length; ) {
       at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
     }
     await syncData(descriptor);
   } finally {
-    await closeFile(descriptor);
+    closeSync(descriptor);
   }
 }
 
@@ -136,14 +155,14 @@ async function sweep(folder: string, depth: number, except: string): Promise<num
 }
 
 async function syncFolderNow(folder: string): Promise<void> {
-  const descriptor = await openFile(folder, 'r');
+  const descriptor = openSync(folder, 'r');
   try {
     await syncAll(descriptor);
   } catch (thrown) {
     // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
     if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
   } finally {
-    await closeFile(descriptor);
+    closeSync(descriptor);
   }
 }
 

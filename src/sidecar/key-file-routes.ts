@@ -14,13 +14,20 @@ export interface KeyFileContext {
   readonly log: Log;
 }
 
-const PATH = '/api/keyfile/:streamid';
+export const KEY_FILE_PATH = '/api/keyfile/:streamid';
+
+/** The headers of an answer that is a key file; its length comes with the bytes. */
+export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])[] = [
+  ['cache-control', 'no-store'],
+  ['content-type', 'text/plain; charset=utf-8'],
+];
+
 const BODY_LIMIT = '64kb';
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileContext): void {
   // One route for all methods: each route that is passed over costs every request a match.
-  const route = app.route(PATH);
+  const route = app.route(KEY_FILE_PATH);
 
   route.get((request, response) => {
     const streamId = streamIdOf(request, response);
@@ -73,19 +80,19 @@ function streamIdOf(request: Request, response: Response): StreamId {
 
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
 function answer(request: Request, response: Response, streamId: StreamId, bytes: Buffer): void {
-  response.setHeader('cache-control', 'no-store');
   if (wantsJson(request)) {
     const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
     if (unreadable.length > 0) {
       const description = `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`;
       throw new HttpError(409, { code: 'key_file_malformed', description });
     }
+    response.setHeader('cache-control', 'no-store');
     response.json({ streamid: streamId, lines });
     return;
   }
-  response.setHeader('content-type', 'text/plain; charset=utf-8');
+  for (const [name, value] of KEY_FILE_HEADERS) response.setHeader(name, value);
   response.setHeader('content-length', bytes.length);
-  // As a one-byte string the file leaves in the same write as the headers; a Buffer would take a second.
+  // As a one-byte string the file leaves together with the headers; a Buffer would be a second piece.
   response.end(bytes.toString('latin1'), 'latin1');
 }
 

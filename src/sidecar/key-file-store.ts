@@ -60,14 +60,10 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
         guard('write', async () => {
           const bytes = read(streamId);
           if (!bytes) return undefined;
-          try {
-            await writer.remove(keyFilePath(folder, streamId).path);
-          } catch (thrown) {
-            // Another process was faster; reading again tells whether the file is gone or the folder.
-            if (systemCode(thrown) !== 'ENOENT' || read(streamId)) throw thrown;
-            return undefined;
-          }
-          return bytes;
+          if (await writer.remove(keyFilePath(folder, streamId).path)) return bytes;
+          // Another process was faster; reading again tells whether the file is gone, or the folder with it.
+          read(streamId);
+          return undefined;
         }),
       ),
     probe: () => guard('write', () => writer.probe(folder)),

@@ -32,7 +32,7 @@ async function start(config: SidecarConfig, log: Log) {
   const keyFilesPath = openFolder(config.keyFilesPath, log);
   const ambient = { log, newId: randomUUID, now: () => performance.now() };
   const sidecar = createSidecar({ ...config, keyFilesPath }, ambient);
-  const server = await listen(sidecar.app, config.host, config.port);
+  const server = await listen(sidecar.handler, config.host, config.port);
   log.info('listening', {
     service: 'sidecar',
     url: server.url,

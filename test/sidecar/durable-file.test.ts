@@ -13,7 +13,12 @@ let folder: string;
 let path: string;
 let writer: DurableWriter;
 
+// Takes bits of 0640 and of 0600 away, so that every mode has to be set.
+const umask = process.umask(0o277);
+afterAll(() => process.umask(umask));
+
 beforeEach(async () => {
+  process.umask(0o277);
   folder = await temporaryFolder();
   path = join(folder, 'live.key');
   writer = createDurableWriter(() => ID);
@@ -47,6 +52,12 @@ test('writes beside the target, syncs the data, renames, and syncs the folder, i
     'close folder',
   ]);
   expect(readFileSync(path, 'utf8')).toBe('name: value\n');
+});
+
+test('sets no mode that the new file has already', async () => {
+  process.umask(0o022);
+  await writer.write(path, Buffer.from('name: value\n'), 0o640);
+  expect(calls()).not.toContain(`fchmod ${TEMPORARY}`);
 });
 
 test('starts no call before the one it relies on has ended', async () => {
@@ -94,9 +105,6 @@ test.each(['open', 'fchmod', 'write', 'fdatasync', 'close', 'unlink'] as const)(
 );
 
 describe('mode', () => {
-  const umask = process.umask();
-  afterEach(() => process.umask(umask));
-
   test.each([
     ['0640', '0000'],
     ['0640', '0022'],
@@ -115,11 +123,11 @@ describe('mode', () => {
 
   test('is never wider than asked for, not even before it is set', async () => {
     process.umask(0);
-    const fchmod = faulty.hold('fchmod');
+    const write = faulty.hold('write');
     const writing = writer.write(path, Buffer.from('new\n'), 0o600);
-    await fchmod.reached;
+    await write.reached;
     expect(statSync(join(folder, TEMPORARY)).mode & 0o7777).toBe(0o600);
-    fchmod.release();
+    write.release();
     await writing;
   });
 });

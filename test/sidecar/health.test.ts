@@ -52,7 +52,7 @@ test('logs probes at debug, and those that fail where they are seen', async () =
   const levels = (await sidecar.logEntries()).map(({ level, message, status }) => [level, message, status]);
   expect(levels).toEqual([
     ['debug', 'request', 200],
-    ['error', 'request failed', 503],
+    ['warn', 'not available', 503],
     ['info', 'request', 503],
   ]);
 });

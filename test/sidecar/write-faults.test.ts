@@ -6,6 +6,10 @@ import { startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
 
+// Takes bits of the mode away, so that it has to be set.
+const umask = process.umask(0o277);
+afterAll(() => process.umask(umask));
+
 const NO_SPACE = {
   status: 507,
   body: {
@@ -118,7 +122,17 @@ test.each(each(AFTER_RENAME))(
   },
 );
 
-test.each(each(DELETION))(
+test('answers 404 to a DELETE of a file that another process removed meanwhile', async () => {
+  faulty.fail('unlink', 1, 'ENOENT');
+  const { status, body } = await sidecar.api.delete('/api/keyfile/live');
+  const description = 'This stream has no key file.';
+  expect({ status, body }).toEqual({
+    status: 404,
+    body: { errors: [{ code: 'key_file_not_found', description }] },
+  });
+});
+
+test.each(each(DELETION).filter(({ step, code }) => step !== 'unlink' || code !== 'ENOENT'))(
   'answers no success to a DELETE whose $step fails with $code',
   async ({ call, nth, code, answer, remains }) => {
     faulty.fail(call, nth, code);

@@ -43,7 +43,24 @@ const paths = new Map<number, string>();
 afterEach(reset);
 
 /** Stands in for `node:fs`: passes every callback call on, records it, and fails, holds or shortens those asked for. */
-export const faultyFs = { ...real, ...Object.fromEntries(CALLS.map((call) => [call, wrap(call)])) };
+export const faultyFs = {
+  ...real,
+  ...Object.fromEntries(CALLS.map((call) => [call, wrap(call)])),
+  openSync: (...given: Parameters<typeof real.openSync>) => {
+    // Reads of key files give their flags as a number; they are not what is counted here.
+    if (typeof given[1] === 'number') return real.openSync(...given);
+    const path = String(given[0]);
+    const descriptor = atOnce('open', path, given.slice(1), () => real.openSync(...given));
+    paths.set(descriptor, path);
+    return descriptor;
+  },
+  closeSync: (descriptor: number) => {
+    const path = paths.get(descriptor);
+    if (path === undefined) return real.closeSync(descriptor);
+    paths.delete(descriptor);
+    atOnce('close', path, [], () => real.closeSync(descriptor));
+  },
+};
 
 /** Forgets calls, faults and gates; so does the end of each test. */
 export function reset(): void {
@@ -99,6 +116,26 @@ export function openDescriptors(): string[] {
   return [...paths.values()];
 }
 
+/** A synchronous call: recorded and failed like the others. A close that fails closes yet. */
+function atOnce<T>(call: FsCall, path: string, more: readonly unknown[], run: () => T): T {
+  record({ call, moment: 'start', path, more });
+  const fault = nextFault(call);
+  const failure = fault && Object.assign(new Error(`${fault.code}: injected`), { code: fault.code });
+  if (failure && call !== 'close') throw failure;
+  try {
+    const result = run();
+    if (failure) throw failure;
+    return result;
+  } finally {
+    record({ call, moment: 'end', path, more });
+  }
+}
+
+function nextFault(call: FsCall): { code: string } | undefined {
+  const nth = events.filter((event) => event.call === call && event.moment === 'start').length;
+  return faults.find((candidate) => candidate.call === call && candidate.nth === nth);
+}
+
 function wrap(call: FsCall): Plain {
   const original = real[call] as unknown as Plain;
   const wrapped = (...given: unknown[]) => {
@@ -106,8 +143,7 @@ function wrap(call: FsCall): Plain {
     const [subject, ...more] = given;
     const path = typeof subject === 'number' ? (paths.get(subject) ?? 'no open descriptor') : String(subject);
     record({ call, moment: 'start', path, more });
-    const nth = events.filter((event) => event.call === call && event.moment === 'start').length;
-    const fault = faults.find((candidate) => candidate.call === call && candidate.nth === nth);
+    const fault = nextFault(call);
     const end: Callback = (error, result) => {
       record({ call, moment: 'end', path, more });
       callback(error, result);

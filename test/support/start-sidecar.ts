@@ -63,7 +63,7 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
   };
   const sidecar = createSidecar(config, { log, newId: countedIds(), now: () => 0 });
   await sidecar.sweep();
-  const { url, port, stop } = await listen(sidecar.app, config.host, config.port);
+  const { url, port, stop } = await listen(sidecar.handler, config.host, config.port);
   cleanups.push(() => stop(0));
   const logText = async () => {
     await stop(0);

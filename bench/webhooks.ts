@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Figure, Plan } from './figures';
+import { oneByOne } from './load';
+import { DIST, type Started, start } from './processes';
+
+const SITE = 'benchsit';
+/** As long as a notification. */
+const BODY = JSON.stringify({ channel_id: 'x'.repeat(120) });
+
+/** What this uses of the built webhook service. */
+interface Webhooks {
+  create(metadata: object): { id: string };
+  notify(notification: object): void;
+  history(): readonly { subjectId: string; nextTryAt?: Date }[];
+  stop(): void;
+}
+
+function createWebhooks(retryDelaysMs: readonly number[], waiting: number): Webhooks {
+  const { Webhooks, WEBHOOK_SETTINGS } = require(join(DIST, 'emulator/webhooks/webhooks.js'));
+  const { createClock } = require(join(DIST, 'emulator/clock.js'));
+  const { FaultSwitches } = require(join(DIST, 'emulator/control/faults.js'));
+  const silent = () => undefined;
+  const surroundings = {
+    clock: createClock(() => new Date()),
+    faults: new FaultSwitches(),
+    now: () => performance.now(),
+    log: { error: silent, warn: silent, info: silent, debug: silent },
+    newResourceId: () => 'benchhok',
+    newSecret: () => randomBytes(30).toString('base64url'),
+  };
+  const settings = { ...WEBHOOK_SETTINGS, retryDelaysMs, queueLimit: waiting, historyLimit: 2 * waiting };
+  return new Webhooks(surroundings, settings);
+}
+
+/** Sends this many notifications and answers how many arrive a second. Throws when one is lost, doubled or late. */
+async function deliver(receiver: Started, count: number): Promise<number> {
+  const webhooks = createWebhooks([1, 1, 1, 1], count);
+  webhooks.create({
+    name: 'bench',
+    description: '',
+    url: `${receiver.url}/hook`,
+    events: ['channel_active'],
+    siteIds: [SITE],
+  });
+  const sent = Array.from({ length: count }, (_none, index) => `channel-${index}`);
+  const began = performance.now();
+  for (const channelId of sent) {
+    webhooks.notify({ event: 'channel_active', siteId: SITE, subject: { channelId } });
+  }
+  while (!isDone(webhooks, sent.at(-1))) await new Promise((resolve) => setTimeout(resolve, 10));
+  const seconds = (performance.now() - began) / 1000;
+  webhooks.stop();
+  const taken: unknown = await (await fetch(receiver.url)).json();
+  if (JSON.stringify(taken) !== JSON.stringify(sent)) {
+    throw new Error('the receiver did not take every notification once and in order');
+  }
+  return count / seconds;
+}
+
+function isDone(webhooks: Webhooks, last: string | undefined): boolean {
+  const latest = webhooks.history().at(-1);
+  return latest !== undefined && latest.subjectId === last && latest.nextTryAt === undefined;
+}
+
+/** Notifications to one receiver, which are strictly one after another: also when one call in ten fails. */
+export async function webhooks(plan: Plan): Promise<Figure[]> {
+  const script = 'bench/servers/webhook-receiver.js';
+  const steady = await start(script, { BENCH_FAIL_EVERY: '0' }, '/');
+  const failing = await start(script, { BENCH_FAIL_EVERY: '10' }, '/');
+  const count = 1000 * plan.seconds;
+  const rates = { steady: [] as number[], failing: [] as number[], toLoop: [] as number[] };
+  let detail = '';
+  for (let round = 0; round <= plan.rounds; round += 1) {
+    const [ours, withFailures] = [await deliver(steady, count), await deliver(failing, count)];
+    const began = performance.now();
+    await oneByOne(steady.url, 'POST', ['/hook'], { body: BODY, count });
+    const loop = (count / (performance.now() - began)) * 1000;
+    await fetch(steady.url);
+    if (round === 0) continue; // the first round warms up
+    rates.steady.push(ours / 1000);
+    rates.failing.push(withFailures / 1000);
+    rates.toLoop.push(ours / loop);
+    detail = `last round: ${Math.round(ours)}/s, bare loop ${Math.round(loop)}/s, ${Math.round(withFailures)}/s with a failure in ten`;
+  }
+  await Promise.all([steady, failing].map((receiver) => receiver.stop()));
+  const thousands = 'thousand webhook notifications a second, in order, each once';
+  return [
+    { name: thousands, bound: '>= 1', ratios: rates.steady, reached: (r) => r >= 1, detail },
+    {
+      name: `${thousands}, one call in ten fails (retried after 1 ms instead of 1 to 120 s)`,
+      bound: '>= 1',
+      ratios: rates.failing,
+      reached: (r) => r >= 1,
+      detail: '',
+    },
+    {
+      name: 'webhook notifications, to a bare loop of unsigned POSTs over one connection',
+      bound: '>= 0.5',
+      ratios: rates.toLoop,
+      reached: (r) => r >= 0.5,
+      detail: '',
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Log } from './log';
+
+export interface RequestLogOptions {
+  readonly log: Log;
+  /** A new, unguessable request id. */
+  readonly newId: () => string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** Paths that are asked every few seconds by machines; they are logged at `debug`. */
+  readonly quietPaths?: readonly string[];
+}
+
+/** What an answer's log line says beside status and duration. Read when the answer is done. */
+export interface RequestFacts {
+  /** The route's pattern, not the path: a path is a stranger's text. */
+  readonly route: string;
+  readonly path: string;
+  /** What the handler adds. Never a secret. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+}
+
+export type FollowRequest = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  facts: () => RequestFacts,
+) => string;
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/**
+ * Follows a request to its log line, and answers its id: the caller's `x-request-id` when it is fit for a log, else a
+ * new one.
+ */
+export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptions): FollowRequest {
+  return (request, response, facts) => {
+    const started = now();
+    const given = request.headers['x-request-id'];
+    const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+    response.on('close', () => {
+      const { route, path, fields } = facts();
+      const status = response.statusCode;
+      const ms = Math.round((now() - started) * 100) / 100;
+      const aborted = response.writableFinished ? undefined : { aborted: true };
+      const entry = { requestId, method: request.method, route, status, ms, ...aborted, ...fields };
+      if (status < 400 && quietPaths.includes(path)) log.debug('request', entry);
+      else log.info('request', entry);
+    });
+    return requestId;
+  };
+}
