@@ -1,11 +1,18 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type Figure, manyFiles, memory, type Plan, provisioning, reads, startUp, writes } from './figures';
+import type { Figure, Plan } from './figure';
 import { median } from './load';
+import { manyFiles } from './many-files';
+import { memory } from './memory';
+import { provisioning } from './provisioning';
+import { reads } from './reads';
+import { startUp } from './start-up';
+import { webhooks } from './webhooks';
+import { writes } from './writes';
 
 const FULL: Plan = { rounds: 7, seconds: 3, requestsForMemory: 100_000, manyFiles: 100_000 };
 const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000 };
-const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles };
+const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles, webhooks };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
 async function main(): Promise<void> {

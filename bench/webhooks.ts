@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Figure, Plan } from './figures';
+import type { Figure, Plan } from './figure';
 import { oneByOne } from './load';
 import { DIST, type Started, start } from './processes';
 

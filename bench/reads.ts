@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import type { Figure, Plan } from './figure';
+import { load } from './load';
+import { processorMs, type Started, start } from './processes';
+import { inFolder, keyFileText, pathOf, startSidecar } from './sidecar';
+
+export function reads(plan: Plan): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const sidecar = await startSidecar(folder);
+    const text = await keyFileText(sidecar, 'stream-0');
+    const bare = await start('bench/servers/bare-express.js', { BENCH_BODY: text }, pathOf('x'));
+    const env = { BENCH_FOLDER: join(folder, 'keys') };
+    const plain = await start('bench/servers/plain-express.js', env, pathOf('stream-0'));
+    const run = async ({ url, child }: Started) => {
+      const before = processorMs(child);
+      const perSecond = await load({
+        url,
+        method: 'GET',
+        paths: [pathOf('stream-0')],
+        connections: 32,
+        seconds: plan.seconds,
+      });
+      return { perSecond, processorUs: ((processorMs(child) - before) / (perSecond * plan.seconds)) * 1000 };
+    };
+    for (const server of [sidecar, bare, plain]) await run(server);
+    const toBare: number[] = [];
+    const toPlain: number[] = [];
+    let detail = '';
+    for (let round = 0; round < plan.rounds; round += 1) {
+      const [ours, theirs, plains] = [await run(sidecar), await run(bare), await run(plain)];
+      toBare.push(ours.perSecond / theirs.perSecond);
+      toPlain.push(ours.perSecond / plains.perSecond);
+      const show = (r: typeof ours) =>
+        `${Math.round(r.perSecond)}/s, ${Math.round(r.processorUs)} us processor`;
+      detail = `last round: sidecar ${show(ours)}; bare ${show(theirs)}; plain ${show(plains)}`;
+    }
+    await Promise.all([sidecar, bare, plain].map((server) => server.stop()));
+    const name = 'GET, 32 connections, to ';
+    return [
+      {
+        name: `${name}a bare Express route`,
+        bound: '>= 0.85',
+        ratios: toBare,
+        reached: (r) => r >= 0.85,
+        detail,
+      },
+      {
+        name: `${name}plain Express + readFile`,
+        bound: '>= 1.8',
+        ratios: toPlain,
+        reached: (r) => r >= 1.8,
+        detail,
+      },
+    ];
+  });
+}
