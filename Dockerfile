@@ -4,6 +4,14 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /production
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts
+# What only the emulator needs stands among the development dependencies, so that the sidecar's image stays small.
+WORKDIR /emulator
+COPY package.json package-lock.json ./
+RUN for name in express-rate-limit jsonwebtoken node-media-server; do \
+      npm pkg set "dependencies.$name=$(npm pkg get "devDependencies.$name" | tr -d '"')" \
+      && npm pkg delete "devDependencies.$name"; \
+    done \
+    && npm install --omit=dev --ignore-scripts
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -14,13 +22,13 @@ RUN npm run build
 FROM node:24-bookworm-slim AS emulator
 ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0
 WORKDIR /app
-COPY --from=build /production/package.json ./
-COPY --from=build /production/node_modules ./node_modules
+COPY --from=build /emulator/package.json ./
+COPY --from=build /emulator/node_modules ./node_modules
 COPY --from=build /build/dist/kernel ./dist/kernel
 COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/emulator ./dist/emulator
 USER node
-EXPOSE 8080
+EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_PORT || 8080) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/emulator/main.js"]

@@ -84,7 +84,8 @@ function once(
       url,
       { method, agent, headers: { ...headersOf(body), ...headers } },
       (answer) => {
-        if (answer.statusCode !== 200) reject(new Error(`${method} ${url} answered ${answer.statusCode}`));
+        if (Math.floor((answer.statusCode ?? 0) / 100) !== 2)
+          reject(new Error(`${method} ${url} answered ${answer.statusCode}`));
         answer.resume().on('end', resolve);
       },
     );

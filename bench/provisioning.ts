@@ -11,7 +11,7 @@ export function provisioning(plan: Plan): Promise<Figure[]> {
     const secret = { EMULATOR_CLIENT_SHARED_SECRET: 'bench-shared-secret-0123456789' };
     const emulator = await start(
       'emulator/main.js',
-      { ...client, ...secret, EMULATOR_HOST: '127.0.0.1' },
+      { ...client, ...secret, EMULATOR_CONTROL_PORT: '0', EMULATOR_RTMP_PORT: 'off' },
       '/healthz',
     );
     const delays = { '/config/': 10, '/keyprovider/cenc/': 25, '/keyprovider/fairplay/': 15 };

@@ -1,5 +1,6 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { channels } from './channels';
 import type { Figure, Plan } from './figure';
 import { median } from './load';
 import { manyFiles } from './many-files';
@@ -12,7 +13,7 @@ import { writes } from './writes';
 
 const FULL: Plan = { rounds: 7, seconds: 3, requestsForMemory: 100_000, manyFiles: 100_000 };
 const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000 };
-const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles, webhooks };
+const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles, webhooks, channels };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
 async function main(): Promise<void> {

@@ -34,7 +34,8 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
 /** Entries of a process: they alone reach for the environment, the clock and the random source. */
 const ENTRIES = ['sidecar/main.ts', 'emulator/main.ts', 'emulator/demo.ts'];
 
-const PURE = /^drm\/|^sidecar\/(key-file-request|stream-id|license-url)\.ts$/;
+const PURE =
+  /^drm\/|^sidecar\/(key-file-request|stream-id|license-url)\.ts$|^emulator\/(live\/event-machine|listing\/(query|pattern|filter|sorting|fields))\.ts$/;
 
 const BANNED_NAMES = [
   'utils',

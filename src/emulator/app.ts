@@ -2,20 +2,28 @@ import type { Express } from 'express';
 import { createApp, onlyMethods } from '../kernel/app';
 import type { EmulatorContext } from './context';
 import { injectFaults } from './control/inject-faults';
+import { mountDelivery } from './delivery/delivery-routes';
+import { mountEmbed } from './delivery/embed-routes';
 import { mountChannels } from './live/channel-routes';
 import { mountEvents } from './live/event-routes';
+import { mountPages } from './pages/pages';
 import { limitRate } from './rate-limit';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
+import { mountWebhooks } from './webhooks/webhook-routes';
+
+/** What probes, embeds and open dashboards ask for every few seconds. */
+const QUIET_PATHS = ['/healthz', '/live/channels', '/dashboard'];
 
 /** The platform port: every part of the emulator that is reached over HTTP. */
 export function createEmulatorApp(context: EmulatorContext): Express {
-  return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
+  return createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
     app
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
+    app.get('/', (_request, response) => response.redirect('/dashboard'));
     app.use(injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.
     app.use(['/v2/sites', '/v2/webhooks'], limitRate(context));
@@ -24,5 +32,9 @@ export function createEmulatorApp(context: EmulatorContext): Express {
     mountClearKeyLicense(app, context);
     mountChannels(app, context);
     mountEvents(app, context);
+    mountWebhooks(app, context);
+    mountDelivery(app, context);
+    mountEmbed(app, context);
+    mountPages(app, context);
   });
 }

@@ -4,11 +4,13 @@ import { LOG_LEVELS, type LogLevel } from '../kernel/log';
 import { isPathName } from './clients';
 import type { Seeds } from './context';
 
-const port = z
-  .string()
-  .regex(/^\d{1,5}$/, 'must be a port number')
-  .transform(Number)
-  .refine((number) => number <= 65_535, 'must be at most 65535');
+const portOr = (other: string) =>
+  z
+    .string()
+    .regex(/^\d{1,5}$/, `must be ${other}a port number`)
+    .transform(Number)
+    .refine((number) => number <= 65_535, 'must be at most 65535');
+const port = portOr('');
 const headerText = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header');
@@ -21,10 +23,8 @@ const VARIABLES = z.object({
   EMULATOR_CONTROL_HOST: z.string().default('127.0.0.1'),
   EMULATOR_CONTROL_PORT: port.default(8081),
   EMULATOR_RTMP_PORT: z
-    .literal('off')
-    .transform(() => undefined)
-    .or(port.transform((number) => number || undefined))
-    .default(1935),
+    .preprocess((text) => (text === 'off' ? '0' : text), portOr('off or ').optional())
+    .transform((number = 1935) => (number === 0 ? undefined : number)),
   EMULATOR_SITE_ID: z
     .string()
     .transform((text) => text.split(',').map((id) => id.trim()))
@@ -51,14 +51,8 @@ const VARIABLES = z.object({
 });
 
 export interface EmulatorConfig extends Seeds {
-  readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
-  readonly controlHost: string;
-  /** 0 takes a free port. */
-  readonly controlPort: number;
-  /** Undefined when no encoder is to connect over RTMP. */
-  readonly rtmpPort: number | undefined;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];

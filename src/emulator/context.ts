@@ -5,7 +5,8 @@ import { FaultSwitches } from './control/faults';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { IssuedKeys } from './upstreams/issued-keys';
-import type { Notify, WebhookService } from './webhooks/notification';
+import type { Notify } from './webhooks/notification';
+import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 /** What the process hands in; no route reaches for the real ones. */
 export interface Surroundings {
@@ -30,7 +31,17 @@ export interface Behaviour {
   readonly allowHttpWebhooks: boolean;
 }
 
-export interface Seeds extends StateSeeds, Behaviour {
+/** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
+export interface Listening {
+  readonly host: string;
+  readonly controlHost: string;
+  /** 0 takes a free port. */
+  readonly controlPort: number;
+  /** Undefined when no encoder is to connect over RTMP. */
+  readonly rtmpPort: number | undefined;
+}
+
+export interface Seeds extends StateSeeds, Behaviour, Listening {
   readonly client: Client;
 }
 
@@ -42,7 +53,7 @@ export interface EmulatorContext extends Surroundings {
   readonly broadcast: Broadcast;
   readonly notify: Notify;
   readonly faults: FaultSwitches;
-  readonly webhooks: WebhookService;
+  readonly webhooks: Webhooks;
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
@@ -56,13 +67,8 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
   const state = createState();
   seedState(state, seeds, clock.now());
   const faults = new FaultSwitches();
-  // Part B's service goes here.
-  const webhooks: WebhookService = {
-    notify: () => {},
-    deliveries: () => [],
-    snapshot: () => [],
-    reset: () => {},
-  };
+  const settings = { ...WEBHOOK_SETTINGS, allowHttp: seeds.allowHttpWebhooks };
+  const webhooks = new Webhooks({ ...surroundings, clock, faults }, settings);
   const { notify } = webhooks;
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   return {

@@ -5,8 +5,9 @@ import { createLog } from '../kernel/log';
 import { listen, runAsProcess } from '../kernel/server';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
-import { createContext, type Surroundings } from './context';
+import { createContext, type EmulatorContext, type Surroundings } from './context';
 import { createControlApp } from './control/app';
+import { startRtmpIngest } from './live/rtmp-ingest';
 
 const GRACE_MS = 10_000;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -39,7 +40,6 @@ function randomText(length: number): string {
 }
 
 interface Running {
-  readonly url?: string;
   stop(graceMs: number): Promise<void>;
 }
 
@@ -54,12 +54,18 @@ async function start(config: EmulatorConfig, surroundings: Surroundings) {
   const control = await listen(createControlApp(context), config.controlHost, config.controlPort);
   running.push(control);
   log.info('listening', { service: 'control', url: control.url });
+  if (config.rtmpPort !== undefined) {
+    const rtmp = await startRtmpIngest(context, { host: config.host, port: config.rtmpPort });
+    running.push(rtmp);
+    log.info('listening', { service: 'rtmp', port: rtmp.port });
+  }
   return { stop: () => stopAll(context, running) };
 }
 
-/** The encoders go first: nothing that they still send is for a platform that is closing. */
-async function stopAll(context: EmulatorContext, running: readonly Running[]): Promise<void> {
-  context.reset();
+/** Encoders and webhooks don't hold up the end; requests under way are answered. */
+async function stopAll({ broadcast, webhooks }: EmulatorContext, running: readonly Running[]): Promise<void> {
+  broadcast.reset();
+  webhooks.stop();
   await Promise.all(running.map((each) => each.stop(GRACE_MS)));
 }
 

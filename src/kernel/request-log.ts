@@ -7,7 +7,7 @@ export interface RequestLogOptions {
   readonly newId: () => string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Paths that are asked every few seconds by machines; they are logged at `debug`. */
+  /** Paths that machines ask for every few seconds; they and what is below them are logged at `debug`. */
   readonly quietPaths?: readonly string[];
 }
 
@@ -33,6 +33,8 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
  * new one.
  */
 export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptions): FollowRequest {
+  const isQuiet = (path: string) =>
+    quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
   return (request, response, facts) => {
     const started = now();
     const given = request.headers['x-request-id'];
@@ -43,7 +45,7 @@ export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptio
       const ms = Math.round((now() - started) * 100) / 100;
       const aborted = response.writableFinished ? undefined : { aborted: true };
       const entry = { requestId, method: request.method, route, status, ms, ...aborted, ...fields };
-      if (status < 400 && quietPaths.includes(path)) log.debug('request', entry);
+      if (status < 400 && isQuiet(path)) log.debug('request', entry);
       else log.info('request', entry);
     });
     return requestId;

@@ -78,6 +78,31 @@ test('provisions the stream, shows its key file and ends with --once, whatever t
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain(`\n\n${KEY_FILE}\nIt lies at ${path}\n`);
   expect(await readFile(path, 'utf8')).toBe(KEY_FILE);
+  for (const mode of ['auto', 'manual']) {
+    expect(out).toMatch(
+      new RegExp(
+        `Channel \\w{8} \\(${mode}: .*\\)\\n  stream key  \\w{40}\\n  watch       http.*/embed/channel.html\\?channelId=\\w{8}\\n  stream      ffmpeg .* rtmp://127.0.0.1:\\d+/live/\\w{40}\\n`,
+      ),
+    );
+  }
+});
+
+test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
+  const demo = start(DEMO, []);
+  const said = await untilSaid(demo, 'Both stay up until Ctrl-C.');
+  const [, encoder = '', streamKey = ''] =
+    /(http:\/\/\S+\/encoder\/connect) -d '{"stream_key":"(\w+)"}'/.exec(said) ?? [];
+  const connected = await fetch(encoder, {
+    method: 'POST',
+    body: JSON.stringify({ stream_key: streamKey }),
+  });
+  expect(connected.status).toBe(200);
+  const [, list = '', secret = ''] = /curl -sS (\S+) -H 'Authorization: Bearer ([^']+)'/.exec(said) ?? [];
+  const channels = await fetch(list, { headers: { authorization: `Bearer ${secret}` } });
+  expect(await channels.json()).toMatchObject({ total: 2 });
+  const pages = said.match(/http:\S+(?:\/dashboard|channelId=\w+)$/gm) ?? [];
+  expect(pages).toHaveLength(3);
+  for (const page of pages) expect((await fetch(page)).status).toBe(200);
 });
 
 test('stays up, and takes both programs with it on SIGTERM', async () => {
@@ -112,7 +137,12 @@ test('refuses to start the emulator on a faulty configuration, and quotes no val
 });
 
 test('starts the emulator on a misspelt variable with a warning, and ends it with 0 on SIGTERM', async () => {
-  const emulator = start(EMULATOR, [], { EMULATOR_PORT: '0', EMULATOR_PROT: '1' });
+  const emulator = start(EMULATOR, [], {
+    EMULATOR_PORT: '0',
+    EMULATOR_CONTROL_PORT: '0',
+    EMULATOR_RTMP_PORT: 'off',
+    EMULATOR_PROT: '1',
+  });
   const said = await untilSaid(emulator, '"listening"');
   expect(said).toContain('EMULATOR_PROT (did you mean EMULATOR_PORT?)');
   emulator.kill('SIGTERM');

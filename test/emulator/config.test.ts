@@ -3,6 +3,13 @@ import { readEmulatorConfig } from '../../src/emulator/config';
 const DEFAULTS = {
   host: '127.0.0.1',
   port: 8080,
+  controlHost: '127.0.0.1',
+  controlPort: 8081,
+  rtmpPort: 1935,
+  siteIds: ['demosite'],
+  apiSecret: 'demo-api-secret-0123456789',
+  rateLimit: false,
+  allowHttpWebhooks: false,
   client: { name: 'demo', apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' },
   logLevel: 'info',
   unknownVariables: [],
@@ -19,6 +26,13 @@ test('takes every variable', () => {
   const config = readEmulatorConfig({
     EMULATOR_HOST: '0.0.0.0',
     EMULATOR_PORT: '65535',
+    EMULATOR_CONTROL_HOST: '::1',
+    EMULATOR_CONTROL_PORT: '0',
+    EMULATOR_RTMP_PORT: '1936',
+    EMULATOR_SITE_ID: 'site0001, site0002',
+    EMULATOR_API_SECRET: '0123456789abcdef',
+    EMULATOR_RATELIMIT: 'on',
+    EMULATOR_ALLOW_HTTP_WEBHOOKS: 'true',
     EMULATOR_CLIENT: 'acme.tv',
     EMULATOR_CLIENT_API_KEY: 'k',
     EMULATOR_CLIENT_SHARED_SECRET: '0123456789abcdef',
@@ -27,10 +41,21 @@ test('takes every variable', () => {
   expect(config).toEqual({
     host: '0.0.0.0',
     port: 65_535,
+    controlHost: '::1',
+    controlPort: 0,
+    rtmpPort: 1936,
+    siteIds: ['site0001', 'site0002'],
+    apiSecret: '0123456789abcdef',
+    rateLimit: true,
+    allowHttpWebhooks: true,
     client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
     logLevel: 'silent',
     unknownVariables: [],
   });
+});
+
+test.each(['off', '0'])('takes no encoders over RTMP with EMULATOR_RTMP_PORT=%s', (value) => {
+  expect(readEmulatorConfig({ EMULATOR_RTMP_PORT: value })).toEqual({ ...DEFAULTS, rtmpPort: undefined });
 });
 
 test('names a misspelt variable with the one that was meant, and starts all the same', () => {
@@ -44,6 +69,13 @@ test.each([
   ['EMULATOR_PORT', '80a', 'must be a port number'],
   ['EMULATOR_PORT', '-1', 'must be a port number'],
   ['EMULATOR_PORT', '65536', 'must be at most 65535'],
+  ['EMULATOR_CONTROL_PORT', 'x', 'must be a port number'],
+  ['EMULATOR_RTMP_PORT', 'on', 'must be off or a port number'],
+  ['EMULATOR_RTMP_PORT', '65536', 'must be at most 65535'],
+  ['EMULATOR_SITE_ID', 'site', 'must be 8 letters and digits, or several such ids with commas between them'],
+  ['EMULATOR_API_SECRET', 'short', 'must have at least 16 characters'],
+  ['EMULATOR_RATELIMIT', 'yes', 'must be on or off'],
+  ['EMULATOR_ALLOW_HTTP_WEBHOOKS', '1', 'must be true or false'],
   ['EMULATOR_CLIENT', 'a/b', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   ['EMULATOR_CLIENT', '..', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   [

@@ -28,6 +28,11 @@ test('shows the key file as it is, its path and the commands that repeat it', ()
     request: { client: 'c', contentId: 'demo' },
     keyFile: 'name: value\nother: value\n',
     keyFilePath: '/keys/demo.key',
+    channels: [{ mode: 'manual', id: 'abcdefgh', streamKey: 'k1' }],
+    controlUrl: 'http://127.0.0.1:8081',
+    rtmpUrl: 'rtmp://127.0.0.1:1935/live',
+    siteId: 'sitesite',
+    apiSecret: 'secret',
   });
   const curl = "curl -sS http://127.0.0.1:9000/api/keyfile/demo -H 'x-api-key: key'";
   expect(text.split('\n')).toEqual(
@@ -38,6 +43,11 @@ test('shows the key file as it is, its path and the commands that repeat it', ()
       `  ${curl} -H 'content-type: application/json' -d '{"client":"c","contentId":"demo"}'`,
       `  ${curl}`,
       `  ${curl} -X DELETE`,
+      'Channel abcdefgh (manual: viewers see it once it is published)',
+      '  stream key  k1',
+      '  watch       http://127.0.0.1:8080/embed/channel.html?channelId=abcdefgh',
+      expect.stringMatching(/^ {2}stream {6}ffmpeg .* rtmp:\/\/127\.0\.0\.1:1935\/live\/k1$/),
+      `  curl -sS http://127.0.0.1:8081/encoder/connect -d '{"stream_key":"k1"}'`,
     ]),
   );
 });

@@ -88,7 +88,12 @@ export async function startBuilt(
   const defaults =
     name === 'sidecar'
       ? { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0' }
-      : { EMULATOR_HOST: '127.0.0.1', EMULATOR_PORT: '0' };
+      : {
+          EMULATOR_HOST: '127.0.0.1',
+          EMULATOR_PORT: '0',
+          EMULATOR_CONTROL_PORT: '0',
+          EMULATOR_RTMP_PORT: 'off',
+        };
   const program = runScript(join(DIST, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
   const [, url = ''] = await program.until(/"message":"listening".*"url":"([^"]+)"/);
   return { ...program, url };

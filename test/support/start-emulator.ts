@@ -4,20 +4,44 @@ import request from 'supertest';
 import { createEmulatorApp } from '../../src/emulator/app';
 import type { Client } from '../../src/emulator/clients';
 import { readEmulatorConfig } from '../../src/emulator/config';
-import { createContext } from '../../src/emulator/context';
+import { createContext, type EmulatorContext } from '../../src/emulator/context';
+import { createControlApp } from '../../src/emulator/control/app';
 import type { Environment } from '../../src/kernel/config';
 import { createLog } from '../../src/kernel/log';
 import { listen } from '../../src/kernel/server';
 
+/** What tests use of a channel's create response. */
+export interface ChannelAnswer {
+  readonly id: string;
+  readonly stream_key: string;
+}
+
 export interface TestEmulator {
   readonly url: string;
   readonly port: number;
+  readonly controlUrl: string;
   /** The seeded client. */
   readonly client: Client;
+  /** The first site of the seeded Admin credential. */
+  readonly siteId: string;
+  /** What the programs' parts share, for what has no route. */
+  readonly context: EmulatorContext;
   /** Sends requests without a credential. */
   readonly stranger: ReturnType<typeof request>;
   /** Sends requests with the seeded client's API key. */
   readonly api: ReturnType<typeof request.agent>;
+  /** Sends management requests with the seeded Admin credential. */
+  readonly admin: ReturnType<typeof request.agent>;
+  /** Sends management requests with this secret. */
+  as(secret: string): ReturnType<typeof request.agent>;
+  /** Sends requests to the control port, with the seeded Admin credential. */
+  readonly control: ReturnType<typeof request.agent>;
+  /** Creates a channel of the first site with this metadata, and answers it as the API does. */
+  createChannel(metadata?: object): Promise<ChannelAnswer>;
+  /** Connects a simulated encoder and answers the id of its event. */
+  connect(channel: Pick<ChannelAnswer, 'stream_key'>): Promise<string>;
+  disconnect(channel: Pick<ChannelAnswer, 'stream_key'>): Promise<void>;
+  advance(seconds: number): Promise<void>;
   /** The log as written, at level `debug`, once it has this many lines. */
   logOf(lines: number): Promise<string>;
 }
@@ -28,27 +52,71 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
-/** Starts an emulator on a free port of loopback, with a fixed clock and counted request ids; it is stopped after the test. */
+/**
+ * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of
+ * 2030 until it is advanced, and its ids are counted. It is stopped after the test.
+ */
 export async function startEmulator(env: Environment = {}): Promise<TestEmulator> {
   const config = readEmulatorConfig(env);
   const { stream, logOf } = captureLines();
-  const clock = () => new Date('2030-01-01T00:00:00.000Z');
-  let ids = 0;
-  const newId = () => {
-    ids += 1;
-    return `request-${ids}`;
+  const wallClock = () => new Date('2030-01-01T00:00:00.000Z');
+  const count = counted();
+  const surroundings = {
+    log: createLog('debug', stream, wallClock),
+    wallClock,
+    now: () => 0,
+    newId: () => `request-${count('request')}`,
+    newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
+    newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
-  const surroundings = { log: createLog('debug', stream, clock), clock, now: () => 0, newId };
-  const app = createEmulatorApp(createContext(config, surroundings));
-  const { url, port, stop } = await listen(app, '127.0.0.1', 0);
-  cleanups.push(() => stop(0));
+  const context = createContext(config, surroundings);
+  const platform = await listen(createEmulatorApp(context), '127.0.0.1', 0);
+  const controlPort = await listen(createControlApp(context), '127.0.0.1', 0);
+  cleanups.push(async () => {
+    context.reset();
+    context.webhooks.stop();
+    await Promise.all([platform.stop(0), controlPort.stop(0)]);
+  });
+  const as = (secret: string) => request.agent(platform.url).set('authorization', `Bearer ${secret}`);
+  const admin = as(config.apiSecret);
+  const control = request.agent(controlPort.url).set('authorization', `Bearer ${config.apiSecret}`);
+  const [siteId = ''] = config.siteIds;
   return {
-    url,
-    port,
+    url: platform.url,
+    port: platform.port,
+    controlUrl: controlPort.url,
     client: config.client,
-    stranger: request(url),
-    api: request.agent(url).set('API-KEY', config.client.apiKey),
+    siteId,
+    context,
+    stranger: request(platform.url),
+    api: request.agent(platform.url).set('API-KEY', config.client.apiKey),
+    admin,
+    as,
+    control,
+    async createChannel(metadata = {}) {
+      const { body } = await admin.post(`/v2/sites/${siteId}/channels/`).send({ metadata }).expect(201);
+      return body;
+    },
+    async connect({ stream_key }) {
+      const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(200);
+      return body.event_id;
+    },
+    async disconnect({ stream_key }) {
+      await control.post('/encoder/disconnect').send({ stream_key }).expect(200);
+    },
+    async advance(seconds) {
+      await control.post('/clock').send({ advance_seconds: seconds }).expect(200);
+    },
     logOf,
+  };
+}
+
+function counted(): (kind: string) => number {
+  const counts = new Map<string, number>();
+  return (kind) => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count;
   };
 }
 

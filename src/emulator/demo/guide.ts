@@ -1,7 +1,10 @@
+import { type DemoChannel, encoderBody } from './channel-wire';
+
 export const HELP = `Usage: npm run demo [-- --once]
 
-Starts the key-file sidecar and the emulator of its upstreams on this machine's loopback, provisions the stream
-"demo" through the sidecar's HTTP API, shows the key file and the commands that repeat it, and stays up until Ctrl-C.
+Starts the key-file sidecar and the emulator of the platform on this machine's loopback, provisions the stream "demo"
+through the sidecar's HTTP API, makes a live channel in each publishing mode, shows the key file, the channels and the
+commands to go on with, and stays up until Ctrl-C.
 
   --once   ends after showing the key file
   --help   shows this text
@@ -16,13 +19,18 @@ export interface Provisioned {
   readonly request: Readonly<Record<string, string>>;
   readonly keyFile: string;
   readonly keyFilePath: string;
+  readonly channels: readonly DemoChannel[];
+  readonly controlUrl: string;
+  readonly rtmpUrl: string;
+  readonly siteId: string;
+  readonly apiSecret: string;
 }
 
 /** Tells what was done, shows the key file, and gives the commands that repeat it in a POSIX shell. */
 export function guide(done: Provisioned): string {
   const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;
-  return `The sidecar runs at ${sidecarUrl}, the emulator of its upstreams at ${emulatorUrl}.
+  return `The sidecar runs at ${sidecarUrl}, the emulator of the platform at ${emulatorUrl}.
 
 The demo sent POST /api/keyfile/${streamId} to the sidecar. The sidecar fetched the client's shared secret from the
 configuration service and the keys from the key provider, and wrote this key file for the packager:
@@ -36,5 +44,22 @@ Read it:
   ${curl}
 Delete it:
   ${curl} -X DELETE
+
+Live channels of the emulator, to be seen on its dashboard, ${emulatorUrl}/dashboard
+
+${done.channels.map((channel) => channelText(channel, done)).join('\n')}
+Their management API: curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
+Without ffmpeg, a simulated encoder:
+${done.channels.map((channel) => `  curl -sS ${done.controlUrl}/encoder/connect -d '${encoderBody(channel)}'`).join('\n')}
+`;
+}
+
+function channelText({ mode, id, streamKey }: DemoChannel, { emulatorUrl, rtmpUrl }: Provisioned): string {
+  const seen =
+    mode === 'auto' ? 'viewers see it as soon as an encoder streams' : 'viewers see it once it is published';
+  return `Channel ${id} (${mode}: ${seen})
+  stream key  ${streamKey}
+  watch       ${emulatorUrl}/embed/channel.html?channelId=${id}
+  stream      ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -c:a aac -f flv ${rtmpUrl}/${streamKey}
 `;
 }

@@ -1,0 +1,80 @@
+/** Something that is still to run. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** Real time plus an offset that the control port moves forward, so that twelve hours pass in a test. */
+export interface Clock {
+  now(): Date;
+  /** Runs once, `ms` milliseconds from now: when they have passed, or when the clock is advanced over them. */
+  after(ms: number, run: () => void): Timer;
+  /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
+  advance(ms: number): void;
+  /** Back to real time, with nothing left to run. */
+  reset(): void;
+}
+
+interface Pending {
+  readonly due: number;
+  readonly run: () => void;
+}
+
+/** The longest wait that Node's timers take. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+
+export function createClock(wallClock: () => Date): Clock {
+  let offset = 0;
+  // While something runs, the time it sees is its own due time.
+  let dueTime: number | undefined;
+  let pending: Pending[] = [];
+  let alarm: NodeJS.Timeout | undefined;
+
+  const time = () => dueTime ?? wallClock().getTime() + offset;
+
+  function setAlarm(): void {
+    clearTimeout(alarm);
+    alarm = undefined;
+    const first = pending[0];
+    if (!first) return;
+    const wait = Math.min(Math.max(first.due - time(), 1), LONGEST_WAIT_MS);
+    alarm = setTimeout(runUntilNow, wait).unref();
+  }
+
+  function runUntilNow(): void {
+    const until = time();
+    try {
+      for (let first = pending[0]; first && first.due <= until; first = pending[0]) {
+        pending.shift();
+        dueTime = first.due;
+        first.run();
+      }
+    } finally {
+      dueTime = undefined;
+      setAlarm();
+    }
+  }
+
+  return {
+    now: () => new Date(time()),
+    after(ms, run) {
+      const entry = { due: time() + ms, run };
+      const later = pending.findIndex(({ due }) => due > entry.due);
+      pending.splice(later === -1 ? pending.length : later, 0, entry);
+      if (pending[0] === entry && dueTime === undefined) setAlarm();
+      return {
+        cancel() {
+          pending = pending.filter((other) => other !== entry);
+        },
+      };
+    },
+    advance(ms) {
+      offset += ms;
+      runUntilNow();
+    },
+    reset() {
+      offset = 0;
+      pending = [];
+      setAlarm();
+    },
+  };
+}

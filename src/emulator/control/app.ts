@@ -1,0 +1,23 @@
+import type { Express } from 'express';
+import { createApp, onlyMethods } from '../../kernel/app';
+import type { EmulatorContext } from '../context';
+import { mountCredentials } from './credential-routes';
+import { mountEncoder } from './encoder-routes';
+import { refusePages } from './refuse-pages';
+import { mountSnapshot } from './snapshot-routes';
+import { mountSwitches } from './switch-routes';
+
+/** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
+export function createControlApp(context: EmulatorContext): Express {
+  return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
+    app
+      .route('/healthz')
+      .get((_request, response) => void response.json({ status: 'ok' }))
+      .all(onlyMethods('GET'));
+    app.use(refusePages);
+    mountEncoder(app, context);
+    mountSwitches(app, context);
+    mountCredentials(app, context);
+    mountSnapshot(app, context);
+  });
+}

@@ -1,0 +1,54 @@
+/** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
+export type Fault =
+  | { readonly kind: 'fail'; readonly status: number }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'reset' };
+
+export interface FaultSwitch {
+  /** `METHOD /path/:any/*`, or `webhook:<id>`, or `webhook:*`. */
+  readonly target: string;
+  readonly fault: Fault;
+  /** How many calls are still to fail. */
+  left: number;
+}
+
+export interface Faults {
+  /** The fault for this call, counted off; the call is `METHOD /path`, or `webhook:<id>`. The oldest switch wins. */
+  take(call: string): Fault | undefined;
+}
+
+/** The fault switches that the control port sets. */
+export class FaultSwitches implements Faults {
+  #switches: FaultSwitch[] = [];
+
+  add(target: string, fault: Fault, times: number): void {
+    this.#switches.push({ target, fault, left: times });
+  }
+
+  list(): readonly FaultSwitch[] {
+    return this.#switches;
+  }
+
+  clear(): void {
+    this.#switches = [];
+  }
+
+  take(call: string): Fault | undefined {
+    const found = this.#switches.find(({ target }) => isMeant(target, call));
+    if (!found) return undefined;
+    found.left -= 1;
+    if (found.left === 0) this.#switches = this.#switches.filter((other) => other !== found);
+    return found.fault;
+  }
+}
+
+function isMeant(target: string, call: string): boolean {
+  if (target.startsWith('webhook:') || call.startsWith('webhook:')) {
+    return target === call || (target === 'webhook:*' && call.startsWith('webhook:'));
+  }
+  const [wanted = [], given = []] = [target, call].map((text) => text.replace(/\/$/, '').split(/[ /]/));
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => part === '*' || /^(?::|\{)/.test(part) || part === given[at])
+  );
+}

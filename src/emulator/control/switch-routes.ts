@@ -1,0 +1,40 @@
+import type { Express } from 'express';
+import { onlyMethods } from '../../kernel/app';
+import type { EmulatorContext } from '../context';
+import { checkedBody, readJson } from '../json-body';
+import {
+  CLOCK_FIELDS,
+  ClockBody,
+  FAULT_FIELDS,
+  FaultBody,
+  faultOf,
+  millisecondsOf,
+  renderClock,
+  renderFaults,
+} from './switches-wire';
+
+/** The clock and the fault switches. */
+export function mountSwitches(app: Express, { clock, faults }: EmulatorContext): void {
+  app
+    .route('/clock')
+    .get((_request, response) => void response.json(renderClock(clock.now())))
+    .post(readJson, (request, response) => {
+      clock.advance(millisecondsOf(checkedBody(ClockBody, request.body, CLOCK_FIELDS)));
+      response.json(renderClock(clock.now()));
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  app
+    .route('/faults')
+    .get((_request, response) => void response.json(renderFaults(faults.list())))
+    .post(readJson, (request, response) => {
+      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body, FAULT_FIELDS));
+      faults.add(target, fault, times);
+      response.status(201).json(renderFaults(faults.list()));
+    })
+    .delete((_request, response) => {
+      faults.clear();
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'POST', 'DELETE'));
+}

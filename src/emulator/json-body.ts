@@ -1,0 +1,21 @@
+import { json, type RequestHandler } from 'express';
+import type { z } from 'zod';
+import { HttpError } from '../kernel/errors';
+import { parseBody } from '../kernel/parse';
+
+/** Reads a body as JSON whatever it is declared as: released clients declare it wrongly, or not at all. */
+export const readJson: RequestHandler = json({ limit: '256kb', type: () => true });
+
+/** The body as its schema says. @throws HttpError 400 `invalid_body` with every problem at once. */
+export function checkedBody<Output>(
+  schema: z.ZodType<Output>,
+  body: unknown,
+  knownFields: readonly string[],
+): Output {
+  const parsed = parseBody(schema, body, knownFields);
+  if (parsed.ok) return parsed.value;
+  throw new HttpError(
+    400,
+    parsed.problems.map(({ description }) => ({ code: 'invalid_body', description })),
+  );
+}

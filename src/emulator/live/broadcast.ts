@@ -1,0 +1,164 @@
+import type { Clock, Timer } from '../clock';
+import type { EmulatorState } from '../state';
+import type { Notify } from '../webhooks/notification';
+import type { Channel } from './channel';
+import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
+import type { LiveEvent } from './live-event';
+import { channelActive, channelIdle, mediaAvailable } from './live-notifications-wire';
+import { replayOf } from './replay';
+
+/** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
+export interface EncoderSession {
+  readonly id: string;
+  readonly channelId: string;
+  readonly eventId: string;
+}
+
+export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
+
+export type Connected =
+  | { readonly ok: true; readonly session: EncoderSession }
+  | { readonly ok: false; readonly reason: ConnectRefusal };
+
+/** What encoders do, over RTMP or simulated by the control port, and what ends their events. */
+export interface Broadcast {
+  /** `drop` is called once, when the platform ends the session (disable, delete, the longest duration, reset). */
+  connect(streamKey: string, drop: (why: string) => void): Connected;
+  /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
+  disconnect(session: EncoderSession): void;
+  /** The session that streams to this channel now. */
+  sessionOf(channelId: string): EncoderSession | undefined;
+  publish(event: LiveEvent): Published;
+  /** Ends the channel's current event, if there is one, and drops its encoder. */
+  stop(channel: Channel, why: string): void;
+  /** Drops every encoder and forgets every event under way, without ending them. */
+  reset(): void;
+}
+
+export type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
+
+/** Live events last up to twelve hours. */
+const LONGEST_EVENT_MS = 12 * 60 * 60 * 1000;
+
+/** What an event holds while it is not over. */
+interface OnAir {
+  readonly channel: Channel;
+  readonly event: LiveEvent;
+  readonly timeLimit: Timer;
+  window: Timer | undefined;
+  encoder: { readonly session: EncoderSession; readonly drop: (why: string) => void } | undefined;
+}
+
+export interface BroadcastParts {
+  readonly state: EmulatorState;
+  readonly clock: Clock;
+  readonly notify: Notify;
+  readonly newResourceId: () => string;
+  readonly newSecret: () => string;
+}
+
+export function createBroadcast(parts: BroadcastParts): Broadcast {
+  const { state, clock, notify, newResourceId, newSecret } = parts;
+  /** By channel id: a channel has at most one event that is not over. */
+  const onAir = new Map<string, OnAir>();
+
+  function begin(channel: Channel): OnAir {
+    const created = clock.now();
+    const mode = channel.metadata.publishingMode;
+    const event: LiveEvent = {
+      id: newResourceId(),
+      channelId: channel.id,
+      siteId: channel.siteId,
+      created,
+      lastModified: created,
+      mode,
+      state: firstState(mode),
+      previewToken: newSecret(),
+      publishedAt: mode === 'auto' ? created : undefined,
+      encoderGoneAt: undefined,
+      endedAt: undefined,
+      masterExpires: undefined,
+    };
+    const timeLimit = clock.after(LONGEST_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
+    const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
+    onAir.set(channel.id, air);
+    state.events.add(event);
+    channel.currentEventId = event.id;
+    channel.recentEventIds.unshift(event.id);
+    channel.status = 'active';
+    return air;
+  }
+
+  /** Makes the transition when the machine allows it. */
+  function take(event: LiveEvent, input: EventInput): Published {
+    const transition = nextState(event.mode, event.state, input);
+    if (!transition.ok) return transition;
+    event.state = transition.state;
+    event.lastModified = clock.now();
+    return { ok: true };
+  }
+
+  function end(channel: Channel, input: 'stop' | 'window_over', why: string): void {
+    const air = onAir.get(channel.id);
+    if (!air || !take(air.event, input).ok) return;
+    onAir.delete(channel.id);
+    air.timeLimit.cancel();
+    air.window?.cancel();
+    const { event, encoder } = air;
+    event.endedAt = clock.now();
+    event.encoderGoneAt ??= event.endedAt;
+    channel.currentEventId = undefined;
+    channel.status = 'idle';
+    const replay = replayOf(event, channel);
+    state.media.add(replay);
+    notify(channelIdle(channel));
+    if (replay.published) notify(mediaAvailable(replay));
+    encoder?.drop(why);
+  }
+
+  return {
+    connect(streamKey, drop) {
+      const channel = state.streamKeys.get(streamKey);
+      if (!channel) return { ok: false, reason: 'unknown_stream_key' };
+      if (!channel.enabled) return { ok: false, reason: 'channel_disabled' };
+      const current = onAir.get(channel.id);
+      if (current?.encoder) return { ok: false, reason: 'already_streaming' };
+      const air = current ?? begin(channel);
+      if (current) take(air.event, 'encoder_connected');
+      air.window?.cancel();
+      air.window = undefined;
+      air.event.encoderGoneAt = undefined;
+      const session = { id: newResourceId(), channelId: channel.id, eventId: air.event.id };
+      air.encoder = { session, drop };
+      if (!current) notify(channelActive(channel));
+      return { ok: true, session };
+    },
+    disconnect(session) {
+      const air = onAir.get(session.channelId);
+      // A session that the platform has ended, or another encoder replaced, is nobody's any more.
+      if (air?.encoder?.session.id !== session.id) return;
+      air.encoder = undefined;
+      take(air.event, 'encoder_gone');
+      air.event.encoderGoneAt = clock.now();
+      const { channel } = air;
+      const wait = channel.metadata.reconnectWindow * 1000;
+      air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
+    },
+    sessionOf: (channelId) => onAir.get(channelId)?.encoder?.session,
+    publish(event) {
+      const published = take(event, 'publish');
+      if (published.ok) event.publishedAt = clock.now();
+      return published;
+    },
+    stop: (channel, why) => end(channel, 'stop', why),
+    reset() {
+      const all = [...onAir.values()];
+      onAir.clear();
+      for (const { timeLimit, window, encoder } of all) {
+        timeLimit.cancel();
+        window?.cancel();
+        encoder?.drop('reset');
+      }
+    },
+  };
+}

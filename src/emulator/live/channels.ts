@@ -1,0 +1,64 @@
+import type { EmulatorContext } from '../context';
+import type { Channel, ChannelMetadata } from './channel';
+import type { LiveEvent } from './live-event';
+import { channelCreated } from './live-notifications-wire';
+
+/** What is done to channels, for the management API and the dashboard alike. */
+
+export function createChannel(context: EmulatorContext, siteId: string, metadata: ChannelMetadata): Channel {
+  const { state, clock, newResourceId, newSecret, notify } = context;
+  const created = clock.now();
+  const channel: Channel = {
+    id: newResourceId(),
+    siteId,
+    created,
+    lastModified: created,
+    streamKey: newSecret(),
+    status: 'creating',
+    enabled: true,
+    metadata,
+    currentEventId: undefined,
+    recentEventIds: [],
+  };
+  state.channels.add(channel);
+  state.streamKeys.set(channel.streamKey, channel);
+  notify(channelCreated(channel));
+  return channel;
+}
+
+export function updateChannel({ clock }: EmulatorContext, channel: Channel, metadata: ChannelMetadata): void {
+  channel.metadata = metadata;
+  channel.lastModified = clock.now();
+}
+
+/** Lets encoders connect. A channel that is enabled already stays as it is. */
+export function enableChannel({ clock }: EmulatorContext, channel: Channel): void {
+  if (channel.enabled) return;
+  channel.enabled = true;
+  channel.lastModified = clock.now();
+}
+
+/** Ends the current event, drops its encoder and lets none connect. */
+export function disableChannel({ broadcast, clock }: EmulatorContext, channel: Channel): void {
+  if (!channel.enabled) return;
+  channel.enabled = false;
+  channel.lastModified = clock.now();
+  broadcast.stop(channel, 'channel_disabled');
+}
+
+/** Ends the current event and removes the channel with its events; the replays of its events stay. */
+export function deleteChannel({ broadcast, state }: EmulatorContext, channel: Channel): void {
+  broadcast.stop(channel, 'channel_deleted');
+  for (const event of eventsOf(state, channel)) state.events.remove(event);
+  state.streamKeys.delete(channel.streamKey);
+  state.channels.remove(channel);
+}
+
+/** The events of a channel, newest first, as many as are wanted. */
+export function eventsOf(
+  { events }: EmulatorContext['state'],
+  channel: Channel,
+  most = Number.POSITIVE_INFINITY,
+): LiveEvent[] {
+  return channel.recentEventIds.slice(0, most).flatMap((id) => events.find(id) ?? []);
+}

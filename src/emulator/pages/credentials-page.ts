@@ -1,0 +1,74 @@
+import type { EmulatorContext } from '../context';
+import { type Credential, PERMISSIONS } from '../credentials';
+import { confirmedAction, secret, table, time } from './elements';
+import type { FormBody } from './form-body';
+import { form, selectField, sitesField, textField } from './form-elements';
+import { type Content, type Html, html } from './html';
+import { layout } from './layout';
+
+const PATH = '/dashboard/credentials';
+
+const MAY: Readonly<Record<Credential['permission'], string>> = {
+  Viewer: 'Viewer: reads',
+  Editor: 'Editor: also creates and changes',
+  Admin: 'Admin: also makes credentials',
+};
+
+export interface CredentialsView {
+  readonly done: unknown;
+  readonly sent: FormBody;
+  readonly problems: readonly string[];
+}
+
+export function credentialsPage(
+  { state, seeds }: EmulatorContext,
+  { done, sent, problems }: CredentialsView,
+): string {
+  const list = table({
+    caption: 'API credentials',
+    columns: ['Key name', 'Permission', 'Sites', 'Created', 'Secret', 'Actions'],
+    rows: state.credentials.list().map(rowOf),
+    empty: html`<p>There is no key name yet.</p>`,
+  });
+  return layout({
+    title: 'API credentials',
+    section: PATH,
+    intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
+    content: html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${list}</section>${credentialForm(seeds.siteIds, sent, problems)}`,
+    done,
+  });
+}
+
+function rowOf({ id, name, permission, siteIds, created, secret: text }: Credential): Content[] {
+  return [
+    html`<span class="name">${name}</span><span class="sub"><code>${id}</code></span>`,
+    permission,
+    siteIds.map((site) => html`<code>${site}</code> `),
+    time(created),
+    secret(`secret-${id}`, `of ${name}`, text, 'Show Credentials', 'Hide Credentials'),
+    html`<div class="actions">
+      ${confirmedAction(`${PATH}/${id}/replace`, 'Replace', name, 'A new secret takes the place of this one, which is refused from then on.')}
+      ${confirmedAction(`${PATH}/${id}/delete`, 'Delete', name, 'Its secret is refused from then on.')}
+    </div>`,
+  ];
+}
+
+function credentialForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {
+  const fields = html`
+    ${textField({ name: 'name', label: 'Key name', value: sent.text('name'), required: true, most: 200 })}
+    ${selectField({
+      name: 'permission',
+      label: 'Permission',
+      value: sent.text('permission'),
+      choices: PERMISSIONS.map((permission) => ({ value: permission, label: MAY[permission] })),
+    })}
+    ${sitesField(sites, sent.texts('site'))}`;
+  return form({
+    id: 'new-credential',
+    title: 'New credential',
+    path: PATH,
+    submit: 'Add key name',
+    problems,
+    fields,
+  });
+}

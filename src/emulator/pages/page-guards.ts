@@ -1,0 +1,93 @@
+import type { RequestHandler } from 'express';
+import { HttpError } from '../../kernel/errors';
+import { securityHeaders } from '../../kernel/security-headers';
+
+const SELF = "'self'";
+const NONE = "'none'";
+
+/** Nothing from elsewhere is loaded or framed, nothing is kept, and no other site is told where its visitor was. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  ...Object.fromEntries(
+    securityHeaders({
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          defaultSrc: [NONE],
+          baseUri: [NONE],
+          connectSrc: [SELF],
+          formAction: [SELF],
+          frameAncestors: [NONE],
+          imgSrc: [SELF, 'data:'],
+          scriptSrc: [SELF],
+          styleSrc: [SELF],
+        },
+      },
+      // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
+      referrerPolicy: { policy: 'same-origin' },
+      strictTransportSecurity: false,
+      xFrameOptions: { action: 'deny' },
+    }),
+  ),
+};
+
+/** Sets the headers of every answer below /dashboard. */
+export const pageHeaders: RequestHandler = (_request, response, next) => {
+  response.set(HEADERS);
+  next();
+};
+
+/** Names under which a dashboard on loopback may be called; `emulator` is its name in a compose network. */
+const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+/**
+ * Refuses requests for another host's name: a page of a stranger whose name was made to point here (DNS rebinding)
+ * would be of the same origin as the dashboard. A process that listens on every address is called by any name.
+ * @param listensOn the address that the process was told to listen on.
+ */
+export function refuseOtherHosts(listensOn: string): RequestHandler {
+  const own = [...OWN_NAMES, listensOn.includes(':') ? `[${listensOn}]` : listensOn.toLowerCase()];
+  const any = EVERY_ADDRESS.includes(listensOn);
+  return (request, _response, next) => {
+    const host = hostOf(request.get('host'));
+    if (host === undefined || !(any || own.includes(host.name))) {
+      const description = `The dashboard answers to ${[...new Set(own)].join(', ')}. Set EMULATOR_HOST for another name.`;
+      throw new HttpError(403, { code: 'host_refused', description });
+    }
+    next();
+  };
+}
+
+/**
+ * Refuses what another site's page sends here. Browsers name the sender of a form in `Sec-Fetch-Site` or, over plain
+ * HTTP to another machine, in `Origin`; a request with neither comes from no page.
+ */
+export const refuseOtherSites: RequestHandler = (request, _response, next) => {
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    next();
+    return;
+  }
+  const sender = request.get('sec-fetch-site');
+  const origin = request.get('origin');
+  const isOurs =
+    sender === undefined
+      ? origin === undefined || isOwn(origin, request.get('host'))
+      : sender === 'same-origin';
+  if (!isOurs) {
+    const description = 'Another site sent this form. Open the dashboard itself and send it from there.';
+    throw new HttpError(403, { code: 'other_site_refused', description });
+  }
+  next();
+};
+
+function isOwn(origin: string, host: string | undefined): boolean {
+  return URL.canParse(origin) && hostOf(new URL(origin).host)?.full === hostOf(host)?.full;
+}
+
+function hostOf(host: string | undefined): { name: string; full: string } | undefined {
+  const url = `http://${host ?? ''}`;
+  // What isn't a host alone (a path, a user name) is not one to compare.
+  if (host === undefined || /[/?#@\\\s]/.test(host) || !URL.canParse(url)) return undefined;
+  return { name: new URL(url).hostname, full: new URL(url).host };
+}

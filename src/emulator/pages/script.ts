@@ -1,0 +1,66 @@
+/** What script adds to the dashboard: copy buttons, and states that stay up to date. */
+export const SCRIPT = `'use strict';
+const REFRESH_MS = 4000;
+const root = document.documentElement;
+root.classList.add('js');
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  if (!source) return;
+  const announcement = document.getElementById('announcement');
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+    announcement.textContent = 'Copied.';
+    button.classList.add('copied');
+    setTimeout(() => button.classList.remove('copied'), 1500);
+  } catch {
+    // Over plain HTTP to another machine there is no clipboard: the text is selected, to be copied by hand.
+    getSelection().selectAllChildren(source);
+    announcement.textContent = 'Selected. Copy it with the keyboard.';
+  }
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-copy]');
+  if (button) copy(button);
+});
+
+const regions = () => [...document.querySelectorAll('[data-live]')];
+// As the server sent them: what is on the page may have been opened since.
+const sent = new Map(regions().map((region) => [region.id, region.innerHTML]));
+
+function isInUse(region) {
+  const selection = getSelection();
+  return (
+    region.querySelector(':focus-visible') ||
+    (selection && !selection.isCollapsed && region.contains(selection.anchorNode))
+  );
+}
+
+async function refresh() {
+  if (document.visibilityState === 'hidden' || regions().length === 0) return;
+  const answer = await fetch(location.pathname + location.search, { headers: { accept: 'text/html' } });
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  for (const region of regions()) {
+    const next = fresh.getElementById(region.id);
+    if (!next || next.innerHTML === sent.get(region.id) || isInUse(region)) continue;
+    sent.set(region.id, next.innerHTML);
+    for (const open of region.querySelectorAll('details[open]')) {
+      const same = next.querySelector('[id="' + CSS.escape(open.id) + '"]');
+      if (same) same.open = true;
+    }
+    region.replaceChildren(...next.childNodes);
+  }
+}
+
+async function keepFresh() {
+  try {
+    await refresh();
+  } catch {
+    // The emulator is restarting, or gone: the page stays as it is.
+  }
+  setTimeout(keepFresh, REFRESH_MS);
+}
+setTimeout(keepFresh, REFRESH_MS);
+`;

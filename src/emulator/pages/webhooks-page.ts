@@ -1,0 +1,79 @@
+import type { EmulatorContext } from '../context';
+import type { Delivery } from '../webhooks/delivery-history';
+import type { Webhook } from '../webhooks/webhook';
+import { outcomePill } from './delivery-rows';
+import { live, pill, table, time } from './elements';
+import type { FormBody } from './form-body';
+import { checkboxField, form, sitesField, textField } from './form-elements';
+import { type Content, type Html, html } from './html';
+import { layout } from './layout';
+import { pageOf } from './pager';
+import { EVENT_NAMES } from './webhook-form-wire';
+
+const PATH = '/dashboard/webhooks';
+
+export interface WebhooksView {
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly sent: FormBody;
+  readonly problems: readonly string[];
+}
+
+export function webhooksPage(
+  { webhooks, seeds }: EmulatorContext,
+  { query, sent, problems }: WebhooksView,
+): string {
+  const { items, links } = pageOf(webhooks.list(), query.page, PATH);
+  const latest = new Map(webhooks.history().map((delivery) => [delivery.webhookId, delivery]));
+  const list = table({
+    caption: 'Webhooks',
+    columns: ['Webhook', 'Calls', 'Events', 'Last try'],
+    rows: items.map((webhook) => rowOf(webhook, latest.get(webhook.id))),
+    empty: html`<p>There is no webhook yet. Make one with the form below, or with the management API.</p>`,
+  });
+  return layout({
+    title: 'Webhooks',
+    section: PATH,
+    intro:
+      'The platform tells these addresses what happens, each time with a token that proves where it comes from.',
+    content: html`${live('webhooks', html`${list}${links}`)}${webhookForm(seeds.siteIds, sent, problems)}`,
+    done: query.done,
+  });
+}
+
+function rowOf({ id, metadata }: Webhook, last: Delivery | undefined): Content[] {
+  return [
+    html`<a class="name" href="${PATH}/${id}">${metadata.name}</a><span class="sub"><code>${id}</code></span>`,
+    html`<span class="long"><code>${metadata.url}</code></span>`,
+    metadata.events.length === EVENT_NAMES.length ? 'every event' : metadata.events.join(', '),
+    last ? html`${outcomePill(last)}<span class="sub">${time(last.at)}</span>` : pill('none yet', 'calm'),
+  ];
+}
+
+function webhookForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {
+  const fields = html`
+    ${textField({ name: 'name', label: 'Name', value: sent.text('name'), required: true, most: 200 })}
+    ${textField({
+      name: 'url',
+      label: 'URL',
+      type: 'url',
+      value: sent.text('url'),
+      required: true,
+      hint: 'An https address; http is for this machine.',
+    })}
+    ${textField({ name: 'description', label: 'Description', value: sent.text('description'), most: 2000 })}
+    ${sitesField(sites, sent.texts('site'))}
+    ${checkboxField({
+      name: 'event',
+      label: 'Events',
+      values: sent.texts('event'),
+      choices: EVENT_NAMES.map((name) => ({ value: name, label: name })),
+    })}`;
+  return form({
+    id: 'new-webhook',
+    title: 'New webhook',
+    path: PATH,
+    submit: 'Create webhook',
+    problems,
+    fields,
+  });
+}

@@ -1,0 +1,78 @@
+import type { RequestHandler } from 'express';
+import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
+import { HttpError } from '../kernel/errors';
+import type { Clock } from './clock';
+import type { EmulatorContext } from './context';
+import { secretOf } from './require-credential';
+
+const REQUESTS_A_MINUTE = 60;
+const MINUTE_MS = 60_000;
+
+/** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
+export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'seeds'>): RequestHandler {
+  const { state, clock, seeds } = context;
+  const count = rateLimit({
+    windowMs: MINUTE_MS,
+    limit: REQUESTS_A_MINUTE,
+    standardHeaders: false,
+    legacyHeaders: false,
+    // Its advice on proxies goes to the console, and nothing here trusts one.
+    validate: false,
+    store: countIn(state.rateWindows, clock),
+    keyGenerator: (request) => {
+      const credential = state.credentials.bySecret(secretOf(request) ?? '');
+      return credential ? `credential ${credential.id}` : `address ${ipKeyGenerator(request.ip ?? '')}`;
+    },
+    // What is over the limit goes on to `answer`, which knows whether it is to be refused.
+    handler: (_request, _response, next) => next(),
+  });
+  const answer: RequestHandler = (request, response, next) => {
+    const { rateLimit: rate } = request as AugmentedRequest;
+    const used = rate?.used ?? 0;
+    response.setHeader('jw-request-limit', REQUESTS_A_MINUTE);
+    response.setHeader('jw-request-remaining', Math.max(REQUESTS_A_MINUTE - used, 0));
+    if (!seeds.rateLimit || used <= REQUESTS_A_MINUTE) {
+      next();
+      return;
+    }
+    const resets = rate?.resetTime ?? clock.now();
+    const wait = Math.max(Math.ceil((resets.getTime() - clock.now().getTime()) / 1000), 1);
+    const description = `These are more than ${REQUESTS_A_MINUTE} requests in a minute. Wait ${wait} s.`;
+    const headers = { 'retry-after': String(wait) };
+    throw new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers });
+  };
+  return (request, response, next) =>
+    void count(request, response, (thrown?: unknown) => {
+      if (thrown === undefined) answer(request, response, next);
+      else next(thrown);
+    });
+}
+
+/** The requests of a minute. */
+export interface RateWindow {
+  totalHits: number;
+  readonly resetTime: Date;
+}
+
+/** Fixed windows on the emulator's clock: advancing it by a minute opens new ones. */
+function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
+  return {
+    localKeys: true,
+    increment(key) {
+      const now = clock.now();
+      const open = windows.get(key);
+      const window =
+        open && open.resetTime > now
+          ? open
+          : { totalHits: 0, resetTime: new Date(now.getTime() + MINUTE_MS) };
+      windows.set(key, window);
+      window.totalHits += 1;
+      return window;
+    },
+    decrement(key) {
+      const window = windows.get(key);
+      if (window) window.totalHits -= 1;
+    },
+    resetKey: (key) => void windows.delete(key),
+  };
+}

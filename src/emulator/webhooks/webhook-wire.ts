@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { Problem } from '../../kernel/errors';
+import type { Fields } from '../listing/fields';
+import { wireTime } from '../wire-time';
+import { WEBHOOK_EVENTS } from './event-names-wire';
+import { type ReceiverRules, receiverUrlFaults } from './receiver-address';
+import type { Webhook, WebhookMetadata } from './webhook';
+
+const EVENT_NAMES = Object.values(WEBHOOK_EVENTS);
+const EventName = z.enum(EVENT_NAMES, `must be one of ${EVENT_NAMES.join(', ')}`);
+
+const text = (most: number) => z.string('must be a string').max(most, `is longer than ${most} characters`);
+const object = { error: ({ code }: { code?: string }) => notAnObject(code) };
+const notAnObject = (code?: string) => (code === 'invalid_type' ? 'must be an object' : undefined);
+const isSet = (names: readonly string[]) => new Set(names).size === names.length;
+
+function metadataFields(receivers: ReceiverRules) {
+  return {
+    name: text(200).min(1, 'is empty'),
+    webhook_url: z.string('must be a string').superRefine((url, context) => {
+      for (const message of receiverUrlFaults(url, receivers)) context.addIssue({ code: 'custom', message });
+    }),
+    events: z.array(EventName, 'must be an array').min(1, 'names no event').refine(isSet, 'repeats an event'),
+    site_ids: z
+      .array(text(200), 'must be an array')
+      .min(1, 'names no site')
+      .max(1000, 'has more than 1000 entries')
+      .refine(isSet, 'repeats a site'),
+  };
+}
+
+const Description = text(2000).nullish();
+
+/** Clients send `upload` and `relationships`, empty, with every resource. */
+function bodyWith<Metadata extends z.ZodType>(metadata: Metadata) {
+  return z.strictObject(
+    {
+      metadata,
+      upload: z.looseObject({}, object).nullish(),
+      relationships: z.looseObject({}, object).nullish(),
+    },
+    'The body must be a JSON object with metadata.',
+  );
+}
+
+/** The body of a create call: everything but the description is needed. */
+export function newWebhookBody(receivers: ReceiverRules): z.ZodType<WebhookMetadata> {
+  const metadata = z.strictObject({ ...metadataFields(receivers), description: Description }, object);
+  return bodyWith(metadata).transform(({ metadata: given }) => ({
+    name: given.name,
+    description: given.description ?? '',
+    url: given.webhook_url,
+    events: given.events,
+    siteIds: given.site_ids,
+  }));
+}
+
+/** The body of an update call: what it leaves out, or sends as `null`, stays as it is. */
+export function webhookUpdateBody(
+  receivers: ReceiverRules,
+  before: WebhookMetadata,
+): z.ZodType<WebhookMetadata> {
+  const { name, webhook_url, events, site_ids } = metadataFields(receivers);
+  const metadata = z.strictObject(
+    {
+      name: name.nullish(),
+      description: Description,
+      webhook_url: webhook_url.nullish(),
+      events: events.nullish(),
+      site_ids: site_ids.nullish(),
+    },
+    object,
+  );
+  return bodyWith(metadata).transform(({ metadata: given }) => ({
+    name: given.name ?? before.name,
+    description: given.description ?? before.description,
+    url: given.webhook_url ?? before.url,
+    events: given.events ?? before.events,
+    siteIds: given.site_ids ?? before.siteIds,
+  }));
+}
+
+export const WEBHOOK_BODY_FIELDS = [
+  'metadata',
+  'metadata.name',
+  'metadata.description',
+  'metadata.webhook_url',
+  'metadata.events',
+  'metadata.site_ids',
+  'upload',
+  'relationships',
+];
+
+/** The site at this place of a body can't be reached, or isn't there: the caller does not learn which. */
+export function siteForbidden(place: number): Problem {
+  const description = `metadata.site_ids.${place}: this credential does not reach a site with this id.`;
+  return { code: 'site_forbidden', description };
+}
+
+/** A webhook as it is shown: without its secret. */
+export function renderWebhook({ id, created, lastModified, metadata }: Webhook) {
+  return {
+    id,
+    type: 'webhook',
+    created: wireTime(created),
+    last_modified: wireTime(lastModified),
+    metadata: {
+      name: metadata.name,
+      description: metadata.description,
+      webhook_url: metadata.url,
+      events: metadata.events,
+      site_ids: metadata.siteIds,
+    },
+    relationships: {},
+    schema: null,
+  };
+}
+
+/** A webhook as its create call answers it: the only answer with the secret. */
+export function renderNewWebhook(webhook: Webhook) {
+  return { ...renderWebhook(webhook), secret: webhook.secret };
+}
+
+/** What lists of webhooks are filtered and sorted by. */
+export const WEBHOOK_FIELDS: Fields<Webhook> = {
+  named: {
+    id: { kind: 'text', of: ({ id }) => id },
+    created: { kind: 'time', of: ({ created }) => created },
+    last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
+    name: { kind: 'text', of: ({ metadata }) => metadata.name },
+    description: { kind: 'text', of: ({ metadata }) => metadata.description },
+    webhook_url: { kind: 'text', of: ({ metadata }) => metadata.url },
+    events: { kind: 'text', of: ({ metadata }) => metadata.events },
+    site_ids: { kind: 'text', of: ({ metadata }) => metadata.siteIds },
+  },
+};

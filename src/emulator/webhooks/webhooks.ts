@@ -1,0 +1,133 @@
+import type { Log } from '../../kernel/log';
+import type { Clock } from '../clock';
+import type { Faults } from '../control/faults';
+import { type Delivery, DeliveryHistory } from './delivery-history';
+import { DeliveryQueue, type DeliveryTools } from './delivery-queue';
+import { renderDelivery } from './delivery-wire';
+import type { Notification } from './notification';
+import type { ReceiverRules } from './receiver-address';
+import { ReceiverCalls } from './receiver-call';
+import { RETRY_DELAYS_MS } from './retry-rules';
+import { type Webhook, type WebhookMetadata, wants } from './webhook';
+import { renderNewWebhook, renderWebhook } from './webhook-wire';
+
+export interface WebhookSettings extends ReceiverRules {
+  readonly timeoutMs: number;
+  /** How long to wait after each failed try; one more try than delays. */
+  readonly retryDelaysMs: readonly number[];
+  /** Notifications that may wait for one webhook. */
+  readonly queueLimit: number;
+  /** Tries that are remembered, of all webhooks together. */
+  readonly historyLimit: number;
+}
+
+export const WEBHOOK_SETTINGS: WebhookSettings = {
+  allowHttp: false,
+  timeoutMs: 5_000,
+  retryDelaysMs: RETRY_DELAYS_MS,
+  queueLimit: 10_000,
+  historyLimit: 10_000,
+};
+
+export interface WebhookSurroundings {
+  readonly clock: Clock;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly log: Log;
+  readonly faults: Faults;
+  /** A new id of 8 letters and digits. */
+  readonly newResourceId: () => string;
+  /** A new secret of 32 bytes or more. */
+  readonly newSecret: () => string;
+}
+
+interface Entry {
+  webhook: Webhook;
+  readonly queue: DeliveryQueue;
+}
+
+/** The webhooks of the account, and the delivery of notifications to them. */
+export class Webhooks {
+  /** What the address of a receiver must be like. */
+  readonly rules: ReceiverRules;
+  readonly #surroundings: WebhookSurroundings;
+  readonly #entries = new Map<string, Entry>();
+  readonly #history: DeliveryHistory;
+  readonly #calls: ReceiverCalls;
+  readonly #tools: DeliveryTools;
+
+  constructor(surroundings: WebhookSurroundings, settings: WebhookSettings) {
+    this.#surroundings = surroundings;
+    this.rules = settings;
+    this.#history = new DeliveryHistory(settings.historyLimit);
+    this.#calls = new ReceiverCalls(settings);
+    const record = (delivery: Delivery) => this.#history.add(delivery);
+    this.#tools = { ...surroundings, ...settings, calls: this.#calls, record };
+  }
+
+  create(metadata: WebhookMetadata): Webhook {
+    const { clock, newResourceId, newSecret } = this.#surroundings;
+    const created = clock.now();
+    const webhook = { id: newResourceId(), created, lastModified: created, secret: newSecret(), metadata };
+    this.#entries.set(webhook.id, { webhook, queue: new DeliveryQueue(webhook, this.#tools) });
+    return webhook;
+  }
+
+  find(id: string): Webhook | undefined {
+    return this.#entries.get(id)?.webhook;
+  }
+
+  /** In the order of creation. */
+  list(): Webhook[] {
+    return [...this.#entries.values()].map(({ webhook }) => webhook);
+  }
+
+  update(webhook: Webhook, metadata: WebhookMetadata): Webhook {
+    const updated = { ...webhook, lastModified: this.#surroundings.clock.now(), metadata };
+    const entry = this.#entries.get(webhook.id);
+    if (entry) entry.webhook = updated;
+    entry?.queue.follow(updated);
+    return updated;
+  }
+
+  /** What waits for it is dropped; the history of its tries stays. */
+  remove(id: string): void {
+    this.#entries.get(id)?.queue.end();
+    this.#entries.delete(id);
+  }
+
+  /** Tells every webhook that wants to know. Returns at once and never throws. */
+  readonly notify = (notification: Notification): void => {
+    for (const { webhook, queue } of this.#entries.values()) {
+      if (wants(webhook, notification)) queue.add(notification);
+    }
+  };
+
+  /** The latest tries, oldest first, of one webhook or of all. */
+  history(webhookId?: string): readonly Delivery[] {
+    return this.#history.list(webhookId);
+  }
+
+  /** Every try that is remembered, as the control port shows it: plain data, oldest first, no secret. */
+  deliveries() {
+    return this.history().map(renderDelivery);
+  }
+
+  /** The webhooks as the control port shows them: plain data, with secrets only when revealed. */
+  snapshot({ reveal }: { readonly reveal: boolean }) {
+    return this.list().map((webhook) => (reveal ? renderNewWebhook(webhook) : renderWebhook(webhook)));
+  }
+
+  /** Forgets everything, what is under way as well. */
+  reset(): void {
+    for (const { queue } of this.#entries.values()) queue.end();
+    this.#entries.clear();
+    this.#history.clear();
+  }
+
+  /** Ends every delivery; the process can exit. */
+  stop(): void {
+    for (const { queue } of this.#entries.values()) queue.end();
+    this.#calls.close();
+  }
+}

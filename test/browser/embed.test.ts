@@ -1,0 +1,394 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import type { Channel, ChannelMetadata } from '../../src/emulator/live/channel';
+import { createChannel } from '../../src/emulator/live/channels';
+import { openPage, servePage } from '../support/browser';
+import { startEmulator, type TestEmulator } from '../support/start-emulator';
+
+jest.setTimeout(60_000);
+
+const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
+
+const WAITING = 'Waiting for the event to begin';
+const ENDED = 'The event has ended';
+const LIVE = '[data-state="active"]';
+
+let emulator: TestEmulator;
+
+beforeEach(async () => {
+  emulator = await startEmulator();
+});
+
+function channel(changes: Partial<ChannelMetadata> = {}): Channel {
+  return createChannel(emulator.context, emulator.siteId, {
+    title: 'Town hall <b>2030</b>',
+    tags: [],
+    customParams: {},
+    dvr: 'on',
+    publishingMode: 'auto',
+    latency: 'default',
+    reconnectWindow: 0,
+    simulcastTargets: [],
+    textTracks: [],
+    ...changes,
+  });
+}
+
+const encoder = (does: 'connect' | 'disconnect', { streamKey }: Channel) =>
+  emulator.control.post(`/encoder/${does}`).send({ stream_key: streamKey }).expect(200);
+
+async function endEvent(of: Channel): Promise<void> {
+  await encoder('disconnect', of);
+  emulator.context.clock.advance(1000);
+}
+
+const embedPage = ({ id }: Pick<Channel, 'id'>) => `${emulator.url}/embed/channel.html?channelId=${id}`;
+
+/** For a person to look at. */
+async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = join(tmpdir(), 'channel-embed');
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+/** Answers how often the channel's document has come in by now. */
+function countPolls(page: Page): () => number {
+  let polls = 0;
+  page.on('response', (response) => {
+    if (response.url().includes('/live/channels/')) polls += 1;
+  });
+  return () => polls;
+}
+
+/** A publisher's page at another origin, with this script after the embed's. */
+const publisherPage = (script: string, before = '') =>
+  servePage(`<!doctype html><html lang="en"><title>Publisher</title><body>${before}
+    <div id="one"></div><div id="two"></div>
+    <script src="${emulator.url}/embed/channel.js"></script>
+    <script id="caller">${script}</script><p>below</p></body></html>`);
+
+const active = (page: Page) => () => page.locator(LIVE).first().isVisible();
+
+test('waits, shows the player when the encoder connects, and waits again at the end', async () => {
+  const town = channel();
+  const { page, until, untilTrue, complaints } = await openPage();
+  await page.goto(embedPage(town));
+  await until(WAITING);
+  await screenshot(page, 'waiting');
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  expect(await page.locator('video').count()).toBe(1);
+  await screenshot(page, 'active');
+  await endEvent(town);
+  await until(ENDED);
+  expect(await page.locator('video').count()).toBe(0);
+  await screenshot(page, 'ended');
+  expect(complaints).toEqual([]);
+});
+
+test('keeps the viewers of a manual channel waiting until the event is published', async () => {
+  const town = channel({ publishingMode: 'manual' });
+  const { page, until, untilTrue } = await openPage();
+  const polls = countPolls(page);
+  await page.goto(embedPage(town));
+  await until(WAITING);
+  await encoder('connect', town);
+  const before = polls();
+  await untilTrue(() => polls() > before + 2);
+  expect(await page.getByText(WAITING).isVisible()).toBe(true);
+  const event = emulator.context.state.events.find(town.currentEventId ?? '');
+  await emulator.admin
+    .put(`/v2/sites/${emulator.siteId}/channels/${town.id}/events/${event?.id}/publish/`)
+    .expect(204);
+  await untilTrue(active(page));
+});
+
+test('shows the next event of the channel after the first one', async () => {
+  const town = channel();
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await endEvent(town);
+  await until(ENDED);
+  await encoder('connect', town);
+  await untilTrue(active(page));
+});
+
+test('says so when the channel does not exist', async () => {
+  const { page, until } = await openPage();
+  await page.goto(embedPage({ id: 'nowhere0' }));
+  await until('This channel does not exist');
+  await screenshot(page, 'unknown');
+});
+
+test('takes the player away when the channel is deleted', async () => {
+  const town = channel();
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${town.id}/`).expect(204);
+  await until('This channel does not exist');
+  expect(await page.locator('video').count()).toBe(0);
+});
+
+test.each([
+  ['errors', { kind: 'fail', status: 503 } as const],
+  ['broken connections', { kind: 'reset' } as const],
+  ['silence', { kind: 'delay', ms: 3_600_000 } as const],
+])('waits on when the server answers with %s, and goes on by itself', async (name, fault) => {
+  const town = channel();
+  emulator.context.faults.add('GET /live/channels/*', fault, 3);
+  const { page, until } = await openPage();
+  await page.goto(embedPage(town));
+  await until('The channel cannot be reached');
+  await screenshot(page, `trouble-${name.replace(' ', '-')}`);
+  await until(WAITING);
+});
+
+test('keeps the player while the server fails', async () => {
+  const town = channel();
+  const { page, untilTrue } = await openPage();
+  const polls = countPolls(page);
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await page.evaluate("document.querySelector('video').id = 'same'");
+  emulator.context.faults.add('GET /live/channels/*', { kind: 'fail', status: 500 }, 2);
+  const before = polls();
+  await untilTrue(() => polls() > before + 3);
+  expect(await page.locator('video#same').count()).toBe(1);
+});
+
+test('asks again for a playlist that comes later than the event', async () => {
+  const town = channel();
+  emulator.context.faults.add('GET /v2/media/*', { kind: 'fail', status: 404 }, 2);
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await until('The event is about to begin');
+  await untilTrue(active(page));
+});
+
+test('waits longer after each failure', async () => {
+  const town = channel();
+  emulator.context.faults.add('GET /live/channels/*', { kind: 'fail', status: 503 }, 1000);
+  const { page, untilTrue } = await openPage();
+  const times: number[] = [];
+  page.on('response', async (response) => {
+    if (response.url().includes('/live/channels/')) times.push(Number(await page.evaluate('Date.now()')));
+  });
+  await page.goto(embedPage(town));
+  await untilTrue(() => times.length > 4);
+  const gaps = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+  expect(gaps).toEqual([...gaps].sort((one, other) => one - other));
+  expect(gaps.slice(0, 4).map((gap) => gap > 39_000)).toEqual([false, false, false, true]);
+});
+
+test('plays the first source of the playlist when the page has no player of its own', async () => {
+  const town = channel();
+  const { page, untilTrue } = await openPage();
+  // The emulator's own source holds no media.
+  await page.route('**/v2/media/*', async (route) => {
+    const response = await route.fetch();
+    const { playlist } = await response.json();
+    const sources = [{ file: `${emulator.url}/silence.wav`, type: 'audio/wav' }];
+    await route.fulfill({ response, json: { playlist: [{ ...playlist[0], sources }] } });
+  });
+  await page.route('**/silence.wav', (route) => route.fulfill({ body: silence(), contentType: 'audio/wav' }));
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await untilTrue(() => page.evaluate<boolean>("document.querySelector('video').readyState > 1"));
+  await screenshot(page, 'playing');
+  expect(await page.locator('video').getAttribute('aria-label')).toBe('Town hall <b>2030</b>');
+});
+
+/** A second of silence as a WAV file, which every browser plays. */
+function silence(): Buffer {
+  const header = Buffer.from(
+    'RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\0\0\0\0\0\0\0\0\x01\0\x08\0data\0\0\0\0',
+    'latin1',
+  );
+  header.writeUInt32LE(8036, 4);
+  header.writeUInt32LE(8000, 24);
+  header.writeUInt32LE(8000, 28);
+  header.writeUInt32LE(8000, 40);
+  return Buffer.concat([header, Buffer.alloc(8000, 0x80)]);
+}
+
+test('hands the playlist to the page’s own player, and removes that at the end', async () => {
+  const town = channel();
+  const url = await publisherPage(
+    `window.calls = [];
+     window.jwplayer = (id) => ({
+       setup: (options) => calls.push(['setup', document.getElementById(id) !== null, options]),
+       remove: () => calls.push(['remove']),
+     });
+     channelEmbed.setup({ channelId: '${town.id}', element: '#one', player: { mute: true, playlist: 'other' } })`,
+  );
+  await encoder('connect', town);
+  const { page, until, untilTrue } = await openPage();
+  const eventId = town.currentEventId;
+  await page.goto(url);
+  await untilTrue(active(page));
+  await endEvent(town);
+  await until(ENDED);
+  expect(await page.evaluate('calls')).toEqual([
+    [
+      'setup',
+      true,
+      { width: '100%', height: '100%', mute: true, playlist: `${emulator.url}/v2/media/${eventId}` },
+    ],
+    ['remove'],
+  ]);
+});
+
+test('shows two channels on one page of another origin, each for itself', async () => {
+  const [town, match] = [channel(), channel()];
+  const url = await publisherPage(
+    `channelEmbed.setup({ channelId: '${town.id}', element: '#one' });
+     channelEmbed.setup({ channelId: '${match.id}', element: document.getElementById('two') })`,
+  );
+  const { page, untilTrue } = await openPage();
+  await page.goto(url);
+  await encoder('connect', match);
+  await untilTrue(() => page.locator(`#two ${LIVE}`).isVisible());
+  expect(await page.locator('#one').getByText(WAITING).isVisible()).toBe(true);
+  await screenshot(page, 'two');
+});
+
+test('tells the page when the channel becomes active and idle', async () => {
+  const town = channel();
+  const url = await publisherPage(
+    `window.seen = [];
+     for (const type of ['channelactive', 'channelidle'])
+       document.addEventListener(type, (event) => seen.push([type, event.target.id, event.detail]));
+     channelEmbed.setup({ channelId: '${town.id}', element: '#one' })`,
+  );
+  const { page, until, untilTrue } = await openPage();
+  const polls = countPolls(page);
+  await page.goto(url);
+  await untilTrue(() => polls() > 2);
+  await encoder('connect', town);
+  const eventId = town.currentEventId;
+  await untilTrue(active(page));
+  await endEvent(town);
+  await until(ENDED);
+  expect(await page.evaluate('seen')).toEqual([
+    ['channelidle', 'one', { channelId: town.id }],
+    ['channelactive', 'one', { channelId: town.id, eventId, title: 'Town hall <b>2030</b>' }],
+    ['channelidle', 'one', { channelId: town.id }],
+  ]);
+});
+
+test.each([
+  ['is destroyed', 'embed.destroy()', 0],
+  // It notices at its next poll.
+  ['is taken from the page', "document.getElementById('one').remove()", 1],
+])('asks no more when it %s', async (_what, end, more) => {
+  const [town, match] = [channel(), channel()];
+  const url = await publisherPage(
+    `window.embed = channelEmbed.setup({ channelId: '${town.id}', element: '#one' });
+     channelEmbed.setup({ channelId: '${match.id}', element: '#two' })`,
+  );
+  const { page, until, untilTrue } = await openPage();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(url);
+  await until(WAITING);
+  await page.evaluate(end);
+  expect(await page.locator('#one > *').count()).toBe(0);
+  // The other embed's polls show that time passes.
+  const polls = ({ id }: Channel) => asked.filter((address) => address.endsWith(`${id}.json`)).length;
+  const [before, other] = [polls(town), polls(match)];
+  await untilTrue(() => polls(match) > other + 3);
+  expect(polls(town)).toBeLessThanOrEqual(before + more);
+});
+
+test('shows itself right after the script that calls it, without an element', async () => {
+  const town = channel();
+  const { page, until } = await openPage();
+  await page.goto(await publisherPage(`channelEmbed.setup({ channelId: '${town.id}' })`));
+  await until(WAITING);
+  expect(await page.locator('#caller + div').getByText(WAITING).count()).toBe(1);
+});
+
+test('takes the place of an embed that is in the element already', async () => {
+  const town = channel();
+  const setup = `channelEmbed.setup({ channelId: '${town.id}', element: '#one' })`;
+  const { page, until } = await openPage();
+  await page.goto(await publisherPage(`${setup};${setup}`));
+  await until(WAITING);
+  expect(await page.locator('#one > *').count()).toBe(1);
+});
+
+test.each([
+  ['{}', 'channelEmbed.setup: channelId must be the id of a channel'],
+  ['', 'channelEmbed.setup: channelId must be the id of a channel'],
+  ["{ channelId: 'abcd1234', element: '#nowhere' }", 'channelEmbed.setup: there is no element #nowhere'],
+  ["{ channelId: 'abcd1234', element: null }", 'channelEmbed.setup: there is no element null'],
+])('throws to who calls setup(%s)', async (options, message) => {
+  const { page, complaints } = await openPage();
+  await page.goto(await publisherPage(`channelEmbed.setup(${options})`));
+  expect(complaints).toEqual([message]);
+});
+
+test('shows texts as text, whatever they hold', async () => {
+  const town = channel();
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(
+    await publisherPage(
+      `channelEmbed.setup({ channelId: '${town.id}', element: '#one', messages: { waiting: '<b>Soon</b>' } })`,
+    ),
+  );
+  await until('<b>Soon</b>');
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await until('Town hall <b>2030</b>');
+  expect(await page.locator('b').count()).toBe(0);
+});
+
+test('reads what changes to screen readers, politely', async () => {
+  const town = channel();
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(embedPage(town));
+  await until(WAITING);
+  const status = page.getByRole('status');
+  expect(await status.getAttribute('aria-live')).toBe('polite');
+  expect(await status.textContent()).toBe(`${WAITING}The player starts here by itself.`);
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await untilTrue(
+    async () =>
+      (await status.textContent()) ===
+      'Town hall <b>2030</b>This browser cannot play the stream without a player.',
+  );
+});
+
+test.each([
+  ['waiting', 'light', async () => {}],
+  ['active', 'dark', (town: Channel) => encoder('connect', town)],
+] as const)('fits a phone while %s, in a %s scheme', async (name, colorScheme, prepare) => {
+  const town = channel();
+  await prepare(town);
+  const { page, untilTrue } = await openPage({ ...PHONE, colorScheme });
+  await page.goto(embedPage(town));
+  await untilTrue(() => page.locator(`[data-state="${name}"]`).isVisible());
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.viewport.width);
+  await screenshot(page, `phone-${name}`);
+});
+
+test('asks for a channel id when the address names none, and shows that channel', async () => {
+  const town = channel();
+  const { page, until, complaints } = await openPage(PHONE);
+  await page.goto(`${emulator.url}/embed/channel.html`);
+  await screenshot(page, 'phone-form');
+  await page.getByLabel('Channel id').fill(town.id);
+  await page.getByRole('button', { name: 'Show' }).click();
+  await until(WAITING);
+  expect(complaints).toEqual([]);
+});

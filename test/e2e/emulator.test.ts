@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startBuilt } from '../support/built-program';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'emulator-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const SECRET = 'demo-api-secret-0123456789';
+const CHANNELS = '/v2/sites/demosite/channels/';
+
+async function call(url: string, method: string, body?: object) {
+  const response = await fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${SECRET}` },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+async function start() {
+  const emulator = await startBuilt('emulator', {
+    cwd: folder,
+    env: { EMULATOR_CONTROL_PORT: '0', EMULATOR_RTMP_PORT: 'off' },
+  });
+  const [, controlUrl = ''] = await emulator.until(/"service":"control","url":"([^"]+)"/);
+  return { ...emulator, controlUrl };
+}
+
+test('a simulated encoder begins an event, twelve hours end it, and its replay is delivered', async () => {
+  const { url, controlUrl } = await start();
+  const created = await call(`${url}${CHANNELS}`, 'POST', { metadata: { title: 'Show' } });
+  expect([created.status, created.body.id, created.body.stream_key]).toEqual([
+    201,
+    expect.stringMatching(/^[A-Za-z0-9]{8}$/),
+    expect.stringMatching(/^[A-Za-z0-9]{40}$/),
+  ]);
+  const { id, stream_key } = created.body;
+  const { body: session } = await call(`${controlUrl}/encoder/connect`, 'POST', { stream_key });
+  const live = await call(`${url}/live/channels/${id}.json`, 'GET');
+  expect(live).toEqual({ status: 200, body: { status: 'active', current_event: session.event_id } });
+  await call(`${controlUrl}/clock`, 'POST', { advance_seconds: 12 * 3600 });
+  const idle = await call(`${url}/live/channels/${id}.json`, 'GET');
+  expect(idle).toEqual({ status: 200, body: { status: 'idle' } });
+  const replay = await call(`${url}/v2/media/${session.event_id}`, 'GET');
+  expect([replay.status, replay.body.title]).toEqual([200, 'Show']);
+});
+
+test('the control port is another port, on loopback, and the platform port has nothing of it', async () => {
+  const { url, controlUrl } = await start();
+  expect(new URL(controlUrl).hostname).toBe('127.0.0.1');
+  expect(new URL(controlUrl).port).not.toBe(new URL(url).port);
+  expect((await call(`${controlUrl}/state`, 'GET')).status).toBe(200);
+  expect((await call(`${url}/state`, 'GET')).status).toBe(404);
+});
+
+test('ends with 0 on SIGTERM while an encoder streams and a reconnect is awaited', async () => {
+  const { url, controlUrl, ended, send } = await start();
+  for (const path of ['connect', 'disconnect', 'connect']) {
+    const { body } = await call(`${url}${CHANNELS}`, 'POST', { metadata: {} });
+    await call(`${controlUrl}/encoder/connect`, 'POST', { stream_key: body.stream_key });
+    await call(`${controlUrl}/encoder/${path}`, 'POST', { stream_key: body.stream_key });
+  }
+  send('SIGTERM');
+  const { code, stderr } = await ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('ends with 1 and says why when the control port is taken', async () => {
+  const { controlUrl } = await start();
+  const second = startBuilt('emulator', {
+    cwd: folder,
+    env: { EMULATOR_CONTROL_PORT: new URL(controlUrl).port, EMULATOR_RTMP_PORT: 'off' },
+  });
+  const { ended } = await second;
+  const { code, stdout } = await ended;
+  expect(code).toBe(1);
+  expect(stdout).toContain('the port is taken by another program');
+});

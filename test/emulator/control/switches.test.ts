@@ -1,0 +1,124 @@
+import { startEmulator } from '../../support/start-emulator';
+
+const CHANNELS = '/v2/sites/demosite/channels/';
+const injected = (code: string) => ({
+  errors: [{ code, description: 'A fault switch of the control port did this.' }],
+});
+const invalid = (...descriptions: string[]) => ({
+  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+});
+
+test('tells the time and moves it forward', async () => {
+  const { control } = await startEmulator();
+  expect((await control.get('/clock')).body).toEqual({ now: '2030-01-01T00:00:00.000000+00:00' });
+  const advanced = await control.post('/clock').send({ advance_seconds: 43_200.5 });
+  expect([advanced.status, advanced.body]).toEqual([200, { now: '2030-01-01T12:00:00.500000+00:00' }]);
+  expect((await control.get('/clock')).body).toEqual(advanced.body);
+});
+
+test.each([
+  [{}, 'advance_seconds: must be a number of seconds'],
+  [{ advance_seconds: '1' }, 'advance_seconds: must be a number of seconds'],
+  [{ advance_seconds: -1 }, 'advance_seconds: must not be negative: time goes forward'],
+  [{ advance_seconds: 1e12 }, 'advance_seconds: must be at most a year'],
+  [[], 'The body must be a JSON object with advance_seconds.'],
+])('refuses to move the clock by %j', async (body, description) => {
+  const { control } = await startEmulator();
+  const { status, body: answer } = await control.post('/clock').send(body);
+  expect([status, answer]).toEqual([400, invalid(description)]);
+  expect((await control.get('/clock')).body.now).toBe('2030-01-01T00:00:00.000000+00:00');
+});
+
+test('fails the next calls of a route as often as it is told, and no call of another', async () => {
+  const { admin, control } = await startEmulator();
+  const fault = { target: 'GET /v2/sites/:site/channels/', kind: 'fail', status: 503, times: 2 };
+  const set = await control.post('/faults').send(fault);
+  expect([set.status, set.body]).toEqual([201, { faults: [fault] }]);
+  await admin.post(CHANNELS).send({ metadata: {} }).expect(201);
+  await admin.get(`${CHANNELS}id000001`).expect(200);
+  const first = await admin.get(CHANNELS);
+  expect([first.status, first.body]).toEqual([503, injected('server_error')]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [{ ...fault, times: 1 }] });
+  await admin.get(CHANNELS.slice(0, -1)).expect(503);
+  await admin.get(CHANNELS).expect(200);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test('a call that is failed has changed nothing', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: '* /v2/sites/*/channels', kind: 'fail', status: 429 });
+  const failed = await admin.post(CHANNELS).send({ metadata: {} });
+  expect([failed.status, failed.body]).toEqual([429, injected('injected_fault')]);
+  expect((await admin.get(CHANNELS)).body.total).toBe(0);
+});
+
+test('breaks the connection of the next call', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'reset' });
+  await expect(admin.get(CHANNELS)).rejects.toThrow(/ECONNRESET|socket hang up/);
+  await admin.get(CHANNELS).expect(200);
+});
+
+test('holds the next call back until its delay is over on the clock', async () => {
+  const { admin, advance, context, control } = await startEmulator();
+  const taken = new Promise<void>((resolve) => {
+    const { after } = context.clock;
+    jest.spyOn(context.clock, 'after').mockImplementation((ms, run) => {
+      resolve();
+      return after(ms, run);
+    });
+  });
+  await control.post('/faults').send({ target: `POST ${CHANNELS}`, kind: 'delay', ms: 30_000 });
+  const late = admin
+    .post(CHANNELS)
+    .send({ metadata: {} })
+    .then(({ status }) => status);
+  await taken;
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(29);
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(1);
+  expect(await late).toBe(201);
+});
+
+test('forgets every fault on DELETE', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'reset', times: 5 });
+  await control.delete('/faults').expect(204);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+  await admin.get(CHANNELS).expect(200);
+});
+
+test('takes faults for one webhook receiver or all of them', async () => {
+  const { context, control } = await startEmulator();
+  await control.post('/faults').send({ target: 'webhook:abcd1234', kind: 'fail' }).expect(201);
+  await control.post('/faults').send({ target: 'webhook:*', kind: 'delay' }).expect(201);
+  const { faults } = context;
+  expect(faults.take('webhook:other000')).toEqual({ kind: 'delay', ms: 1000 });
+  expect(faults.take('webhook:other000')).toBeUndefined();
+  expect(faults.take('GET /webhook:abcd1234')).toBeUndefined();
+  expect(faults.take('webhook:abcd1234')).toEqual({ kind: 'fail', status: 500 });
+});
+
+const FAULTS: readonly [body: object, ...told: string[]][] = [
+  [{}, 'target: must be a string', 'kind: must be fail, delay or reset'],
+  [
+    { target: 'nowhere', kind: 'fail' },
+    'target: must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*',
+  ],
+  [
+    { target: 'GET /x', kind: 'fail', status: 200, times: 0 },
+    'status: must be 400 to 599',
+    'times: must be at least 1',
+  ],
+  [{ target: 'GET /x', kind: 'reset', status: 500 }, 'status: goes with the kind fail'],
+  [{ target: 'GET /x', kind: 'fail', ms: 5 }, 'ms: goes with the kind delay'],
+  [{ target: 'GET /x', kind: 'delay', ms: 1e9 }, 'ms: must be at most 600000'],
+];
+
+test.each(FAULTS)('refuses the fault %j', async (body, ...told) => {
+  const { control } = await startEmulator();
+  const { status, body: answer } = await control.post('/faults').send(body);
+  expect([status, answer]).toEqual([400, invalid(...told)]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});

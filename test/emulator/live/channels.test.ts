@@ -1,0 +1,170 @@
+import { startEmulator } from '../../support/start-emulator';
+
+const CREATED = {
+  id: 'id000001',
+  type: 'channel',
+  created: '2030-01-01T00:00:00.000000+00:00',
+  last_modified: '2030-01-01T00:00:00.000000+00:00',
+  status: 'creating',
+  enabled: true,
+  stream_key: 'secret-000000000000000000000000000000001',
+  preview_url: [],
+  recent_events: [],
+  metadata: {
+    title: '',
+    tags: [],
+    custom_params: {},
+    dvr: 'on',
+    publishing_mode: 'auto',
+    latency: 'default',
+    reconnect_window: 60,
+    simulcast_targets: [],
+    text_tracks: [],
+  },
+  relationships: {},
+  schema: null,
+};
+
+const METADATA = {
+  title: 'Evening show',
+  tags: ['news', 'live'],
+  custom_params: { studio: '4', empty: '' },
+  dvr: 'off',
+  publishing_mode: 'manual',
+  latency: 'default',
+  simulcast_targets: [{ stream_key: 'key', stream_url: 'rtmps://target.example/live', title: 'Elsewhere' }],
+};
+
+const PATH = '/v2/sites/demosite/channels/';
+
+test('creates a channel with an id and a stream key, and keeps every field', async () => {
+  const { admin } = await startEmulator();
+  const created = await admin.post(PATH).send({ metadata: METADATA });
+  const expected = { ...CREATED, metadata: { ...CREATED.metadata, ...METADATA } };
+  expect([created.status, created.body]).toEqual([201, expected]);
+  const read = await admin.get(`${PATH}id000001/`);
+  expect([read.status, read.body]).toEqual([200, expected]);
+});
+
+test('fills in every field that a create leaves out or sends as null', async () => {
+  const { admin } = await startEmulator();
+  const metadata = Object.fromEntries(Object.keys(CREATED.metadata).map((name) => [name, null]));
+  const bodies = [{ metadata: {} }, { metadata }, { metadata: {}, upload: {}, relationships: {} }];
+  for (const [index, body] of bodies.entries()) {
+    const { status, body: answer } = await admin.post(PATH).send(body);
+    const { id, stream_key } = answer;
+    expect([status, answer]).toEqual([201, { ...CREATED, id, stream_key }]);
+    expect(id).toBe(`id00000${index + 1}`);
+  }
+});
+
+test('reads the body as JSON whatever the content-type, as one released client sends none', async () => {
+  const { admin } = await startEmulator();
+  const created = await admin
+    .post(PATH)
+    .set('content-type', 'text/plain')
+    .send('{"metadata":{"title":"Plain"}}');
+  expect([created.status, created.body.metadata.title]).toEqual([201, 'Plain']);
+});
+
+test.each(['', '/'])('takes every channel route ending in "%s" without a redirect', async (end) => {
+  const { admin, createChannel, connect } = await startEmulator();
+  const channel = await createChannel({ publishing_mode: 'manual' });
+  const event = await connect(channel);
+  const one = `${PATH}${channel.id}`;
+  const put = (path: string) => admin.put(path).set('content-type', 'application/json');
+  const statuses = [];
+  for (const call of [
+    admin.get(`/v2/sites/demosite/channels${end}`),
+    admin.post(`/v2/sites/demosite/channels${end}`).send({ metadata: {} }),
+    admin.get(`${one}${end}`),
+    admin.patch(`${one}${end}`).send({ metadata: {} }),
+    admin.get(`${one}/events${end}`),
+    admin.get(`${one}/events/${event}${end}`),
+    put(`${one}/events/${event}/publish${end}`),
+    put(`${one}/disable${end}`),
+    put(`${one}/enable${end}`),
+    put(`${one}/events/${event}/request_master${end}`),
+    admin.get(`${one}/events/${event}/master${end}`),
+    put(`${one}/events/${event}/clip${end}?trim_in_point=00:00:00.000&trim_out_point=00:00:01.000`),
+    admin.delete(`${one}${end}`).set('content-type', 'application/json'),
+  ]) {
+    statuses.push((await call).status);
+  }
+  expect(statuses).toEqual([200, 201, 200, 200, 200, 200, 204, 204, 204, 204, 200, 409, 204]);
+});
+
+test('changes the fields that an update names, each as a whole, and no other', async () => {
+  const { admin, createChannel, advance } = await startEmulator();
+  const { id } = await createChannel(METADATA);
+  await advance(1.5);
+  const changes = { custom_params: { studio: '5' }, tags: [], reconnect_window: 0, title: null };
+  const updated = await admin.patch(`${PATH}${id}/`).send({ metadata: changes });
+  const expected = {
+    ...CREATED,
+    last_modified: '2030-01-01T00:00:01.500000+00:00',
+    metadata: { ...CREATED.metadata, ...METADATA, ...changes, title: METADATA.title },
+  };
+  expect([updated.status, updated.body]).toEqual([200, expected]);
+  expect((await admin.get(`${PATH}${id}/`)).body).toEqual(expected);
+});
+
+test('deletes a channel: its routes answer 404, its stream key is unknown, and no list names it', async () => {
+  const { admin, control, createChannel } = await startEmulator();
+  const { id, stream_key } = await createChannel();
+  const deleted = await admin.delete(`${PATH}${id}/`);
+  expect([deleted.status, deleted.text]).toEqual([204, '']);
+  const missing = { errors: [{ code: 'not_found', description: 'This site has no channel with this id.' }] };
+  for (const gone of [
+    await admin.get(`${PATH}${id}/`),
+    await admin.patch(`${PATH}${id}/`).send({ metadata: {} }),
+    await admin.delete(`${PATH}${id}/`),
+    await admin.put(`${PATH}${id}/enable/`),
+    await admin.put(`${PATH}${id}/disable/`),
+    await admin.get(`${PATH}${id}/events/`),
+  ]) {
+    expect([gone.status, gone.body]).toEqual([404, missing]);
+  }
+  expect((await admin.get(PATH)).body).toEqual({ page: 1, page_length: 10, total: 0, channels: [] });
+  const connected = await control.post('/encoder/connect').send({ stream_key });
+  expect([connected.status, connected.body]).toEqual([
+    404,
+    { errors: [{ code: 'unknown_stream_key', description: 'No channel has this stream key.' }] },
+  ]);
+});
+
+test('keeps the replays of a deleted channel', async () => {
+  const { admin, connect, createChannel, context } = await startEmulator();
+  const channel = await createChannel({ title: 'Show' });
+  const event = await connect(channel);
+  await admin.delete(`${PATH}${channel.id}/`).expect(204);
+  expect(context.state.media.all()).toMatchObject([{ id: event, title: 'Show', published: true }]);
+  expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
+});
+
+test("answers 404 to a channel under another of the credential's sites", async () => {
+  const { admin, createChannel } = await startEmulator({ EMULATOR_SITE_ID: 'demosite,site0002' });
+  const { id } = await createChannel();
+  const { status, body } = await admin.get(`/v2/sites/site0002/channels/${id}/`);
+  expect([status, body.errors[0].code]).toEqual([404, 'not_found']);
+  expect((await admin.get('/v2/sites/site0002/channels/')).body.total).toBe(0);
+});
+
+test('names the methods of a path in the 405 to any other', async () => {
+  const { admin } = await startEmulator();
+  const { status, headers, body } = await admin.put(PATH);
+  expect([status, headers.allow, body]).toEqual([
+    405,
+    'GET, POST',
+    { errors: [{ code: 'method_not_allowed', description: 'This path takes GET, POST, not PUT.' }] },
+  ]);
+});
+
+test('answers 404 in the v2 form on a v2 route that is none', async () => {
+  const { admin } = await startEmulator();
+  const { status, body } = await admin.get('/v2/sites/demosite/nothing/');
+  expect([status, body]).toEqual([
+    404,
+    { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] },
+  ]);
+});

@@ -1,0 +1,99 @@
+import { textOf } from '../../support/read-page';
+import { startEmulator } from '../../support/start-emulator';
+
+test('shows addresses as who asks reaches them, and how much there is', async () => {
+  const { stranger, port } = await startEmulator({
+    EMULATOR_CONTROL_HOST: '0.0.0.0',
+    EMULATOR_RTMP_PORT: '1936',
+  });
+  const { text } = await stranger
+    .get('/dashboard')
+    .set({ host: `localhost:${port}` })
+    .expect(200);
+  const origin = `http://localhost:${port}`;
+  for (const address of [
+    `${origin}/v2`,
+    `${origin}/embed/channel.js`,
+    'rtmp://localhost:1936/live',
+    'http://localhost:8081',
+  ]) {
+    expect(text).toContain(`>${address}</code>`);
+  }
+  expect(textOf(text)).toContain(
+    '0 channels 0 active now 0 events 0 replays and clips 0 webhooks 1 credentials',
+  );
+});
+
+test('shows the clients of the key provider with their addresses', async () => {
+  const { stranger, client, url } = await startEmulator({ EMULATOR_CLIENT_API_KEY: "it's-a-key" });
+  const page = textOf((await stranger.get('/dashboard/clients').expect(200)).text);
+  expect(page).toContain(`${url}/config/v1/clients`);
+  expect(page).toContain('Widevine https://widevine-license.example.com/proxy');
+  expect(page).toContain(`curl -sS ${url}/keyprovider/cenc/${client.name}/my-content`);
+  expect(page).toContain(`-H 'API-KEY: it'\\''s-a-key'`);
+});
+
+test.each([
+  [404, 'GET', '/dashboard/nothing', 'The dashboard has no such page.'],
+  [404, 'GET', '/dashboard/channels/nothing1', 'There is no channel with this id.'],
+  [404, 'POST', '/dashboard/channels/nothing1/events/nothing1/publish', 'There is no channel with this id.'],
+  [404, 'POST', '/dashboard/credentials/nothing1/replace', 'There is no credential with this id.'],
+  [405, 'POST', '/dashboard/events', 'This path takes GET, not POST.'],
+  [400, 'GET', '/dashboard/channels/%ff', 'percent-encoding'],
+] as const)('answers %d to %s %s as a page', async (status, method, path, sentence) => {
+  const { stranger } = await startEmulator();
+  const answer = await (method === 'GET' ? stranger.get(path) : stranger.post(path));
+  expect(answer.status).toBe(status);
+  expect(answer.type).toBe('text/html');
+  expect(textOf(answer.text)).toContain(sentence);
+});
+
+test('answers 413 to a form that is too large', async () => {
+  const { stranger } = await startEmulator();
+  const { text } = await stranger
+    .post('/dashboard/channels')
+    .type('form')
+    .send({ title: 'x'.repeat(70_000) })
+    .expect(413);
+  expect(textOf(text)).toContain('The body is larger than this route takes.');
+});
+
+test('answers 500 with a page that says nothing of the cause, which goes to the log', async () => {
+  const { stranger, context, logOf } = await startEmulator();
+  context.state.channels.all = () => {
+    throw new TypeError('the cause');
+  };
+  const { text } = await stranger.get('/dashboard/channels').expect(500);
+  expect(textOf(text)).toContain('The dashboard failed');
+  expect(text).not.toContain('the cause');
+  expect(await logOf(2)).toContain('the cause');
+});
+
+test('says nothing of its own making when the address holds an unknown word', async () => {
+  const { stranger } = await startEmulator();
+  const plain = await stranger.get('/dashboard/channels');
+  for (const done of ['unknown', '__proto__', '<b>']) {
+    expect((await stranger.get('/dashboard/channels').query({ done })).text).toBe(plain.text);
+  }
+});
+
+test('serves the style sheet and the script with their types', async () => {
+  const { stranger } = await startEmulator();
+  await stranger.get('/dashboard/style.css').expect(200).expect('content-type', 'text/css; charset=utf-8');
+  await stranger
+    .get('/dashboard/script.js')
+    .expect(200)
+    .expect('content-type', /^text\/javascript/);
+});
+
+test('writes no secret and no form into the log', async () => {
+  const { stranger, context, logOf } = await startEmulator();
+  await stranger
+    .post('/dashboard/credentials')
+    .type('form')
+    .send({ name: 'the-key-name', permission: 'Viewer', site: 'demosite' });
+  await stranger.get('/dashboard/credentials');
+  const log = await logOf(2);
+  for (const { secret } of context.state.credentials.list()) expect(log).not.toContain(secret);
+  expect(log).not.toContain('the-key-name');
+});

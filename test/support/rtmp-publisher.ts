@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** One RTMP connection, just able enough to publish and to play. */
+export interface RtmpClient {
+  /** Asks to publish, and answers with the status that comes back, or `closed`. */
+  publish(streamKey: string, app?: string): Promise<string>;
+  /** Asks to play, and answers with the status that comes back, or `closed`. */
+  play(streamKey: string): Promise<string>;
+  /** Sends one key frame whose content is this text. */
+  sendFrame(text: string): void;
+  /** Sends bytes as they are. */
+  sendRaw(bytes: Buffer): void;
+  /** Resolves when this text has been received. Rejects when the connection ends before. */
+  until(text: string): Promise<void>;
+  /** All that was received so far. */
+  received(): string;
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  close(): void;
+}
+
+const SIGNATURE_BYTES = 1536;
+const CHUNK_BYTES = 128;
+const COMMAND = 20;
+const VIDEO = 9;
+
+const open = new Set<Socket>();
+
+afterEach(() => {
+  for (const socket of open) socket.destroy();
+});
+
+/** Connects to an RTMP server of loopback and shakes hands; the connection is closed after the test. */
+export async function connectRtmp(port: number): Promise<RtmpClient> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  open.add(socket);
+  let text = '';
+  const watchers = new Set<() => void>();
+  const look = () => {
+    for (const watcher of watchers) watcher();
+  };
+  socket.on('data', (data) => {
+    text += data.toString('latin1');
+    look();
+  });
+  // A refused client sends into a connection that is gone; that it has ended is what tests ask for.
+  socket.on('error', () => {});
+  const closed = new Promise<void>((resolve) => {
+    socket.on('close', () => {
+      open.delete(socket);
+      resolve();
+      look();
+    });
+  });
+
+  function found<T>(find: () => T | undefined): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const watcher = () => {
+        const result = find();
+        if (result === undefined && open.has(socket)) return;
+        watchers.delete(watcher);
+        resolve(result);
+      };
+      watchers.add(watcher);
+      watcher();
+    });
+  }
+
+  const send = (type: number, stream: number, payload: Buffer) =>
+    socket.write(chunked(type, stream, payload));
+
+  async function ask(command: string, streamKey: string, app: string): Promise<string> {
+    const tcUrl = `rtmp://127.0.0.1:${port}/${app}`;
+    send(COMMAND, 0, Buffer.concat([amf('connect'), amf(1), amf({ app, tcUrl, type: 'nonprivate' })]));
+    send(COMMAND, 0, Buffer.concat([amf('createStream'), amf(2), amf(null)]));
+    const type = command === 'publish' ? [amf('live')] : [];
+    send(COMMAND, 1, Buffer.concat([amf(command), amf(3), amf(null), amf(streamKey), ...type]));
+    const status = await found(() => /NetStream\.(?:Publish|Play)\.(?!Reset)[A-Za-z]+/.exec(text)?.[0]);
+    return status ?? 'closed';
+  }
+
+  const client: RtmpClient = {
+    publish: (streamKey, app = 'live') => ask('publish', streamKey, app),
+    play: (streamKey) => ask('play', streamKey, 'live'),
+    // 0x17: a key frame of AVC; 1: a picture, not the decoder's configuration.
+    sendFrame: (content) =>
+      send(VIDEO, 1, Buffer.concat([Buffer.from([0x17, 1, 0, 0, 0]), Buffer.from(content)])),
+    sendRaw: (bytes) => void socket.write(bytes),
+    async until(wanted) {
+      if (!(await found(() => text.includes(wanted) || undefined)))
+        throw new Error(`closed before ${wanted}`);
+    },
+    received: () => text,
+    closed,
+    close: () => void socket.destroy(),
+  };
+
+  await once(socket, 'connect');
+  const signature = Buffer.alloc(SIGNATURE_BYTES, 7);
+  socket.write(Buffer.concat([Buffer.from([3]), signature]));
+  await found(() => text.length >= 1 + 2 * SIGNATURE_BYTES || undefined);
+  socket.write(signature);
+  return client;
+}
+
+/** A message with time 0, in chunks: a full header, then one byte of header for each further piece. */
+function chunked(type: number, stream: number, payload: Buffer): Buffer {
+  const header = Buffer.alloc(12);
+  header[0] = 3;
+  header.writeUIntBE(payload.length, 4, 3);
+  header[7] = type;
+  header.writeUInt32LE(stream, 8);
+  const pieces = [header, payload.subarray(0, CHUNK_BYTES)];
+  for (let at = CHUNK_BYTES; at < payload.length; at += CHUNK_BYTES) {
+    pieces.push(Buffer.from([0xc3]), payload.subarray(at, at + CHUNK_BYTES));
+  }
+  return Buffer.concat(pieces);
+}
+
+/** A value in AMF0. */
+function amf(value: string | number | null | Record<string, string>): Buffer {
+  if (value === null) return Buffer.from([5]);
+  if (typeof value === 'number') {
+    const bytes = Buffer.alloc(9);
+    bytes.writeDoubleBE(value, 1);
+    return bytes;
+  }
+  if (typeof value === 'string') return Buffer.concat([Buffer.from([2]), counted(value)]);
+  const fields = Object.entries(value).flatMap(([name, field]) => [counted(name), amf(field)]);
+  return Buffer.concat([Buffer.from([3]), ...fields, Buffer.from([0, 0, 9])]);
+}
+
+function counted(text: string): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(Buffer.byteLength(text));
+  return Buffer.concat([bytes, Buffer.from(text)]);
+}

@@ -1,0 +1,96 @@
+import { Writable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type Clock, createClock } from '../../src/emulator/clock';
+import { FaultSwitches } from '../../src/emulator/control/faults';
+import type { Delivery } from '../../src/emulator/webhooks/delivery-history';
+import type { Webhook, WebhookMetadata } from '../../src/emulator/webhooks/webhook';
+import { WEBHOOK_SETTINGS, type WebhookSettings, Webhooks } from '../../src/emulator/webhooks/webhooks';
+import { createLog } from '../../src/kernel/log';
+
+export const START = new Date('2030-01-01T00:00:00.000Z');
+export const SITE = 'demosite';
+
+export interface TestWebhooks {
+  readonly webhooks: Webhooks;
+  readonly faults: FaultSwitches;
+  readonly clock: Clock;
+  /** Creates a webhook for all channel events of the site. */
+  create(url: string, changes?: Partial<WebhookMetadata>): Webhook;
+  /** Notifies of `channel_created` of these channels. */
+  notify(...channelIds: string[]): void;
+  /** Waits until this many tries have been made in all. */
+  tries(count: number): Promise<readonly Delivery[]>;
+  readonly logText: () => string;
+}
+
+const running: Webhooks[] = [];
+
+afterEach(() => {
+  for (const webhooks of running.splice(0)) webhooks.stop();
+});
+
+/** A clock that stands still, and leaps over every wait as soon as somebody waits. */
+export function leapingClock(): Clock {
+  const clock = createClock(() => START);
+  return {
+    ...clock,
+    after(ms, run) {
+      setImmediate(() => clock.advance(ms));
+      return clock.after(ms, run);
+    },
+  };
+}
+
+/** The webhook service alone; it is stopped after the test. */
+export function startWebhooks(
+  settings: Partial<WebhookSettings> = {},
+  clock: Clock = leapingClock(),
+): TestWebhooks {
+  const faults = new FaultSwitches();
+  let logText = '';
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      logText += String(chunk);
+      done();
+    },
+  });
+  let made = 0;
+  const next = () => {
+    made += 1;
+    return made;
+  };
+  const surroundings = {
+    clock,
+    faults,
+    now: () => 0,
+    log: createLog('debug', stream, () => START),
+    newResourceId: () => `hook${String(next()).padStart(4, '0')}`,
+    newSecret: () => `secret-${next()}`.padEnd(40, 'x'),
+  };
+  const webhooks = new Webhooks(surroundings, { ...WEBHOOK_SETTINGS, ...settings });
+  running.push(webhooks);
+  return {
+    webhooks,
+    faults,
+    clock,
+    create: (url, changes) =>
+      webhooks.create({
+        name: 'hook',
+        description: '',
+        url,
+        events: ['channel_created', 'channel_active', 'channel_idle'],
+        siteIds: [SITE],
+        ...changes,
+      }),
+    notify(...channelIds) {
+      for (const channelId of channelIds) {
+        webhooks.notify({ event: 'channel_created', siteId: SITE, subject: { channelId } });
+      }
+    },
+    async tries(count) {
+      while (webhooks.history().length < count) await turn();
+      return webhooks.history();
+    },
+    logText: () => logText,
+  };
+}
