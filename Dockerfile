@@ -27,7 +27,8 @@ COPY --from=build /emulator/node_modules ./node_modules
 COPY --from=build /build/dist/kernel ./dist/kernel
 COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/emulator ./dist/emulator
-USER node
+# By number: Kubernetes' runAsNonRoot takes no name.
+USER 1000:1000
 EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_PORT || 8080) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
@@ -43,7 +44,7 @@ COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/sidecar ./dist/sidecar
 # A new volume takes over owner and mode of the folder it is mounted on.
 RUN mkdir /keys && chown node:node /keys && chmod 0750 /keys
-USER node
+USER 1000:1000
 VOLUME /keys
 EXPOSE 80
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \

@@ -39,6 +39,9 @@ export function decodeHexBlock(text: string): Checked<Buffer> {
   if (text === '') return fault('is empty');
   if (/^0x/i.test(text)) return fault('starts with 0x; send the 32 hex digits alone');
   if (UUID.test(text)) return fault('is a UUID; send its 32 hex digits without dashes');
+  if (/\s/.test(text)) return fault('holds white space; send the 32 hex digits in one piece');
+  if (/^[0-9a-fA-F]{2}([:. -][0-9a-fA-F]{2})+$/.test(text))
+    return fault('has separators; send the 32 hex digits alone');
   if (!HEX.test(text)) {
     const base64 = decodeBase64(text);
     if (base64.ok && base64.value.length === 16) return fault('looks like base64; send 32 hex digits');

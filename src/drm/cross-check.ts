@@ -19,10 +19,16 @@ export interface Finding {
  */
 export function crossCheck(keyFile: KeyFile, contentId: string | undefined): Finding[] {
   return [
+    ...equalKeyFindings(keyFile),
     ...checksumFindings(keyFile),
     ...widevineFindings(keyFile, contentId),
     ...fairplayFindings(keyFile, contentId),
   ];
+}
+
+function equalKeyFindings({ cenc }: KeyFile): Finding[] {
+  if (!cenc || cenc.keyId !== cenc.contentKey) return [];
+  return [warning('content_key_is_key_id', 'cenc.contentkey equals cenc.keyid, which every manifest tells')];
 }
 
 function checksumFindings({ cenc, playready }: KeyFile): Finding[] {
@@ -84,7 +90,7 @@ function fairplayFindings({ fairplay }: KeyFile, contentId: string | undefined):
 
 /** Whether a licence address has the content id as its host, a path part or a query value. */
 function namesContent(licenseUrl: string, contentId: string): boolean {
-  return licenseUrl.split(/[/?&=#;]/).includes(encodeURIComponent(contentId));
+  return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
 }
 
 function error(code: string, description: string): Finding {

@@ -84,11 +84,11 @@ export interface ParsedKeyFile {
   readonly unreadable: readonly number[];
 }
 
-/** Reads a key file as a packager does: empty lines and lines starting with `#` say nothing; CRLF is a line end, too. */
+/** Reads a key file as a packager does: empty lines and lines starting with `#` say nothing; CRLF and CR end a line, too. */
 export function parseKeyFile(text: string): ParsedKeyFile {
   const lines: KeyFileLine[] = [];
   const unreadable: number[] = [];
-  text.split(/\r?\n/).forEach((line, index) => {
+  text.split(/\r\n|\r|\n/).forEach((line, index) => {
     const trimmed = line.trim();
     if (trimmed === '' || trimmed.startsWith('#')) return;
     const colon = trimmed.indexOf(':');

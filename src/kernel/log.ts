@@ -57,6 +57,9 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date):
   return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') };
 }
 
+/** What may wait for a slow reader of the log, in bytes; more would be memory without end. */
+const MOST_WAITING = 1024 * 1024;
+
 const flushes = new Set<() => void>();
 process.once('exit', () => {
   for (const flush of flushes) flush();
@@ -67,7 +70,11 @@ class Batch {
   readonly lines: Writable;
   #text = '';
 
+  #dropped = 0;
+
   constructor(private readonly target: Writable) {
+    // A log that can't be written (its disk is full, its reader gone) is no reason to stop serving.
+    target.on('error', () => undefined);
     this.lines = new Writable({
       decodeStrings: false,
       write: (chunk: string, _encoding, done) => {
@@ -81,7 +88,16 @@ class Batch {
 
   write(): void {
     if (this.#text === '') return;
-    this.target.write(this.#text);
+    if (this.target.writableLength > MOST_WAITING) {
+      this.#dropped += this.#text.split('\n').length - 1;
+    } else {
+      const lost =
+        this.#dropped === 0
+          ? ''
+          : `${JSON.stringify({ level: 'warn', message: 'log lines dropped', count: this.#dropped })}\n`;
+      if (this.target.writable) this.target.write(lost + this.#text);
+      this.#dropped = 0;
+    }
     this.#text = '';
   }
 }

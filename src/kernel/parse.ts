@@ -2,6 +2,9 @@ import type { z } from 'zod';
 import type { Problem } from './errors';
 import { nearest } from './nearest';
 
+/** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
+const MOST_PROBLEMS = 50;
+
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
 /**
@@ -15,7 +18,8 @@ export function parseBody<Output>(
 ): Parsed<Output> {
   const result = schema.safeParse(body);
   if (result.success) return { ok: true, value: result.data };
-  return { ok: false, problems: result.error.issues.flatMap((issue) => problemsOf(issue, knownFields)) };
+  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, knownFields));
+  return { ok: false, problems: problems.slice(0, MOST_PROBLEMS) };
 }
 
 function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[]): Problem[] {

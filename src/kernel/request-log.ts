@@ -24,6 +24,8 @@ export type FollowRequest = (
   request: IncomingMessage,
   response: ServerResponse,
   facts: () => RequestFacts,
+  /** When the request began, in the milliseconds of `now`, if not just now. */
+  started?: number,
 ) => string;
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -35,8 +37,7 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptions): FollowRequest {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
-  return (request, response, facts) => {
-    const started = now();
+  return (request, response, facts, started = now()) => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
     response.on('close', () => {

@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { describeThrown, systemCode } from './errors';
 import type { Log } from './log';
 
@@ -16,8 +17,22 @@ export interface RunningServer {
 
 /** Starts to listen. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`). */
 export function listen(handler: RequestListener, host: string, port: number): Promise<RunningServer> {
-  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, noDelay: true }, handler);
-  server.headersTimeout = 30_000;
+  const server = createServer(
+    {
+      keepAliveTimeout: 65_000,
+      requestTimeout: 60_000,
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 5_000,
+      noDelay: true,
+    },
+    (request, response) => {
+      request.url = originForm(request.url ?? '/');
+      handler(request, response);
+    },
+  );
+  // Idle connections must not take the file descriptors that key files need; 1024 is a usual limit for both.
+  server.maxConnections = MOST_CONNECTIONS;
+  server.on('clientError', refuseUnreadable);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -31,6 +46,34 @@ export function listen(handler: RequestListener, host: string, port: number): Pr
     });
   });
 }
+
+const MOST_CONNECTIONS = 512;
+
+/** The path of a request's target. Express takes an absolute one, too, but loses its way on one that is no URL. */
+function originForm(target: string): string {
+  if (target.startsWith('/') || target === '*') return target;
+  if (!URL.canParse(target)) return '/-';
+  const { pathname, search } = new URL(target);
+  return pathname + search;
+}
+
+/** Answers what Node's parser refuses in the form of every other error. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, description] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
+  const code = (STATUS_CODES[status] ?? '').toLowerCase().replaceAll(' ', '_');
+  const body = JSON.stringify({ errors: [{ code, description }] });
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n`;
+  socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+}
+
+const UNREADABLE: Readonly<Record<string, [status: number, description: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are larger than this service takes.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
+};
 
 async function stop(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -55,12 +98,14 @@ export interface Service {
 }
 
 /**
- * Runs a service as this process: starts it, stops it on SIGTERM or SIGINT, and ends with 0 after a clean stop and
+ * Runs a service as this process: starts it, stops it on SIGTERM, SIGINT or SIGHUP, and ends with 0 after a clean stop and
  * 1 after a failure. A second signal ends at once.
  */
 export async function runAsProcess({ name, log, start }: Service): Promise<void> {
   const fail = (message: string) => (thrown: unknown) => {
     log.error(message, { service: name, cause: describeThrown(thrown) });
+    // For the case that the log is what failed.
+    process.stderr.write(`${name}: ${message}\n`);
     process.exit(1);
   };
   process.on('uncaughtException', fail('uncaught exception'));
@@ -79,8 +124,7 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
         process.exit(0);
       }, fail('stop failed'));
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);
   await starting.catch((thrown: unknown) => fail(startFailure(systemCode(thrown)))(thrown));
 }
 

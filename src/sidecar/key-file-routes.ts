@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import express, { type Express, type Request, type Response } from 'express';
 import { keyFileLines, parseKeyFile, renderKeyFile } from '../drm/key-file';
 import { onlyMethods, requireJson } from '../kernel/app';
@@ -21,6 +22,9 @@ export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])
   ['cache-control', 'no-store'],
   ['content-type', 'text/plain; charset=utf-8'],
 ];
+
+/** An `Accept` header for which JSON may be the answer. */
+export const SPEAKS_OF_JSON = /json|application\/\*/i;
 
 const BODY_LIMIT = '64kb';
 
@@ -81,6 +85,10 @@ function streamIdOf(request: Request, response: Response): StreamId {
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
 function answer(request: Request, response: Response, streamId: StreamId, bytes: Buffer): void {
   if (wantsJson(request)) {
+    if (!isUtf8(bytes)) {
+      const description = 'The key file is not UTF-8. Read it as text/plain, or write it again.';
+      throw new HttpError(409, { code: 'key_file_malformed', description });
+    }
     const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
     if (unreadable.length > 0) {
       const description = `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`;
@@ -98,9 +106,9 @@ function answer(request: Request, response: Response, streamId: StreamId, bytes:
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
 function wantsJson(request: Request): boolean {
-  const accept = request.headers.accept;
+  const accept = request.headers.accept ?? '';
   // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
-  if (accept?.includes('json') !== true || /text\/plain\s*(?:,|$)/.test(accept)) return false;
+  if (!SPEAKS_OF_JSON.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
   return request.accepts(['text/plain', 'application/json']) === 'application/json';
 }
 

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HttpError, systemCode } from '../kernel/errors';
 import type { DurableWriter } from './durable-file';
@@ -22,6 +22,8 @@ export interface KeyFileStore {
   /** Resolves when a key file could be written now. */
   probe(): Promise<void>;
 }
+
+const FOLDER_MODE = 0o750;
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
@@ -75,14 +77,21 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
  * link to the folder may be configured while none below it is followed.
  */
 export function openKeyFilesFolder(path: string): string {
-  mkdirSync(path, { recursive: true, mode: 0o750 });
+  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) !== undefined) setFolderMode(path);
   return realpathSync(path);
+}
+
+/** mkdir() lets the umask take bits away; the packager's group needs them. A folder's set-group-id bit is inherited and stays. */
+function setFolderMode(path: string): void {
+  const { mode } = statSync(path);
+  if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
 }
 
 /** Answers whether the folder is new. */
 function makeFolder(path: string): boolean {
   try {
-    mkdirSync(path, { mode: 0o750 });
+    mkdirSync(path, { mode: FOLDER_MODE });
+    setFolderMode(path);
     return true;
   } catch (thrown) {
     if (systemCode(thrown) !== 'EEXIST') throw thrown;

@@ -11,6 +11,9 @@ import { readSidecarConfig, type SidecarConfig } from './config';
 import { openKeyFilesFolder } from './key-file-store';
 import { toStorageError } from './storage-error';
 
+/** The keys of `.env.example` and of docker-compose.yml. */
+const PUBLIC_KEYS = ['change-me-to-a-long-random-key', 'demo-api-key'];
+
 const GRACE_MS = 10_000;
 
 function main(): void {
@@ -28,6 +31,8 @@ function main(): void {
 }
 
 async function start(config: SidecarConfig, log: Log) {
+  if (PUBLIC_KEYS.includes(config.apiKey))
+    log.warn('the API key is one that the documentation shows; set your own');
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
   const ambient = { log, newId: randomUUID, now: () => performance.now() };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type RequestLogOptions, requestLog } from '../kernel/request-log';
 import { API_HEADERS, securityHeaders } from '../kernel/security-headers';
-import { KEY_FILE_HEADERS, KEY_FILE_PATH } from './key-file-routes';
+import { KEY_FILE_HEADERS, KEY_FILE_PATH, SPEAKS_OF_JSON } from './key-file-routes';
 import type { KeyFileStore } from './key-file-store';
 import type { KeyCheck } from './require-api-key';
 import { parseStreamId } from './stream-id';
@@ -22,13 +22,19 @@ export function withReadLane(
   const follow = requestLog(log);
   const fixed = [...securityHeaders(API_HEADERS), ...KEY_FILE_HEADERS].flat();
   return (request, response) => {
+    const started = log.now();
     const found = find(request, isApiKey, store);
     if (!found) {
       app(request, response);
       return;
     }
     const { path, streamId, bytes } = found;
-    const requestId = follow(request, response, () => ({ route: KEY_FILE_PATH, path, fields: { streamId } }));
+    const requestId = follow(
+      request,
+      response,
+      () => ({ route: KEY_FILE_PATH, path, fields: { streamId } }),
+      started,
+    );
     answer(response, requestId, fixed, bytes);
   };
 }
@@ -42,7 +48,7 @@ function find(request: IncomingMessage, isApiKey: KeyCheck, store: KeyFileStore)
   const path = request.url ?? '';
   const [, name] = (request.method === 'GET' && PLAIN_READ.exec(path)) || [];
   if (name === undefined || !isApiKey(request.headers['x-api-key'])) return undefined;
-  if (request.headers.accept?.includes('json')) return undefined;
+  if (SPEAKS_OF_JSON.test(request.headers.accept ?? '')) return undefined;
   const streamId = parseStreamId(name);
   if (!streamId.ok) return undefined;
   try {

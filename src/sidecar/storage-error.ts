@@ -2,12 +2,16 @@ import { HttpError, systemCode } from '../kernel/errors';
 
 const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the folder is mounted read-only',
-  EACCES: 'the user of this service may not use the folder',
-  EPERM: 'the user of this service may not use the folder',
+  EACCES: 'the user of this service may not use the folder or the file',
+  EPERM: 'the user of this service may not use the folder or the file',
   ENOENT: 'the folder is gone',
   ENOTDIR: 'the path of the folder is not a folder',
   EIO: 'the disk reports an error',
   ESTALE: 'the network file system has lost the folder',
+  ENOTCONN: 'the file system that was mounted there is gone',
+  ETIMEDOUT: 'the network file system does not answer',
+  EHOSTDOWN: 'the network file system does not answer',
+  ENAMETOOLONG: 'the path is too long for the file system',
   ELOOP: 'the path holds a loop of links',
 };
 
@@ -19,6 +23,11 @@ export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknow
     const description =
       'There is no space left for key files; none was damaged. Free some space and try again.';
     return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+  }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    const description =
+      'The service has no file descriptor left. Try again, or raise its limit of open files.';
+    return new HttpError(503, { code: 'too_many_open_files', description }, { cause: thrown });
   }
   const reason = REASONS[code];
   if (reason === undefined) return thrown;

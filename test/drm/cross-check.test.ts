@@ -64,8 +64,19 @@ describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
     expect(crossCheck({ ...keyFile, playready: { ...playready, checksum } }, undefined)).toEqual([byteOrder]);
   });
 
+  test('warns when the content key is the key id', () => {
+    const sent = { cenc: { ...cenc, contentKey: cenc.keyId } };
+    expect(crossCheck(sent, undefined)).toEqual([
+      {
+        severity: 'warning',
+        code: 'content_key_is_key_id',
+        description: 'cenc.contentkey equals cenc.keyid, which every manifest tells',
+      },
+    ]);
+  });
+
   test('finds the checksum of another key', () => {
-    const sent = { ...keyFile, cenc: { ...cenc, contentKey: derived.kid_be_b64 } };
+    const sent = { ...keyFile, cenc: { ...cenc, contentKey: derived.kid_le_b64 } };
     expect(crossCheck(sent, undefined)).toEqual([wrongChecksum]);
   });
 });

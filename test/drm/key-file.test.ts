@@ -141,7 +141,9 @@ test('never throws on any text, and reads each line or counts it', () => {
   fc.assert(
     fc.property(fc.oneof(near, fc.string({ unit: 'binary' })), (text) => {
       const { lines: read, unreadable } = parseKeyFile(text);
-      const said = text.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('#'));
+      const said = text
+        .split(/\r\n|\r|\n/)
+        .filter((line) => line.trim() !== '' && !line.trim().startsWith('#'));
       expect(read.length + unreadable.length).toBe(said.length);
     }),
     { numRuns: 1000 },

@@ -77,7 +77,10 @@ test('ends with 1 and the reason in its log when the port is taken', async () =>
   };
   const { code, stdout, stderr } = await runScript(SIDECAR, { cwd, env }).ended;
   await new Promise((resolve) => server.close(resolve));
-  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'sidecar: cannot start: the port is taken by another program; choose another port\n',
+  });
   expect(JSON.parse(stdout)).toMatchObject({
     level: 'error',
     message: 'cannot start: the port is taken by another program; choose another port',

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { describeThrown } from '../../src/kernel/errors';
 import { createLog, type Log, type LogLevel } from '../../src/kernel/log';
 
@@ -67,5 +67,46 @@ describe('createLog', () => {
   ])('writes at level %s what is as grave or graver', async (level, written) => {
     const lines = await linesOf(level, writeEach);
     expect(lines.map((line) => Reflect.get(Object(line), 'message'))).toEqual(written);
+  });
+
+  it('keeps at most a mebibyte for a reader that is too slow, and tells how many lines it dropped', async () => {
+    const taken: string[] = [];
+    let release: () => void = () => undefined;
+    const stream = new Writable({
+      decodeStrings: false,
+      highWaterMark: 1,
+      write(chunk: string, _encoding, done) {
+        taken.push(chunk);
+        release = done;
+      },
+    });
+    const log = createLog('info', stream, clock);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    for (let count = 0; count < 30; count += 1) {
+      log.info('line', { filling: 'x'.repeat(100_000) });
+      await turn();
+    }
+    const waiting = stream.writableLength;
+    expect(waiting).toBeGreaterThan(1024 * 1024);
+    expect(waiting).toBeLessThan(1.2 * 1024 * 1024);
+    while (stream.writableLength > 0) {
+      release();
+      await turn();
+    }
+    const before = taken.length;
+    log.info('after');
+    await turn();
+    expect(taken.slice(before).join('')).toBe(
+      `{"level":"warn","message":"log lines dropped","count":${30 - before}}\n{"time":"${TIME}","level":"info","message":"after"}\n`,
+    );
+  });
+
+  it('goes on when its stream fails', async () => {
+    const stream = new Writable({ write: (_chunk, _encoding, done) => done(new Error('disk full')) });
+    const log = createLog('info', stream, clock);
+    for (let count = 0; count < 3; count += 1) {
+      log.info('lost');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   });
 });

@@ -54,8 +54,8 @@ describe('sub-folders', () => {
   test.each([
     ['0000', '750'],
     ['0022', '750'],
-    ['0077', '700'],
-  ])('are made with no wider rights than 0750 (umask %s)', async (mask, expected) => {
+    ['0077', '750'],
+  ])('are made with 0750 whatever the umask takes away (%s)', async (mask, expected) => {
     process.umask(Number.parseInt(mask, 8));
     await store.write(id('site/event/live'), 'name: value\n');
     expect([mode('site'), mode('site', 'event')]).toEqual([expected, expected]);

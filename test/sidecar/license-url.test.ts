@@ -3,7 +3,7 @@ import { checkLicenseUrl } from '../../src/sidecar/license-url';
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
 const INVALID = 'is not a valid address';
-const CHARACTER = 'holds a space, a control character or one beyond ASCII; percent-encode it';
+const CHARACTER = 'holds a space, a quote, a control character or one beyond ASCII; percent-encode it';
 
 const both = ['playready', 'fairplay'] as const;
 
@@ -18,13 +18,19 @@ describe('checkLicenseUrl', () => {
     for (const system of both) expect(checkLicenseUrl(system)(url)).toEqual({ ok: true, value: url });
   });
 
-  it.each(['skd://license.example/license/demo', 'skd://demo', 'SKD://demo'])(
-    'takes %s for FairPlay',
-    (url) => {
-      expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: true, value: url });
-      expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: PLAYREADY_SCHEME });
-    },
-  );
+  // Of skd the licence server alone knows what follows: an asset id, or `<key id>:<iv>` as Axinom documents it.
+  it.each([
+    'skd://license.example/license/demo',
+    'skd://demo',
+    'SKD://demo',
+    'skd://211ac1dc-c8a2-4575-baf7-1a1b7c5a2c1e:0123456789ABCDEF0123456789ABCDEF',
+    'skd://5000000000',
+    'skd://asset.v1.300',
+    'skd://content%20id',
+  ])('takes %s for FairPlay', (url) => {
+    expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: true, value: url });
+    expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: PLAYREADY_SCHEME });
+  });
 
   it.each([
     ['', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
@@ -34,7 +40,9 @@ describe('checkLicenseUrl', () => {
     ['javascript:alert(1)', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['file:///etc/passwd', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['https:license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['skd://', PLAYREADY_SCHEME, INVALID],
     ['https://', INVALID, INVALID],
+    ['https://a/"', CHARACTER, CHARACTER],
     ['https://a:99999/', INVALID, INVALID],
     ['https://[::1/', INVALID, INVALID],
     ['https://a b/', CHARACTER, CHARACTER],

@@ -15,8 +15,8 @@ const CHECK = 'Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.';
 
 test.each([
   ['EROFS', 'the folder is mounted read-only'],
-  ['EACCES', 'the user of this service may not use the folder'],
-  ['EPERM', 'the user of this service may not use the folder'],
+  ['EACCES', 'the user of this service may not use the folder or the file'],
+  ['EPERM', 'the user of this service may not use the folder or the file'],
   ['ENOENT', 'the folder is gone'],
   ['ENOTDIR', 'the path of the folder is not a folder'],
   ['EIO', 'the disk reports an error'],
@@ -47,7 +47,7 @@ test.each(['ENOSPC', 'EDQUOT'])('answers 507 to %s', (code) => {
 
 test.each([
   ['an HttpError', new HttpError(409, { code: 'not_a_key_file', description: 'It is a link.' })],
-  ['a system error that says nothing of the folder', systemError('EMFILE')],
+  ['a system error that says nothing of the folder', systemError('EXDEV')],
   ['an error of Node', systemError('ERR_INVALID_ARG_TYPE')],
   ['an error without a code', new RangeError('outside')],
   ['what is no error', undefined],

@@ -27,6 +27,18 @@ function notWritable(reason: string) {
   return { status: 500, body: { errors: [{ code: 'key_files_not_writable', description }] } };
 }
 
+const NO_DESCRIPTOR = {
+  status: 503,
+  body: {
+    errors: [
+      {
+        code: 'too_many_open_files',
+        description: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
+      },
+    ],
+  },
+};
+
 const UNKNOWN = {
   status: 500,
   body: {
@@ -43,11 +55,18 @@ const CODES = [
   { code: 'ENOSPC', answer: NO_SPACE },
   { code: 'EDQUOT', answer: NO_SPACE },
   { code: 'EROFS', answer: notWritable('the folder is mounted read-only (EROFS)') },
-  { code: 'EACCES', answer: notWritable('the user of this service may not use the folder (EACCES)') },
-  { code: 'EPERM', answer: notWritable('the user of this service may not use the folder (EPERM)') },
+  {
+    code: 'EACCES',
+    answer: notWritable('the user of this service may not use the folder or the file (EACCES)'),
+  },
+  {
+    code: 'EPERM',
+    answer: notWritable('the user of this service may not use the folder or the file (EPERM)'),
+  },
   { code: 'ENOENT', answer: notWritable('the folder is gone (ENOENT)') },
   { code: 'EIO', answer: notWritable('the disk reports an error (EIO)') },
-  { code: 'EMFILE', answer: UNKNOWN },
+  { code: 'EMFILE', answer: NO_DESCRIPTOR },
+  { code: 'EXDEV', answer: UNKNOWN },
 ];
 
 /** The calls of a write in their order; the second open and close are the folder's. */
