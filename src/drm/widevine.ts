@@ -16,17 +16,17 @@ export type ProtectionScheme = keyof typeof PROTECTION_SCHEMES;
 
 /** The data of a Widevine `pssh` box (its `WidevinePsshData` message). Key ids are 16 bytes, big endian. */
 export interface WidevinePsshData {
-  readonly algorithm?: number;
+  readonly algorithm?: number | undefined;
   readonly keyIds: readonly Buffer[];
-  readonly provider?: string;
-  readonly contentId?: Buffer;
-  readonly trackType?: string;
-  readonly policy?: string;
-  readonly cryptoPeriodIndex?: number;
-  readonly groupedLicense?: Buffer;
+  readonly provider?: string | undefined;
+  readonly contentId?: Buffer | undefined;
+  readonly trackType?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly cryptoPeriodIndex?: number | undefined;
+  readonly groupedLicense?: Buffer | undefined;
   /** The scheme's number; `schemeName` gives its four characters. */
-  readonly protectionScheme?: number;
-  readonly cryptoPeriodSeconds?: number;
+  readonly protectionScheme?: number | undefined;
+  readonly cryptoPeriodSeconds?: number | undefined;
 }
 
 const VARINT = 0;
@@ -66,23 +66,20 @@ export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshDa
   if (!message.value.some((field) => field.number in WIRE_TYPES)) {
     return fault('is not Widevine PSSH data: it has none of its fields');
   }
-  const number = (index: number) => last.get(index)?.varint;
-  const text = (index: number) => last.get(index)?.bytes.toString('utf8');
-  return {
-    ok: true,
-    value: withoutAbsent({
-      algorithm: number(1),
-      keyIds,
-      provider: text(3),
-      contentId: last.get(4)?.bytes,
-      trackType: text(5),
-      policy: text(6),
-      cryptoPeriodIndex: number(7),
-      groupedLicense: last.get(8)?.bytes,
-      protectionScheme: number(9),
-      cryptoPeriodSeconds: number(10),
-    }),
+  const text = (field: ProtobufField | undefined) => field?.bytes.toString('utf8');
+  const data: WidevinePsshData = {
+    algorithm: last.get(1)?.varint,
+    keyIds,
+    provider: text(last.get(3)),
+    contentId: last.get(4)?.bytes,
+    trackType: text(last.get(5)),
+    policy: text(last.get(6)),
+    cryptoPeriodIndex: last.get(7)?.varint,
+    groupedLicense: last.get(8)?.bytes,
+    protectionScheme: last.get(9)?.varint,
+    cryptoPeriodSeconds: last.get(10)?.varint,
   };
+  return { ok: true, value: data };
 }
 
 /** Writes Widevine PSSH data, fields in the order of their numbers. */
@@ -147,10 +144,4 @@ export function widevinePsshDataOf(keyId: Buffer, contentId: string | undefined)
 export function schemeName(scheme: number): ProtectionScheme | undefined {
   const names = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
-}
-
-type Absent<T> = { [Name in keyof T]: Exclude<T[Name], undefined> };
-
-function withoutAbsent<T extends object>(values: T): Absent<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Absent<T>;
 }

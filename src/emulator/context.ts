@@ -71,6 +71,7 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, settings);
   const { notify } = webhooks;
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
+  const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
   return {
     ...surroundings,
     seeds,
@@ -81,13 +82,15 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
     faults,
     webhooks,
     clients: clientsOf(seeds.client),
-    issuedKeys: new IssuedKeys(KEYS_REMEMBERED),
+    issuedKeys,
     reset() {
       broadcast.reset();
       webhooks.reset();
-      faults.clear();
+      issuedKeys.clear();
       clock.reset();
       seedState(state, seeds, clock.now());
+      // Last, as calls that are held back go on at once and are to meet the new start.
+      faults.clear();
     },
   };
 }

@@ -3,8 +3,16 @@ import type { z } from 'zod';
 import { HttpError } from '../kernel/errors';
 import { parseBody } from '../kernel/parse';
 
-/** Reads a body as JSON whatever it is declared as: released clients declare it wrongly, or not at all. */
-export const readJson: RequestHandler = json({ limit: '256kb', type: () => true });
+const parseJson = json({ limit: '256kb', type: () => true });
+
+/**
+ * Reads a body as JSON, in UTF-8, whatever it is declared as: released clients declare it wrongly, or not at all. The
+ * default of a widely used HTTP library, `text/plain; charset=ISO-8859-1`, is among what they send.
+ */
+export const readJson: RequestHandler = (request, response, next) => {
+  request.headers['content-type'] = 'application/json';
+  parseJson(request, response, next);
+};
 
 /** The body as its schema says. @throws HttpError 400 `invalid_body` with every problem at once. */
 export function checkedBody<Output>(

@@ -10,6 +10,7 @@ import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
 
 const GRACE_MS = 10_000;
+const LOG_BATCH_MS = 10;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 function main(): void {
@@ -23,7 +24,7 @@ function main(): void {
     process.exit(2);
   }
   const wallClock = () => new Date();
-  const log = createLog(config.logLevel, process.stdout, wallClock);
+  const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
   const surroundings = {
     log,
     wallClock,
@@ -62,10 +63,12 @@ async function start(config: EmulatorConfig, surroundings: Surroundings) {
   return { stop: () => stopAll(context, running) };
 }
 
-/** Encoders and webhooks don't hold up the end; requests under way are answered. */
-async function stopAll({ broadcast, webhooks }: EmulatorContext, running: readonly Running[]): Promise<void> {
+/** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
+async function stopAll(context: EmulatorContext, running: readonly Running[]): Promise<void> {
+  const { broadcast, webhooks, faults } = context;
   broadcast.reset();
   webhooks.stop();
+  faults.clear();
   await Promise.all(running.map((each) => each.stop(GRACE_MS)));
 }
 

@@ -23,11 +23,11 @@ interface Entry {
 }
 
 /**
- * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. The entries of one turn
- * of the event loop are rendered together and written at once: done one by one, that costs a request several times as
- * much. What is left when the process exits is written then.
+ * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. What
+ * comes in within `batchMs` (0: within a turn of the event loop) is rendered together and written at once: done one by
+ * one, that costs a request several times as much. What is left when the process exits is written then.
  */
-export function createLog(level: LogLevel, stream: Writable, clock: () => Date): Log {
+export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const batch = new Batch(stream);
   const logger = createLogger({
     level: level === 'silent' ? 'error' : level,
@@ -46,11 +46,12 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date):
     batch.write();
   };
   flushes.add(flush);
+  const soon = batchMs === 0 ? setImmediate : (run: () => void) => setTimeout(run, batchMs);
   const logAt = (entryLevel: EntryLevel) => {
     if (LOG_LEVELS.indexOf(entryLevel) > LOG_LEVELS.indexOf(level) || level === 'silent')
       return () => undefined;
     return (message: string, fields?: LogFields) => {
-      if (entries.length === 0) setImmediate(flush);
+      if (entries.length === 0) soon(flush);
       entries.push({ level: entryLevel, message, time: clock(), fields });
     };
   };

@@ -18,11 +18,11 @@ export function parseBody<Output>(
 ): Parsed<Output> {
   const result = schema.safeParse(body);
   if (result.success) return { ok: true, value: result.data };
-  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, knownFields));
+  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, knownFields, body));
   return { ok: false, problems: problems.slice(0, MOST_PROBLEMS) };
 }
 
-function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[]): Problem[] {
+function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[], body: unknown): Problem[] {
   if (issue.code === 'unrecognized_keys') {
     const here = issue.path.length === 0 ? '' : `${issue.path.join('.')}.`;
     const siblings = knownFields
@@ -34,7 +34,18 @@ function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[]): Pr
     }));
   }
   const field = issue.path.join('.');
-  return [{ code: 'invalid_body', description: field ? `${field}: ${issue.message}` : issue.message }];
+  const message = isMissing(body, issue.path) ? 'is missing' : issue.message;
+  return [{ code: 'invalid_body', description: field ? `${field}: ${message}` : message }];
+}
+
+/** Whether a body leaves the field at a path out: saying of which type it must be would only puzzle. */
+function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
+  let value = body;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null) return false;
+    value = Reflect.get(value, name);
+  }
+  return path.length > 0 && value === undefined;
 }
 
 function unknownField(

@@ -19,13 +19,23 @@ export interface ProviderContent {
   readonly contentId: string;
 }
 
-const text = z.string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') });
+const text = z.string('must be a string');
 
 /** A string that a pure check takes; its sentence becomes the problem of the field. */
 function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
   return text.superRefine((value, context) => {
     const checked = check(value);
     if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  });
+}
+
+/** The same for a value that is decoded to be used: the problem of the field, or what the check made of it. */
+function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<T> {
+  return text.transform((value, context) => {
+    const checked = check(value);
+    if (checked.ok) return checked.value;
+    context.addIssue({ code: 'custom', message: checked.fault });
+    return z.NEVER;
   });
 }
 
@@ -56,7 +66,7 @@ const suppliedBody = z.strictObject(
   {
     cenc: part({ keyid: checkedText(decodeBase64Block), contentkey: checkedText(decodeBase64Block) }),
     playready: part({ laurl: checkedText(checkLicenseUrl('playready')), checksum: checksum.nullish() }),
-    widevine: part({ psshdata: checkedText(readWidevinePsshData).nullish() }),
+    widevine: part({ psshdata: checkedValue(readWidevinePsshData).nullish() }),
     fairplay: part({
       key: checkedText(decodeHexBlock),
       iv: checkedText(decodeHexBlock),
@@ -127,7 +137,11 @@ function suppliedValues(body: z.output<typeof suppliedBody>): {
   const keyFile: KeyFile = {
     ...(cenc && { cenc: { keyId: cenc.keyid, contentKey: cenc.contentkey } }),
     ...(cenc &&
-      widevine && { widevine: { psshData: psshPayload(widevine.psshdata, cenc.keyid, contentId) } }),
+      widevine && {
+        widevine: {
+          psshData: widevine.psshdata?.payload ?? widevinePsshDataOf(bytesOf(cenc.keyid), contentId),
+        },
+      }),
     ...(cenc &&
       playready && {
         playready: {
@@ -140,13 +154,12 @@ function suppliedValues(body: z.output<typeof suppliedBody>): {
   return { keyFile, contentId };
 }
 
-function psshPayload(given: string | null | undefined, keyId: string, contentId: string | undefined): string {
-  const read = typeof given === 'string' ? readWidevinePsshData(given) : undefined;
-  return read?.ok ? read.value.payload : widevinePsshDataOf(Buffer.from(keyId, 'base64'), contentId);
+function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64, 'base64');
 }
 
 function checksumOf(keyId: string, contentKey: string): string {
-  return playReadyChecksum(Buffer.from(keyId, 'base64'), Buffer.from(contentKey, 'base64'));
+  return playReadyChecksum(bytesOf(keyId), bytesOf(contentKey));
 }
 
 function givenFields(body: unknown): Set<string> {

@@ -15,6 +15,7 @@ import { toStorageError } from './storage-error';
 const PUBLIC_KEYS = ['change-me-to-a-long-random-key', 'demo-api-key'];
 
 const GRACE_MS = 10_000;
+const LOG_BATCH_MS = 10;
 
 function main(): void {
   loadDotenv({ quiet: true });
@@ -26,7 +27,7 @@ function main(): void {
     process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
     process.exit(2);
   }
-  const log = createLog(config.logLevel, process.stdout, () => new Date());
+  const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
 }
 

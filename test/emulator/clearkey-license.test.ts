@@ -30,6 +30,14 @@ test.each(['cenc', 'playready', 'widevine'])(
   },
 );
 
+test('forgets the keys that were given out on a reset of the control port', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'cenc');
+  await emulator.control.post('/reset').expect(204);
+  const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  expect([response.status, response.body]).toEqual([404, { errors: [unknownKey(KEY_ID)] }]);
+});
+
 test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
   'answers a licence request that a player declares as %s',
   async (mediaType) => {
@@ -62,9 +70,9 @@ test('answers 404 that names each key id not given out, also beside one that was
 });
 
 test.each<[string, unknown, string[]]>([
-  ['nothing', undefined, ['kids: Invalid input: expected array, received undefined']],
+  ['nothing', undefined, ['kids: is missing']],
   ['an array', [], ['Invalid input: expected object, received array']],
-  ['no kids', {}, ['kids: Invalid input: expected array, received undefined']],
+  ['no kids', {}, ['kids: is missing']],
   ['no key id', { kids: [] }, ['kids: names no key id']],
   ['a number for a key id', { kids: [1] }, ['kids.0: Invalid input: expected string, received number']],
   ['a padded key id', { kids: [`${KEY_ID}==`] }, ['kids.0: is not base64url without padding']],

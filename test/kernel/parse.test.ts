@@ -28,7 +28,7 @@ describe('parseBody', () => {
       [
         ['invalid_body', 'name: must be a string'],
         ['invalid_body', 'size.width: must be a number'],
-        ['invalid_body', 'size.height: must be a number'],
+        ['invalid_body', 'size.height: is missing'],
         ['unknown_field', 'nmae is not a field of this request. Did you mean name?'],
       ],
     ],

@@ -123,12 +123,16 @@ describe('mode', () => {
 
   test('is never wider than asked for, not even before it is set', async () => {
     process.umask(0);
+    const finishOther = await faulty.keepUnderWay(() =>
+      writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640),
+    );
     const write = faulty.hold('write');
     const writing = writer.write(path, Buffer.from('new\n'), 0o600);
     await write.reached;
-    expect(statSync(join(folder, TEMPORARY)).mode & 0o7777).toBe(0o600);
+    expect(statSync(join(folder, TEMPORARY.replace('-1.', '-2.'))).mode & 0o7777).toBe(0o600);
     write.release();
     await writing;
+    await finishOther();
   });
 });
 
@@ -146,14 +150,18 @@ describe('the temporary', () => {
   });
 
   test('is made anew when another service sweeps it before the rename', async () => {
+    const finishOther = await faulty.keepUnderWay(() =>
+      writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640),
+    );
     const rename = faulty.hold('rename');
     const writing = writer.write(path, Buffer.from('new\n'), 0o640);
     await rename.reached;
-    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toBe(1);
+    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toBe(2);
     rename.release();
     await writing;
+    await finishOther();
     expect(readFileSync(path, 'utf8')).toBe('new\n');
-    expect(readdirSync(folder)).toEqual(['live.key']);
+    expect(readdirSync(folder).sort()).toEqual(['live.key', 'other.key']);
   });
 
   test('stays when its removal fails too, and the sweep of the next start takes it', async () => {

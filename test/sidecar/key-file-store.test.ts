@@ -149,6 +149,7 @@ test('goes on with a stream after a change of it failed', async () => {
 
 test('shows a reader the old file whole until the new one is whole', async () => {
   await store.write(id('live'), 'old\n');
+  const finishOther = await faulty.keepUnderWay(() => store.write(id('other'), 'other\n'));
   for (const call of ['open', 'write', 'fdatasync', 'rename'] as const) {
     const gate = faulty.hold(call);
     const writing = store.write(id('live'), `new after ${call}\n`);
@@ -160,6 +161,7 @@ test('shows a reader the old file whole until the new one is whole', async () =>
     await writing;
     expect(store.read(id('live'))?.toString()).toBe(`new after ${call}\n`);
   }
+  await finishOther();
 });
 
 describe('the key-file folder', () => {

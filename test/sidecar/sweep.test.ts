@@ -88,7 +88,7 @@ test('follows no link, enters no hidden folder, and takes no folder for a file',
 });
 
 test('never takes a temporary of the running writer', async () => {
-  const gate = faulty.hold('rename');
+  const gate = faulty.hold('fdatasync');
   const writing = writer.write(join(folder, 'live.key'), Buffer.from('new\n'), 0o640);
   await gate.reached;
   expect(await writer.sweep(folder, 8)).toBe(0);

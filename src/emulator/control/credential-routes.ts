@@ -16,7 +16,7 @@ export function mountCredentials(app: Express, context: EmulatorContext): void {
     .route('/credentials')
     .get((request, response) => {
       const reveal = request.query.reveal === 'true';
-      response.json({
+      response.set('cache-control', 'no-store').json({
         credentials: state.credentials.list().map((each) => renderCredential(each, { reveal })),
       });
     })

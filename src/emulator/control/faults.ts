@@ -20,6 +20,7 @@ export interface Faults {
 /** The fault switches that the control port sets. */
 export class FaultSwitches implements Faults {
   #switches: FaultSwitch[] = [];
+  readonly #held = new Set<() => void>();
 
   add(target: string, fault: Fault, times: number): void {
     this.#switches.push({ target, fault, left: times });
@@ -29,8 +30,19 @@ export class FaultSwitches implements Faults {
     return this.#switches;
   }
 
+  /** Holds a call back. What is answered lets it go on, once; so does `clear`, whichever comes first. */
+  hold(goOn: () => void): () => void {
+    const letGo = () => {
+      if (this.#held.delete(letGo)) goOn();
+    };
+    this.#held.add(letGo);
+    return letGo;
+  }
+
+  /** Forgets every switch, and lets the calls go on that are held back. */
   clear(): void {
     this.#switches = [];
+    for (const letGo of [...this.#held]) letGo();
   }
 
   take(call: string): Fault | undefined {

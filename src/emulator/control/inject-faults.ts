@@ -15,7 +15,7 @@ export function injectFaults({ faults, clock }: Pick<EmulatorContext, 'faults' |
       return;
     }
     if (fault.kind === 'delay') {
-      clock.after(fault.ms, next);
+      clock.after(fault.ms, faults.hold(next));
       return;
     }
     const code = fault.status >= 500 ? 'server_error' : 'injected_fault';

@@ -1,9 +1,6 @@
-import { isIP } from 'node:net';
 import type { RequestHandler } from 'express';
 import { HttpError } from '../../kernel/errors';
-
-/** Endings that no public name has (RFC 2606, RFC 6761, RFC 6762, and ICANN's for private use). */
-const PRIVATE_NAME = /\.(?:localhost|test|local|internal)$/;
+import { isPublicName } from '../public-name';
 
 /**
  * Refuses web pages: what a browser shows from anywhere can send requests to this machine, and the control port asks
@@ -18,10 +15,3 @@ export const refusePages: RequestHandler = (request, _response, next) => {
   }
   next();
 };
-
-function isPublicName(host: string): boolean {
-  const url = `http://${host}`;
-  if (!URL.canParse(url)) return host !== '';
-  const name = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return name.includes('.') && isIP(name) === 0 && !PRIVATE_NAME.test(name);
-}

@@ -22,19 +22,27 @@ const SimulcastTarget = z.strictObject(
   object,
 );
 
+const LONGEST_NAME = 200;
+const hasGoodNames = (named: object) =>
+  Object.keys(named).every((name) => name !== '' && name.length <= LONGEST_NAME);
+const BAD_NAME = `has a name that is empty or longer than ${LONGEST_NAME} characters`;
+
 const CustomParams = z
-  .record(text(200).min(1, 'is empty'), text(4000), 'must be an object whose values are strings')
+  .record(z.string(), text(4000), 'must be an object whose values are strings')
+  .refine(hasGoodNames, BAD_NAME)
   .refine((params) => Object.keys(params).length <= 100, 'has more than 100 entries');
 
 /** Flat, as a value of any depth could not be written again. */
-const TextTrack = z.record(
-  text(200),
-  z.union(
-    [text(4000), z.number(), z.boolean(), z.null()],
-    'must be a string of at most 4000 characters, a number, true, false or null',
-  ),
-  'must be an object',
-);
+const TextTrack = z
+  .record(
+    z.string(),
+    z.union(
+      [text(4000), z.number(), z.boolean(), z.null()],
+      'must be a string of at most 4000 characters, a number, true, false or null',
+    ),
+    'must be an object',
+  )
+  .refine(hasGoodNames, BAD_NAME);
 
 /** `null` means the same as leaving a field out: clients that serialise a class send it. */
 const Metadata = z.strictObject(

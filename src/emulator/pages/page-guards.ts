@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express';
 import { HttpError } from '../../kernel/errors';
 import { securityHeaders } from '../../kernel/security-headers';
+import { isPublicName } from '../public-name';
 
 const SELF = "'self'";
 const NONE = "'none'";
@@ -43,16 +44,19 @@ const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
 /**
  * Refuses requests for another host's name: a page of a stranger whose name was made to point here (DNS rebinding)
- * would be of the same origin as the dashboard. A process that listens on every address is called by any name.
+ * would be of the same origin as the dashboard. A process that listens on every address, as in a container, doesn't
+ * know its names: it is called by any address and any name that isn't public.
  * @param listensOn the address that the process was told to listen on.
  */
 export function refuseOtherHosts(listensOn: string): RequestHandler {
   const own = [...OWN_NAMES, listensOn.includes(':') ? `[${listensOn}]` : listensOn.toLowerCase()];
   const any = EVERY_ADDRESS.includes(listensOn);
+  const description = any
+    ? 'The dashboard answers to addresses and private names, such as localhost or emulator. Call it by one of them.'
+    : `The dashboard answers to ${[...new Set(own)].join(', ')}. Set EMULATOR_HOST for another name.`;
   return (request, _response, next) => {
     const host = hostOf(request.get('host'));
-    if (host === undefined || !(any || own.includes(host.name))) {
-      const description = `The dashboard answers to ${[...new Set(own)].join(', ')}. Set EMULATOR_HOST for another name.`;
+    if (host === undefined || !(any ? !isPublicName(host.full) : own.includes(host.name))) {
       throw new HttpError(403, { code: 'host_refused', description });
     }
     next();

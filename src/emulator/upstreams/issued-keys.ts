@@ -20,6 +20,10 @@ export class IssuedKeys {
   find(keyId: Uint8Array): ClearKey | undefined {
     return this.#keys.get(nameOf(keyId));
   }
+
+  clear(): void {
+    this.#keys.clear();
+  }
 }
 
 function nameOf(keyId: Uint8Array): string {

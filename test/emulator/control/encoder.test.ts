@@ -61,7 +61,7 @@ test('answers 409 to the disconnect of an encoder that is not there', async () =
 });
 
 test.each([
-  [{}, 'stream_key: must be a string'],
+  [{}, 'stream_key: is missing'],
   [{ stream_key: 1 }, 'stream_key: must be a string'],
   [[], 'The body must be a JSON object with stream_key.'],
   [{ stream_key: 'k', streamkey: 'k' }, 'streamkey is not a field of this request. Did you mean stream_key?'],

@@ -1,4 +1,6 @@
-import { startEmulator } from '../../support/start-emulator';
+import type { Response, Test } from 'supertest';
+import { FaultSwitches } from '../../../src/emulator/control/faults';
+import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 const injected = (code: string) => ({
@@ -17,7 +19,7 @@ test('tells the time and moves it forward', async () => {
 });
 
 test.each([
-  [{}, 'advance_seconds: must be a number of seconds'],
+  [{}, 'advance_seconds: is missing'],
   [{ advance_seconds: '1' }, 'advance_seconds: must be a number of seconds'],
   [{ advance_seconds: -1 }, 'advance_seconds: must not be negative: time goes forward'],
   [{ advance_seconds: 1e12 }, 'advance_seconds: must be at most a year'],
@@ -60,7 +62,50 @@ test('breaks the connection of the next call', async () => {
 });
 
 test('holds the next call back until its delay is over on the clock', async () => {
-  const { admin, advance, context, control } = await startEmulator();
+  const emulator = await startEmulator();
+  const { admin, advance, context } = emulator;
+  const { answer } = await delayed(emulator, `POST ${CHANNELS}`, () =>
+    admin.post(CHANNELS).send({ metadata: {} }),
+  );
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(29);
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(1);
+  expect((await answer).status).toBe(201);
+});
+
+test('lets a call go on at once that DELETE /faults finds held back', async () => {
+  const emulator = await startEmulator();
+  const { answer } = await delayed(emulator, `GET ${CHANNELS}`, () => emulator.admin.get(CHANNELS));
+  await emulator.control.delete('/faults').expect(204);
+  expect((await answer).status).toBe(200);
+});
+
+test('lets a call go on after a reset that finds it held back, and it meets the new start', async () => {
+  const emulator = await startEmulator();
+  const { id } = await emulator.createChannel();
+  const path = `/live/channels/${id}.json`;
+  const { answer } = await delayed(emulator, `GET ${path}`, () => emulator.stranger.get(path));
+  await emulator.control.post('/reset').expect(204);
+  expect((await answer).status).toBe(404);
+});
+
+test('lets a call go on once, however often it is let go', () => {
+  const faults = new FaultSwitches();
+  const goOn = jest.fn();
+  const letGo = faults.hold(goOn);
+  expect(goOn).not.toHaveBeenCalled();
+  faults.clear();
+  letGo();
+  expect(goOn).toHaveBeenCalledTimes(1);
+});
+
+/** Makes a call, and comes back once it is held back for 30 seconds. */
+async function delayed(
+  { context, control }: TestEmulator,
+  target: string,
+  call: () => Test,
+): Promise<{ answer: Promise<Response> }> {
   const taken = new Promise<void>((resolve) => {
     const { after } = context.clock;
     jest.spyOn(context.clock, 'after').mockImplementation((ms, run) => {
@@ -68,18 +113,11 @@ test('holds the next call back until its delay is over on the clock', async () =
       return after(ms, run);
     });
   });
-  await control.post('/faults').send({ target: `POST ${CHANNELS}`, kind: 'delay', ms: 30_000 });
-  const late = admin
-    .post(CHANNELS)
-    .send({ metadata: {} })
-    .then(({ status }) => status);
+  await control.post('/faults').send({ target, kind: 'delay', ms: 30_000 });
+  const answer = call().then((response) => response);
   await taken;
-  expect(context.state.channels.all()).toEqual([]);
-  await advance(29);
-  expect(context.state.channels.all()).toEqual([]);
-  await advance(1);
-  expect(await late).toBe(201);
-});
+  return { answer };
+}
 
 test('forgets every fault on DELETE', async () => {
   const { admin, control } = await startEmulator();
@@ -101,7 +139,7 @@ test('takes faults for one webhook receiver or all of them', async () => {
 });
 
 const FAULTS: readonly [body: object, ...told: string[]][] = [
-  [{}, 'target: must be a string', 'kind: must be fail, delay or reset'],
+  [{}, 'target: is missing', 'kind: is missing'],
   [
     { target: 'nowhere', kind: 'fail' },
     'target: must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*',

@@ -12,8 +12,8 @@ const FIELDS_OF_METADATA =
 
 const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][] = [
   ['an array', [], NO_OBJECT],
-  ['nothing at all', undefined, 'metadata: must be an object'],
-  ['no metadata', {}, 'metadata: must be an object'],
+  ['nothing at all', undefined, 'metadata: is missing'],
+  ['no metadata', {}, 'metadata: is missing'],
   ['metadata that is null', { metadata: null }, 'metadata: must be an object'],
   ['metadata that is an array', { metadata: [] }, 'metadata: must be an object'],
   ['an upload that is a text', { metadata: {}, upload: 'x' }, 'upload: must be an object'],
@@ -96,6 +96,12 @@ const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][
     'metadata.text_tracks: has more than 50 entries',
   ],
   [
+    'names of custom parameters and text tracks that are empty or too long',
+    { metadata: { custom_params: { '': 'a', b: 'c' }, text_tracks: [{ ['x'.repeat(201)]: 'a' }] } },
+    'metadata.custom_params: has a name that is empty or longer than 200 characters',
+    'metadata.text_tracks.0: has a name that is empty or longer than 200 characters',
+  ],
+  [
     'numbers that are no count of seconds',
     { metadata: { reconnect_window: -1 } },
     'metadata.reconnect_window: must not be negative',
@@ -111,7 +117,7 @@ const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][
         ],
       },
     },
-    'metadata.simulcast_targets.0.stream_url: must be a string',
+    'metadata.simulcast_targets.0.stream_url: is missing',
     'metadata.simulcast_targets.1.stream_url: must be an rtmps:// address',
     'metadata.simulcast_targets.2.stream_urls is not a field of this request. Did you mean metadata.simulcast_targets.2.stream_url?',
   ],

@@ -58,14 +58,14 @@ test('fills in every field that a create leaves out or sends as null', async () 
   }
 });
 
-test('reads the body as JSON whatever the content-type, as one released client sends none', async () => {
-  const { admin } = await startEmulator();
-  const created = await admin
-    .post(PATH)
-    .set('content-type', 'text/plain')
-    .send('{"metadata":{"title":"Plain"}}');
-  expect([created.status, created.body.metadata.title]).toEqual([201, 'Plain']);
-});
+test.each(['text/plain', 'text/plain; charset=ISO-8859-1', 'application/json; charset=us-ascii', ';'])(
+  'reads the body as JSON in UTF-8 whatever the content-type, also %s',
+  async (type) => {
+    const { admin } = await startEmulator();
+    const created = await admin.post(PATH).set('content-type', type).send('{"metadata":{"title":"Plän"}}');
+    expect([created.status, created.body.metadata.title]).toEqual([201, 'Plän']);
+  },
+);
 
 test.each(['', '/'])('takes every channel route ending in "%s" without a redirect', async (end) => {
   const { admin, createChannel, connect } = await startEmulator();

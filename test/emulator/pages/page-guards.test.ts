@@ -66,8 +66,12 @@ const hosts: [status: number, host: string, env: Record<string, string>][] = [
   [200, 'box.internal:8080', { EMULATOR_HOST: 'box.internal' }],
   [403, 'evil.example', { EMULATOR_HOST: 'box.internal' }],
   [200, '[fd00::1]:8080', { EMULATOR_HOST: 'fd00::1' }],
-  [200, 'anything.example', { EMULATOR_HOST: '0.0.0.0' }],
-  [200, 'anything.example', { EMULATOR_HOST: '::' }],
+  [200, 'emulator:8080', { EMULATOR_HOST: '0.0.0.0' }],
+  [200, '192.168.1.5:8080', { EMULATOR_HOST: '0.0.0.0' }],
+  [200, 'host.docker.internal', { EMULATOR_HOST: '::' }],
+  [200, '[fd00::1]:8080', { EMULATOR_HOST: '::' }],
+  [403, 'evil.example:8080', { EMULATOR_HOST: '0.0.0.0' }],
+  [403, 'evil.example', { EMULATOR_HOST: '::' }],
 ];
 
 test.each(hosts)('answers %d to the host %s with %j', async (status, host, env) => {
@@ -79,6 +83,14 @@ test('says how to call a dashboard that was called by another name', async () =>
   const { stranger } = await startEmulator();
   const { text } = await stranger.get('/dashboard/channels').set({ host: 'evil.example' }).expect(403);
   expect(text).toContain('The dashboard answers to localhost, 127.0.0.1, [::1], emulator.');
+});
+
+test('says how to call a dashboard that listens on every address', async () => {
+  const { stranger } = await startEmulator({ EMULATOR_HOST: '0.0.0.0' });
+  const { text } = await stranger.get('/dashboard').set({ host: 'evil.example' }).expect(403);
+  expect(text).toContain(
+    'The dashboard answers to addresses and private names, such as localhost or emulator. Call it by one of them.',
+  );
 });
 
 test('refuses a request that names no host', async () => {

@@ -32,13 +32,14 @@ const NOT_FOUND = {
   errors: [{ code: 'not_found', description: 'This account has no webhook with this id.' }],
 };
 
+const log = createLog('silent', process.stdout, () => START);
+
 /** The routes alone, with an Admin of `demosite` and `othrsite` and what else a test adds. */
 function start() {
   const clock = createClock(() => START);
   const service = startWebhooks({}, clock);
   const state = createState();
   seedState(state, { siteIds: ['demosite', 'othrsite'], apiSecret: 'admin-secret' }, START);
-  const log = createLog('silent', process.stdout, () => START);
   const app = createApp({ log, newId: () => 'request', now: () => 0 }, (mounted) =>
     mountWebhooks(mounted, { state, webhooks: service.webhooks }),
   );
@@ -96,17 +97,17 @@ test('reads the body as JSON whatever it is declared as, and takes the bare secr
 });
 
 test.each<[string, unknown, string[]]>([
-  ['no body', undefined, ['metadata: must be an object']],
+  ['no body', undefined, ['metadata: is missing']],
   ['an array', [], ['The body must be a JSON object with metadata.']],
-  ['no metadata', {}, ['metadata: must be an object']],
+  ['no metadata', {}, ['metadata: is missing']],
   [
     'empty metadata',
     { metadata: {} },
     [
-      'metadata.name: must be a string',
-      'metadata.webhook_url: must be a string',
-      'metadata.events: must be an array',
-      'metadata.site_ids: must be an array',
+      'metadata.name: is missing',
+      'metadata.webhook_url: is missing',
+      'metadata.events: is missing',
+      'metadata.site_ids: is missing',
     ],
   ],
   [
@@ -265,7 +266,7 @@ test.each<[number, string, object, object]>([
       'id is not a field of this request. Fields of the body: metadata, upload, relationships.',
     ),
   ],
-  [400, 'no metadata', {}, problems('metadata: must be an object')],
+  [400, 'no metadata', {}, problems('metadata: is missing')],
   [
     403,
     'a site out of reach',

@@ -1,0 +1,42 @@
+import { closeSync, fsync, openSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { systemCode } from '../kernel/errors';
+
+const syncAll = promisify(fsync);
+
+async function syncNow(folder: string): Promise<void> {
+  const descriptor = openSync(folder, 'r');
+  try {
+    await syncAll(descriptor);
+  } catch (thrown) {
+    // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
+    if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
+ * after its own rename, so whoever asks while one is under way waits for the next, together with all others who ask
+ * meanwhile.
+ */
+export function createFolderSync(): (folder: string) => Promise<void> {
+  const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  const start = (folder: string): Promise<void> => {
+    const running = syncNow(folder).finally(() => {
+      if (folders.get(folder)?.running === running) folders.delete(folder);
+    });
+    folders.set(folder, { running });
+    return running;
+  };
+  return (folder) => {
+    const state = folders.get(folder);
+    if (!state) return start(folder);
+    state.next ??= state.running.then(
+      () => start(folder),
+      () => start(folder),
+    );
+    return state.next;
+  };
+}
