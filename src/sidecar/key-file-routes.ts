@@ -40,7 +40,7 @@ export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileCo
     answer(request, response, streamId, bytes);
   });
 
-  route.post(requireJson, express.json({ limit: BODY_LIMIT }), async (request, response) => {
+  route.post(requireJson, express.json({ limit: BODY_LIMIT, type: () => true }), async (request, response) => {
     const streamId = streamIdOf(request, response);
     const parsed = parseKeyFileRequest(request.body);
     if (!parsed.ok) throw new HttpError(400, parsed.problems);

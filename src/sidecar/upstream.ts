@@ -109,6 +109,9 @@ export function upstreamUrl(base: string, ...parts: string[]): string {
 
 /** The body as text, or undefined when it is larger than any answer can be. */
 async function readText(response: Response): Promise<string | undefined> {
+  // Read at once when its length is known: piece by piece takes several times as long.
+  const announced = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (announced <= MOST_BYTES) return response.text();
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
