@@ -26,7 +26,8 @@ export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])
 /** An `Accept` header for which JSON may be the answer. */
 export const SPEAKS_OF_JSON = /json|application\/\*/i;
 
-const BODY_LIMIT = '64kb';
+// Behind requireJson, which has looked at the type.
+const parseJson = express.json({ limit: '64kb', type: () => true });
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileContext): void {
@@ -40,7 +41,7 @@ export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileCo
     answer(request, response, streamId, bytes);
   });
 
-  route.post(requireJson, express.json({ limit: BODY_LIMIT, type: () => true }), async (request, response) => {
+  route.post(requireJson, parseJson, async (request, response) => {
     const streamId = streamIdOf(request, response);
     const parsed = parseKeyFileRequest(request.body);
     if (!parsed.ok) throw new HttpError(400, parsed.problems);
