@@ -65,7 +65,7 @@ const FOREIGN: Readonly<Record<string, [status: number, problem: Problem]>> = {
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const foreign = FOREIGN[textProperty(thrown, 'type') ?? ''];
-  if (foreign) return new HttpError(foreign[0], foreign[1]);
+  if (foreign) return new HttpError(foreign[0], withLimit(foreign[1], numberProperty(thrown, 'limit')));
   if (textProperty(thrown, 'name') === 'URIError') return new HttpError(400, UNDECODABLE_PATH);
   const status = numberProperty(thrown, 'status');
   if (status !== undefined && status >= 400 && status < 500) {
@@ -74,6 +74,12 @@ export function toHttpError(thrown: unknown): HttpError {
     return new HttpError(status, { code, description: `The request can't be read: ${name.toLowerCase()}.` });
   }
   return new HttpError(500, SERVER_ERROR, { cause: thrown });
+}
+
+/** Says how much a route takes where body-parser tells it (in bytes). */
+function withLimit({ code, description }: Problem, limit: number | undefined): Problem {
+  if (limit === undefined) return { code, description };
+  return { code, description: `${description.slice(0, -1)}: ${limit / 1024} KiB.` };
 }
 
 /** The error body of every answer that isn't a success. */

@@ -113,7 +113,7 @@ test.each<[number, string, string, object]>([
     413,
     'a body over 16 KiB',
     JSON.stringify({ kids: ['A'.repeat(16_384)] }),
-    { code: 'body_too_large', description: 'The body is larger than this route takes.' },
+    { code: 'body_too_large', description: 'The body is larger than this route takes: 16 KiB.' },
   ],
 ])('answers %i to %s', async (status, _case, body, problem) => {
   const response = await (await startEmulator()).stranger

@@ -47,6 +47,10 @@ describe('toHttpError', () => {
       single(400, 'malformed_json', 'The body is not valid JSON. Send one JSON object.'),
     ],
     [
+      { type: 'entity.too.large', limit: 65_536 },
+      single(413, 'body_too_large', 'The body is larger than this route takes: 64 KiB.'),
+    ],
+    [
       { type: 'entity.too.large' },
       single(413, 'body_too_large', 'The body is larger than this route takes.'),
     ],

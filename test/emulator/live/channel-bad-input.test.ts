@@ -197,7 +197,9 @@ test('refuses a body of a mebibyte with 413', async () => {
     .send(JSON.stringify({ metadata: { title: 'x'.repeat(2 ** 20) } }));
   expect([status, body]).toEqual([
     413,
-    { errors: [{ code: 'body_too_large', description: 'The body is larger than this route takes.' }] },
+    {
+      errors: [{ code: 'body_too_large', description: 'The body is larger than this route takes: 256 KiB.' }],
+    },
   ]);
 });
 

@@ -55,7 +55,7 @@ test('answers 413 to a form that is too large', async () => {
     .type('form')
     .send({ title: 'x'.repeat(70_000) })
     .expect(413);
-  expect(textOf(text)).toContain('The body is larger than this route takes.');
+  expect(textOf(text)).toContain('The body is larger than this route takes: 64 KiB.');
 });
 
 test('answers 500 with a page that says nothing of the cause, which goes to the log', async () => {
