@@ -22,7 +22,7 @@ export interface SidecarConfig {
 
 const PREFIX = 'PACKAGERDRMAPI_';
 /** The most characters that an API key can have. */
-export const MOST_KEY_CHARACTERS = 1000;
+const MOST_KEY_CHARACTERS = 1000;
 
 const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
 

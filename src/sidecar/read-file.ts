@@ -10,8 +10,8 @@ export type FoundFile = { kind: 'file'; bytes: Buffer } | { kind: 'link' | 'not_
 /**
  * Reads a small file whole, without following a link at its name. Undefined when there is none.
  *
- * Synchronous on purpose: open, fstat, read and close of a cached kilobyte take 3 µs together, while each of them sent
- * through Node's thread pool takes ten times that and waits there behind the writers' fdatasync.
+ * Synchronous on purpose: open, fstat, read and close of a cached kilobyte take 3 µs together; sent through Node's
+ * thread pool they take some fifty times that, and wait there behind the writers' fdatasync.
  */
 export function readSmallFile(path: string): FoundFile | undefined {
   let descriptor: number;

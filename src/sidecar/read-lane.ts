@@ -11,7 +11,7 @@ const PLAIN_READ = /^\/api\/keyfile\/([^/?#%\\]+)$/;
 /**
  * Answers the one request that packagers' tools and monitors send all day, the GET of a key file that is there, without
  * the way through Express, and hands every other request on. What it answers, headers and log line included, is what
- * the route in `key-file-routes.ts` would: a test compares the two. It makes a GET about half as dear.
+ * the route in `key-file-routes.ts` would: a test compares the two. It makes a GET a third as dear.
  */
 export function withReadLane(
   app: RequestListener,
