@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
-import { ConfigError } from '../kernel/config';
 import { createLog } from '../kernel/log';
-import { listen, runAsProcess } from '../kernel/server';
+import { configOrExit, listen, runAsProcess } from '../kernel/server';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
 import { createContext, type EmulatorContext, type Surroundings } from './context';
@@ -15,14 +14,7 @@ const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 function main(): void {
   loadDotenv({ quiet: true });
-  let config: EmulatorConfig;
-  try {
-    config = readEmulatorConfig(process.env);
-  } catch (thrown) {
-    if (!(thrown instanceof ConfigError)) throw thrown;
-    process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
-    process.exit(2);
-  }
+  const config = configOrExit(() => readEmulatorConfig(process.env));
   const wallClock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
   const surroundings = {

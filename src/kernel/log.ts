@@ -23,16 +23,16 @@ interface Entry {
 }
 
 /**
- * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. What
- * comes in within `batchMs` (0: within a turn of the event loop) is rendered together and written at once: done one by
- * one, that costs a request several times as much. What is left when the process exits is written then.
+ * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry. What comes in within
+ * `batchMs` (0: within a turn of the event loop) is rendered together and written at once: done one by one, that costs
+ * a request several times as much. What is left when the process exits is written then.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const batch = new Batch(stream);
   let logger: Logger | undefined;
   let entries: Entry[] = [];
   const flush = () => {
-    logger ??= createJsonLogger(level, batch.lines);
+    logger ??= createJsonLogger(batch.lines);
     const due = entries;
     entries = [];
     for (const { level: entryLevel, message, time, fields } of due) {
@@ -56,11 +56,12 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date, 
 /** What may wait for a slow reader of the log, in bytes; more would be memory without end. */
 const MOST_WAITING = 1024 * 1024;
 
-function createJsonLogger(level: LogLevel, stream: Writable): Logger {
+function createJsonLogger(stream: Writable): Logger {
   // Loaded with the first lines: by then the service listens, and it takes a tenth of the start.
   const { createLogger, format, transports }: typeof import('winston') = require('winston');
   return createLogger({
-    level: level === 'silent' ? 'error' : level,
+    // What is too fine for the log's level was never queued.
+    level: 'debug',
     format: format.printf(({ level: entryLevel, message, time, ...fields }) =>
       JSON.stringify({ time, level: entryLevel, message, ...fields }),
     ),
@@ -77,7 +78,6 @@ process.once('exit', () => {
 class Batch {
   readonly lines: Writable;
   #text = '';
-
   #dropped = 0;
 
   constructor(private readonly target: Writable) {

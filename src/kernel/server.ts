@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { ConfigError } from './config';
 import { describeThrown, systemCode } from './errors';
 import type { Log } from './log';
 
@@ -88,6 +89,17 @@ async function stop(server: Server, graceMs: number): Promise<void> {
 function urlOf(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+/** Reads a process's configuration; one with faults is told on standard error and ends the process with 2. */
+export function configOrExit<Config>(read: () => Config): Config {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
+    process.exit(2);
+  }
 }
 
 export interface Service {

@@ -12,6 +12,7 @@ import { createKeyProvider } from './key-provider';
 import { createProvision, type Upstreams } from './provision';
 import { withReadLane } from './read-lane';
 import { keyCheck, requireApiKey } from './require-api-key';
+import { MOST_PARTS } from './stream-id';
 import { createUpstream } from './upstream';
 
 /** What the sidecar takes from its process. */
@@ -28,9 +29,6 @@ export interface Sidecar {
   /** Removes what killed writers left; until it is done, `/readyz` says no. */
   sweep(): Promise<void>;
 }
-
-/** How deep the sub-folders of a stream id can be. */
-const FOLDER_DEPTH = 8;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambient): Sidecar {
@@ -53,7 +51,7 @@ export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambien
   return {
     handler: withReadLane(app, isApiKey, store, requests),
     async sweep() {
-      const count = await writer.sweep(config.keyFilesPath, FOLDER_DEPTH);
+      const count = await writer.sweep(config.keyFilesPath, MOST_PARTS);
       if (count > 0) log.info('swept left-over temporary files', { count });
       swept = true;
     },
@@ -62,32 +60,26 @@ export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambien
 
 function createUpstreams(config: SidecarConfig, log: Log, now: () => number): Upstreams {
   const { configServiceUrl, keyProviderUrl, upstreamTimeoutMs: timeoutMs } = config;
-  const names = { config: 'PACKAGERDRMAPI_GRANDCENTRALURL', keys: 'PACKAGERDRMAPI_KEYPROVIDERURL' };
-  if (configServiceUrl === undefined || keyProviderUrl === undefined) {
-    const missing = [
-      ...(configServiceUrl === undefined ? [names.config] : []),
-      ...(keyProviderUrl === undefined ? [names.keys] : []),
-    ];
-    return { missing };
-  }
-  const configUpstream = createUpstream({
+  const configService = {
     name: 'configuration service',
     code: 'config_service_failed',
-    variable: names.config,
-    timeoutMs,
-    log,
-    now,
-  });
-  const keyUpstream = createUpstream({
+    variable: 'PACKAGERDRMAPI_GRANDCENTRALURL',
+  };
+  const keyProvider = {
     name: 'key provider',
     code: 'key_provider_failed',
-    variable: names.keys,
-    timeoutMs,
-    log,
-    now,
-  });
+    variable: 'PACKAGERDRMAPI_KEYPROVIDERURL',
+  };
+  if (configServiceUrl === undefined || keyProviderUrl === undefined) {
+    const absent = [
+      ...(configServiceUrl === undefined ? [configService] : []),
+      ...(keyProviderUrl === undefined ? [keyProvider] : []),
+    ];
+    return { missing: absent.map(({ variable }) => variable) };
+  }
+  const common = { timeoutMs, log, now };
   return {
-    configService: createConfigService(configServiceUrl, configUpstream),
-    keyProvider: createKeyProvider(keyProviderUrl, keyUpstream),
+    configService: createConfigService(configServiceUrl, createUpstream({ ...configService, ...common })),
+    keyProvider: createKeyProvider(keyProviderUrl, createUpstream({ ...keyProvider, ...common })),
   };
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { type Checked, decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
 import type { KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { readWidevinePsshData, widevinePsshDataOf } from '../drm/widevine';
 import type { Problem } from '../kernel/errors';
 import { type Parsed, parseBody } from '../kernel/parse';
+import { checkedText, checkedValue } from './checked-schema';
 import { checkLicenseUrl } from './license-url';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
@@ -21,29 +22,11 @@ export interface ProviderContent {
 
 const text = z.string('must be a string');
 
-/** A string that a pure check takes; its sentence becomes the problem of the field. */
-function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
-  return text.superRefine((value, context) => {
-    const checked = check(value);
-    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
-  });
-}
-
-/** The same for a value that is decoded to be used: the problem of the field, or what the check made of it. */
-function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<T> {
-  return text.transform((value, context) => {
-    const checked = check(value);
-    if (checked.ok) return checked.value;
-    context.addIssue({ code: 'custom', message: checked.fault });
-    return z.NEVER;
-  });
-}
-
 /** `null` means the same as leaving a field out: clients that serialise a class send it. */
-const part = <Shape extends z.ZodRawShape>(shape: Shape, more = '') =>
+const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z
     .strictObject(shape, {
-      error: (issue) => (issue.code === 'invalid_type' ? `must be an object${more}` : undefined),
+      error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
     })
     .nullish();
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { type Checked, decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
 import { type EnvelopeFault, openEnvelope } from '../drm/envelope';
 import type { KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { readWidevinePsshData } from '../drm/widevine';
 import { HttpError } from '../kernel/errors';
+import { checkedText, checkedValue } from './checked-schema';
 import type { ClientRecord } from './config-service';
 import type { ProviderContent } from './key-file-request';
 import { checkLicenseUrl } from './license-url';
@@ -24,22 +25,21 @@ type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
 
 const envelopeWire = z.object({ key: z.string() });
 
-const field = <T>(check: (text: string) => Checked<T>) => z.string().refine((text) => check(text).ok);
-const checksum = field(decodeBase64).nullish();
+const checksum = checkedText(decodeBase64).nullish();
 
 const cencWire = z.object({
-  key_id_big: field(decodeBase64Block),
-  content_key: field(decodeBase64Block),
-  playready_laurl: field(checkLicenseUrl('playready')),
-  widevine_drm_specific_data: field(readWidevinePsshData),
+  key_id_big: checkedText(decodeBase64Block),
+  content_key: checkedText(decodeBase64Block),
+  playready_laurl: checkedText(checkLicenseUrl('playready')),
+  widevine_drm_specific_data: checkedValue(readWidevinePsshData),
   checksum,
   playready_checksum: checksum,
 });
 
 const fairplayWire = z.object({
-  key_hex: field(decodeHexBlock),
-  iv_hex: field(decodeHexBlock),
-  laurl: field(checkLicenseUrl('fairplay')),
+  key_hex: checkedText(decodeHexBlock),
+  iv_hex: checkedText(decodeHexBlock),
+  laurl: checkedText(checkLicenseUrl('fairplay')),
 });
 
 const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
@@ -91,13 +91,11 @@ export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvi
     open(sealed, client, record) {
       const cenc = read(cencWire, 'cenc', unseal(sealed.cenc, client, record));
       const fairplay = read(fairplayWire, 'fairplay', unseal(sealed.fairplay, client, record));
-      const widevine = readWidevinePsshData(cenc.widevine_drm_specific_data);
-      if (!widevine.ok) throw upstream.failed('answered Widevine data that does not parse');
       const keyId = Buffer.from(cenc.key_id_big, 'base64');
       const contentKey = Buffer.from(cenc.content_key, 'base64');
       return {
         cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key },
-        widevine: { psshData: widevine.value.payload },
+        widevine: { psshData: cenc.widevine_drm_specific_data.payload },
         playready: {
           licenseUrl: cenc.playready_laurl,
           checksum: cenc.checksum ?? cenc.playready_checksum ?? playReadyChecksum(keyId, contentKey),

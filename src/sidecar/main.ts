@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
-import { ConfigError } from '../kernel/config';
 import { describeThrown } from '../kernel/errors';
 import { createLog, type Log } from '../kernel/log';
-import { listen, runAsProcess } from '../kernel/server';
+import { configOrExit, listen, runAsProcess } from '../kernel/server';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openKeyFilesFolder } from './key-file-store';
@@ -19,14 +18,7 @@ const LOG_BATCH_MS = 10;
 
 function main(): void {
   loadDotenv({ quiet: true });
-  let config: SidecarConfig;
-  try {
-    config = readSidecarConfig(process.env, (path) => readFileSync(path, 'utf8'));
-  } catch (thrown) {
-    if (!(thrown instanceof ConfigError)) throw thrown;
-    process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
-    process.exit(2);
-  }
+  const config = configOrExit(() => readSidecarConfig(process.env, (path) => readFileSync(path, 'utf8')));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
 }

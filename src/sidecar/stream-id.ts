@@ -2,7 +2,8 @@ import { join, sep } from 'node:path';
 import { type Checked, fault } from '../drm/bytes';
 
 const MOST_CHARACTERS = 200;
-const MOST_PARTS = 8;
+/** How many parts a stream id can have, and so how deep its key file can lie. */
+export const MOST_PARTS = 8;
 const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 
 /**

@@ -4,6 +4,7 @@ import type { Channel } from '../../src/emulator/live/channel';
 import { createChannel } from '../../src/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
 import { openPage } from '../support/browser';
+import { channelMetadata } from '../support/channel-metadata';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 
 jest.setTimeout(60_000);
@@ -16,17 +17,7 @@ const children: ChildProcess[] = [];
 beforeEach(async () => {
   emulator = await startEmulator();
   ingest = await startRtmpIngest(emulator.context, { host: '127.0.0.1', port: 0 });
-  channel = createChannel(emulator.context, emulator.siteId, {
-    title: 'Town hall',
-    tags: [],
-    customParams: {},
-    dvr: 'on',
-    publishingMode: 'auto',
-    latency: 'default',
-    reconnectWindow: 0,
-    simulcastTargets: [],
-    textTracks: [],
-  });
+  channel = createChannel(emulator.context, emulator.siteId, channelMetadata());
 });
 
 afterEach(async () => {

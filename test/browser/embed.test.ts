@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import type { Channel, ChannelMetadata } from '../../src/emulator/live/channel';
 import { createChannel } from '../../src/emulator/live/channels';
 import { openPage, servePage } from '../support/browser';
+import { channelMetadata } from '../support/channel-metadata';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 
 jest.setTimeout(60_000);
@@ -22,18 +23,8 @@ beforeEach(async () => {
 });
 
 function channel(changes: Partial<ChannelMetadata> = {}): Channel {
-  return createChannel(emulator.context, emulator.siteId, {
-    title: 'Town hall <b>2030</b>',
-    tags: [],
-    customParams: {},
-    dvr: 'on',
-    publishingMode: 'auto',
-    latency: 'default',
-    reconnectWindow: 0,
-    simulcastTargets: [],
-    textTracks: [],
-    ...changes,
-  });
+  const metadata = channelMetadata({ title: 'Town hall <b>2030</b>', ...changes });
+  return createChannel(emulator.context, emulator.siteId, metadata);
 }
 
 const encoder = (does: 'connect' | 'disconnect', { streamKey }: Channel) =>

@@ -1,21 +1,12 @@
 import { createServer } from 'node:net';
-import type { Channel, ChannelMetadata } from '../../src/emulator/live/channel';
+import type { Channel } from '../../src/emulator/live/channel';
 import { createChannel } from '../../src/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
+import { channelMetadata } from '../support/channel-metadata';
 import { connectRtmp, type RtmpClient } from '../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 
-const METADATA: ChannelMetadata = {
-  title: 'Town hall',
-  tags: [],
-  customParams: {},
-  dvr: 'on',
-  publishingMode: 'auto',
-  latency: 'default',
-  reconnectWindow: 60,
-  simulcastTargets: [],
-  textTracks: [],
-};
+const METADATA = channelMetadata({ reconnectWindow: 60 });
 
 let ingest: RtmpIngest;
 let emulator: TestEmulator;
