@@ -1,7 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { HelmetOptions } from 'helmet';
 import { describeThrown, errorBody, HttpError, toHttpError } from './errors';
-import type { Log } from './log';
 import { type RequestLogOptions, requestLog } from './request-log';
 import { API_HEADERS, securityHeaders } from './security-headers';
 
@@ -19,6 +18,8 @@ declare global {
 export interface Shell extends RequestLogOptions {
   /** Helmet's options for a service with pages; without them, its answers are taken for an API's. */
   readonly securityHeaders?: HelmetOptions;
+  /** Takes every error that is answered. Must not throw. */
+  readonly onError?: ((error: HttpError) => void) | undefined;
 }
 
 /**
@@ -35,7 +36,7 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   app.use(() => {
     throw new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
   });
-  app.use(answerError(shell.log));
+  app.use(answerError(shell));
   return app;
 }
 
@@ -82,9 +83,10 @@ function routeOf(route: { path?: unknown } | undefined): string {
   return typeof route?.path === 'string' ? route.path : 'unmatched';
 }
 
-function answerError(log: Log): ErrorRequestHandler {
+function answerError({ log, onError }: Shell): ErrorRequestHandler {
   return (thrown: unknown, _request, response, next) => {
     const error = toHttpError(thrown);
+    onError?.(error);
     if (error.status >= 500) {
       const cause = error.cause === undefined ? undefined : describeThrown(error.cause);
       const codes = error.problems.map((problem) => problem.code);

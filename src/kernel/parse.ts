@@ -28,7 +28,7 @@ function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[], bod
     const siblings = knownFields
       .filter((name) => name.startsWith(here) && !name.slice(here.length).includes('.'))
       .map((name) => name.slice(here.length));
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, MOST_PROBLEMS).map((key) => ({
       code: 'unknown_field',
       description: unknownField(here, key, siblings, knownFields),
     }));

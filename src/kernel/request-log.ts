@@ -9,6 +9,19 @@ export interface RequestLogOptions {
   readonly now: () => number;
   /** Paths that machines ask for every few seconds; they and what is below them are logged at `debug`. */
   readonly quietPaths?: readonly string[];
+  /** Takes the figures of every request when its answer is done. Must not throw. */
+  readonly observe?: ((answered: AnsweredRequest) => void) | undefined;
+}
+
+/** The figures of one request. */
+export interface AnsweredRequest {
+  readonly method: string;
+  /** The route's pattern, or `unmatched`. */
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+  /** Whether the connection ended before the answer did. */
+  readonly aborted: boolean;
 }
 
 /** What an answer's log line says beside status and duration. Read when the answer is done. */
@@ -34,7 +47,7 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
  * Follows a request to its log line, and answers its id: the caller's `x-request-id` when it is fit for a log, else a
  * new one.
  */
-export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptions): FollowRequest {
+export function requestLog({ log, newId, now, quietPaths = [], observe }: RequestLogOptions): FollowRequest {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
   return (request, response, facts, started = now()) => {
@@ -44,10 +57,12 @@ export function requestLog({ log, newId, now, quietPaths = [] }: RequestLogOptio
       const { route, path, fields } = facts();
       const status = response.statusCode;
       const ms = Math.round((now() - started) * 100) / 100;
-      const aborted = response.writableFinished ? undefined : { aborted: true };
-      const entry = { requestId, method: request.method, route, status, ms, ...aborted, ...fields };
+      const aborted = !response.writableFinished;
+      const { method = '' } = request;
+      const entry = { requestId, method, route, status, ms, ...(aborted && { aborted }), ...fields };
       if (status < 400 && isQuiet(path)) log.debug('request', entry);
       else log.info('request', entry);
+      observe?.({ method, route, status, ms, aborted });
     });
     return requestId;
   };

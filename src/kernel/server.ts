@@ -1,9 +1,12 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions, STATUS_CODES } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ConfigError } from './config';
 import { describeThrown, systemCode } from './errors';
 import type { Log } from './log';
+import { followSilent } from './silent-connections';
+import type { Tls } from './tls';
 
 export interface RunningServer {
   /** Where the server listens, as an address to call. */
@@ -16,21 +19,27 @@ export interface RunningServer {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Starts to listen. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`). */
-export function listen(handler: RequestListener, host: string, port: number): Promise<RunningServer> {
-  const server = createServer(
-    {
-      keepAliveTimeout: 65_000,
-      requestTimeout: 60_000,
-      headersTimeout: 10_000,
-      connectionsCheckingInterval: 5_000,
-      noDelay: true,
-    },
-    (request, response) => {
-      request.url = originForm(request.url ?? '/');
-      handler(request, response);
-    },
-  );
+export interface Serving {
+  readonly server: Server | SecureServer;
+  /** Ends the connections on which the client has said nothing yet. */
+  cutSilent(): void;
+}
+
+/**
+ * Starts to listen, for HTTPS when there is `tls`. Port 0 takes a free one. Rejects with the system's error
+ * (`EADDRINUSE`, `EACCES`).
+ */
+export function listen(
+  handler: RequestListener,
+  host: string,
+  port: number,
+  { tls }: { tls?: Tls | undefined } = {},
+): Promise<RunningServer> {
+  const serving = create(tls, (request, response) => {
+    request.url = originForm(request.url ?? '/');
+    handler(request, response);
+  });
+  const { server } = serving;
   // Idle connections must not take the file descriptors that key files need; 1024 is a usual limit for both.
   server.maxConnections = MOST_CONNECTIONS;
   server.on('clientError', refuseUnreadable);
@@ -40,12 +49,30 @@ export function listen(handler: RequestListener, host: string, port: number): Pr
       server.off('error', reject);
       const address = server.address() as AddressInfo;
       resolve({
-        url: urlOf(host, address.port),
+        url: urlOf(tls ? 'https' : 'http', host, address.port),
         port: address.port,
-        stop: (graceMs) => stop(server, graceMs),
+        stop: (graceMs) => stop(serving, graceMs),
       });
     });
   });
+}
+
+const OPTIONS: ServerOptions = {
+  keepAliveTimeout: 65_000,
+  requestTimeout: 60_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+  noDelay: true,
+};
+
+function create(tls: Tls | undefined, listener: RequestListener): Serving {
+  if (tls) {
+    // Loaded where it is used: most sidecars stand beside their packager and speak plain HTTP.
+    const { createSecureServer }: typeof import('./secure-server') = require('./secure-server');
+    return createSecureServer(OPTIONS, tls, listener);
+  }
+  const server = createServer(OPTIONS, listener);
+  return { server, cutSilent: followSilent(server, 'connection') };
 }
 
 const MOST_CONNECTIONS = 512;
@@ -76,19 +103,22 @@ const UNREADABLE: Readonly<Record<string, [status: number, description: string]>
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
 };
 
-async function stop(server: Server, graceMs: number): Promise<void> {
+async function stop({ server, cutSilent }: Serving, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // A kept-alive connection turns idle after its last answer; close() closed only those that were idle already.
-  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+    cutSilent();
+  }, 20);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearInterval(idle);
   clearTimeout(cut);
 }
 
-function urlOf(host: string, port: number): string {
+function urlOf(scheme: string, host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+  return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
 /** Reads a process's configuration; one with faults is told on standard error and ends the process with 2. */

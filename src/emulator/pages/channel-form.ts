@@ -1,6 +1,6 @@
+import { type Html, html } from '../../kernel/html';
 import type { FormBody } from './form-body';
 import { form, selectField, siteField, textField } from './form-elements';
-import { type Html, html } from './html';
 
 /** The form that makes a channel, filled in as it was sent when something was wrong with it. */
 export function channelForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {

@@ -1,3 +1,4 @@
+import { type Content, type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import type { Channel } from '../live/channel';
 import { eventsOf } from '../live/channels';
@@ -17,7 +18,6 @@ import {
 } from './elements';
 import { ffmpegLine, simulatedEncoderLine } from './encoder-lines-wire';
 import { EVENT_COLUMNS, eventActions, eventRow } from './event-rows';
-import { type Content, type Html, html } from './html';
 import { layout } from './layout';
 import { channelPill, eventPill, titleOf } from './live-words';
 

@@ -1,9 +1,9 @@
+import { type Content, type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import type { Channel } from '../live/channel';
 import { channelForm } from './channel-form';
 import { action, live, secret, table } from './elements';
 import type { FormBody } from './form-body';
-import { type Content, type Html, html } from './html';
 import { layout } from './layout';
 import { channelPill, titleOf } from './live-words';
 import { pageOf } from './pager';

@@ -1,11 +1,11 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../kernel/app';
+import { type Html, html } from '../../kernel/html';
 import type { Client } from '../clients';
 import type { EmulatorContext } from '../context';
 import { addressesFor } from './addresses';
 import { drmSystemsOf, keyAnswerNames } from './client-record-wire';
 import { copyable, copyableLines, disclosure, facts, secret } from './elements';
-import { type Html, html } from './html';
 import { layout } from './layout';
 
 const PATH = '/dashboard/clients';

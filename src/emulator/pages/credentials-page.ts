@@ -1,9 +1,9 @@
+import { type Content, type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import { type Credential, PERMISSIONS } from '../credentials';
 import { confirmedAction, secret, table, time } from './elements';
 import type { FormBody } from './form-body';
 import { form, selectField, sitesField, textField } from './form-elements';
-import { type Content, type Html, html } from './html';
 import { layout } from './layout';
 
 const PATH = '/dashboard/credentials';

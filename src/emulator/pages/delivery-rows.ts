@@ -1,7 +1,7 @@
+import { type Content, type Html, html } from '../../kernel/html';
 import type { Delivery } from '../webhooks/delivery-history';
 import { isDelivered } from '../webhooks/retry-rules';
 import { pill, time } from './elements';
-import { type Content, type Html, html } from './html';
 
 export const DELIVERY_COLUMNS = ['Time', 'Event', 'Try', 'Outcome', 'Answer', 'Next try'];
 

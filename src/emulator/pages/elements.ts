@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from './html';
+import { type Content, type Html, html } from '../../kernel/html';
 
 export type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';
 

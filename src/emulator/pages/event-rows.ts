@@ -1,9 +1,9 @@
+import { type Content, html } from '../../kernel/html';
 import { isOver, isViewable } from '../live/event-machine';
 import type { LiveEvent } from '../live/live-event';
 import { previewPath } from '../live/preview-address';
 import type { EmulatorState } from '../state';
 import { action, time } from './elements';
-import { type Content, html } from './html';
 import { eventPill, titleOf } from './live-words';
 
 export const EVENT_COLUMNS = ['Event', 'State', 'Started', 'Published', 'Ended', 'Actions'];

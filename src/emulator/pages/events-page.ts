@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../kernel/app';
+import { html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import { live, table } from './elements';
 import { EVENT_COLUMNS, eventRow } from './event-rows';
-import { html } from './html';
 import { layout } from './layout';
 import { pageOf } from './pager';
 

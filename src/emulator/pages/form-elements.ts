@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from './html';
+import { type Content, type Html, html } from '../../kernel/html';
 
 interface Field {
   readonly name: string;

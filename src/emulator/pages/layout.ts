@@ -1,4 +1,4 @@
-import { type Content, html } from './html';
+import { type Content, html } from '../../kernel/html';
 
 const SECTIONS = [
   { path: '/dashboard', label: 'Overview' },

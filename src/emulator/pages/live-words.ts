@@ -1,7 +1,7 @@
+import type { Html } from '../../kernel/html';
 import type { Channel } from '../live/channel';
 import type { EventState } from '../live/event-machine';
 import { pill, type Tone } from './elements';
-import type { Html } from './html';
 
 const CHANNEL_TONES = { creating: 'wait', active: 'good', idle: 'calm' } as const;
 

@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../kernel/app';
+import { type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import { type Addresses, addressesFor } from './addresses';
 import { copyable, facts, live, time } from './elements';
-import { type Html, html } from './html';
 import { layout } from './layout';
 
 const PATH = '/dashboard';

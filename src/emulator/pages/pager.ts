@@ -1,4 +1,4 @@
-import { type Html, html } from './html';
+import { type Html, html } from '../../kernel/html';
 
 const PAGE_LENGTH = 50;
 

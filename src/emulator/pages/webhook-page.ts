@@ -1,8 +1,8 @@
+import { html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import type { Webhook } from '../webhooks/webhook';
 import { DELIVERY_COLUMNS, deliveryRow } from './delivery-rows';
 import { confirmedAction, copyable, facts, live, table, time } from './elements';
-import { html } from './html';
 import { layout } from './layout';
 import { pageOf } from './pager';
 

@@ -1,3 +1,4 @@
+import { type Content, type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import type { Delivery } from '../webhooks/delivery-history';
 import type { Webhook } from '../webhooks/webhook';
@@ -5,7 +6,6 @@ import { outcomePill } from './delivery-rows';
 import { live, pill, table, time } from './elements';
 import type { FormBody } from './form-body';
 import { checkboxField, form, sitesField, textField } from './form-elements';
-import { type Content, type Html, html } from './html';
 import { layout } from './layout';
 import { pageOf } from './pager';
 import { EVENT_NAMES } from './webhook-form-wire';

@@ -1,4 +1,4 @@
-import { type Content, html } from '../../../src/emulator/pages/html';
+import { type Content, html } from '../../src/kernel/html';
 
 test.each<[does: string, value: Content, markup: string]>([
   ['escapes markup in text', '<script>alert(1)</script>', '<p>&#60;script&#62;alert(1)&#60;/script&#62;</p>'],

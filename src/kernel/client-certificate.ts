@@ -1,0 +1,73 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { createApp, type Shell } from './app';
+import { HttpError } from './errors';
+
+/**
+ * Hands on requests of clients that showed a valid certificate, and refuses every other, but for the open paths. The
+ * server must listen with client authorities.
+ */
+export function requireClientCertificate(
+  handler: RequestListener,
+  shell: Shell,
+  openPaths: readonly string[],
+): RequestListener {
+  const refusal = createApp(shell, (routes) => {
+    routes.use(({ socket }) => {
+      throw refusalOf(socket);
+    });
+  });
+  const admitted = new WeakSet<Socket>();
+  return (request, response) => {
+    const { socket } = request;
+    if (!admitted.has(socket) && isCertified(socket)) admitted.add(socket);
+    if (admitted.has(socket) || openPaths.includes(pathOf(request))) handler(request, response);
+    else refusal(request, response);
+  };
+}
+
+/**
+ * `authorized` alone won't do: Node sets it, too, when TLS 1.3 resumes the session of a client that showed no
+ * certificate.
+ */
+function isCertified(socket: Socket): boolean {
+  const secure = asSecure(socket);
+  return secure?.authorized === true && secure.getPeerX509Certificate() !== undefined;
+}
+
+function refusalOf(socket: Socket): HttpError {
+  const secure = asSecure(socket);
+  // What is not let in now is not let in later on the same connection.
+  const options = { headers: { connection: 'close' } };
+  if (!secure?.getPeerX509Certificate()) {
+    const description = 'Show a client certificate that an authority of this service has signed.';
+    return new HttpError(401, { code: 'client_certificate_required', description }, options);
+  }
+  // The types say Error; what Node puts there is OpenSSL's name of the cause.
+  const cause = String(secure.authorizationError);
+  const why = REASONS[cause] ?? `it cannot be verified (${cause})`;
+  const description = `The client certificate is refused: ${why}.`;
+  return new HttpError(403, { code: 'client_certificate_refused', description }, options);
+}
+
+function asSecure(socket: Socket): TLSSocket | undefined {
+  return 'getPeerX509Certificate' in socket ? (socket as TLSSocket) : undefined;
+}
+
+const UNKNOWN_AUTHORITY = 'none of the authorities of this service has signed it';
+
+const REASONS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet',
+  INVALID_PURPOSE: 'it is not one for clients (extended key usage clientAuth)',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+};
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? url;
+}

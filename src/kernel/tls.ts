@@ -1,0 +1,152 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { ConfigError } from './config';
+import { systemCode } from './errors';
+import type { Log } from './log';
+import { type WatchedFiles, watchFiles, whyUnreadable } from './watched-file';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  /** The server's certificate and those that lead from it to the authority, in this order. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Certificates of the authorities whose clients are let in; undefined: clients need no certificate. */
+  readonly clientAuthorities: string | undefined;
+}
+
+export interface Tls {
+  readonly asksClients: boolean;
+  /** What is in force. */
+  readonly context: SecureContextOptions;
+  /** Hands on what comes in force from now on. */
+  follow(apply: (context: SecureContextOptions) => void): void;
+  close(): void;
+}
+
+interface TlsOptions {
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** How often the files are looked at. */
+  readonly intervalMs?: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const WARN_DAYS = 14;
+
+/**
+ * Reads a server's certificate and key, and again when one of them changes. Files that can't be used, or don't fit
+ * together, are told in the log, and what is in force stays.
+ * @throws ConfigError when they can't be used at the start.
+ */
+export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsOptions): Tls {
+  const { certificate, key, clientAuthorities } = files;
+  const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
+  let context: SecureContextOptions = {};
+  let leaf: X509Certificate | undefined;
+  let apply = (_context: SecureContextOptions): void => undefined;
+
+  const take = (contents: readonly Buffer[]) => {
+    const checked = check(contents, files);
+    ({ context, leaf } = checked);
+    apply(context);
+    const { subject, subjectAltName, validTo } = checked.leaf;
+    const validUntil = new Date(validTo).toISOString();
+    log.info('TLS certificate read', { certificate, subject, subjectAltName, validUntil });
+    warnOfEnd();
+  };
+  const warnOfEnd = () => {
+    const daysLeft = leaf ? (Date.parse(leaf.validTo) - clock().getTime()) / DAY_MS : WARN_DAYS;
+    if (daysLeft >= WARN_DAYS) return;
+    const message = daysLeft > 0 ? 'the TLS certificate ends soon' : 'the TLS certificate has ended';
+    log.warn(message, { certificate, daysLeft: Math.floor(daysLeft) });
+  };
+  const onFault = (cause: unknown) =>
+    log.error('the TLS files cannot be used; the certificate read before stays in force', {
+      faults: faultsOf(cause),
+    });
+  const watched = watchOrRefuse(() => watchFiles(paths, { intervalMs, take, onFault }));
+  const daily = setInterval(warnOfEnd, DAY_MS).unref();
+  return {
+    asksClients: clientAuthorities !== undefined,
+    get context() {
+      return context;
+    },
+    follow(next) {
+      apply = next;
+    },
+    close() {
+      clearInterval(daily);
+      watched.close();
+    },
+  };
+}
+
+function watchOrRefuse(watch: () => WatchedFiles): WatchedFiles {
+  try {
+    return watch();
+  } catch (thrown) {
+    throw new ConfigError(faultsOf(thrown).map((fault) => `TLS: ${fault}`));
+  }
+}
+
+function faultsOf(cause: unknown): readonly string[] {
+  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+}
+
+function check(
+  [cert, key, ca]: readonly Buffer[],
+  { certificate, key: keyPath, clientAuthorities }: TlsFiles,
+) {
+  const chain = certificatesOf(cert, certificate);
+  const privateKey = keyOf(key, keyPath);
+  if (ca !== undefined) certificatesOf(ca, clientAuthorities ?? '');
+  const [leaf] = chain;
+  if (!leaf.checkPrivateKey(privateKey)) {
+    const later = chain.some((other) => other.checkPrivateKey(privateKey));
+    const fault = later
+      ? `${certificate}: the server's certificate must come first, before those of the authorities`
+      : `${keyPath}: is not the key of the certificate in ${certificate}`;
+    throw new ConfigError([fault]);
+  }
+  const context: SecureContextOptions = {
+    cert,
+    key,
+    minVersion: 'TLSv1.2',
+    ...(ca !== undefined && { ca }),
+  };
+  try {
+    createSecureContext(context);
+  } catch (thrown) {
+    throw new ConfigError([
+      `${certificate}: OpenSSL refuses it (${systemCode(thrown) ?? 'no reason given'})`,
+    ]);
+  }
+  return { context, leaf };
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+function certificatesOf(pem: Buffer | undefined, path: string): [X509Certificate, ...X509Certificate[]] {
+  const blocks = pem?.toString('latin1').match(CERTIFICATE) ?? [];
+  const [first, ...others] = blocks.map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      throw new ConfigError([`${path}: holds a certificate that cannot be read`]);
+    }
+  });
+  if (!first)
+    throw new ConfigError([`${path}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`]);
+  return [first, ...others];
+}
+
+function keyOf(pem: Buffer | undefined, path: string): KeyObject {
+  try {
+    return createPrivateKey(pem ?? '');
+  } catch {
+    const fault = pem?.includes('ENCRYPTED')
+      ? 'holds a key that is locked with a passphrase; write it without one'
+      : 'holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)';
+    throw new ConfigError([`${path}: ${fault}`]);
+  }
+}

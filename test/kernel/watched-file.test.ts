@@ -1,0 +1,200 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describeThrown } from '../../src/kernel/errors';
+import { type WatchedFiles, watchFiles } from '../../src/kernel/watched-file';
+import { temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
+
+const INTERVAL_MS = 10;
+/** Several looks at the files. */
+const aWhile = () => new Promise((resolve) => setTimeout(resolve, 10 * INTERVAL_MS));
+
+let folder: string;
+let events: string[];
+let watched: WatchedFiles | undefined;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  events = [];
+});
+
+afterEach(() => watched?.close());
+
+const at = (name: string) => join(folder, name);
+
+function watch(...names: string[]) {
+  watched = watchFiles(names.map(at), {
+    intervalMs: INTERVAL_MS,
+    take(contents) {
+      const text = contents.map(String).join('+');
+      if (text.includes('bad')) throw new Error(`cannot use ${text}`);
+      events.push(text);
+    },
+    onFault(cause) {
+      const { code, message } = describeThrown(cause);
+      events.push(`fault: ${code ?? message}`);
+    },
+  });
+}
+
+async function seen(...expected: string[]) {
+  await until(() => events.length >= expected.length);
+  await aWhile();
+  expect(events).toEqual(expected);
+}
+
+test('reads the files at once, and throws what taking them throws', () => {
+  writeFileSync(at('a'), 'bad');
+  expect(() => watch('a')).toThrow('cannot use bad');
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  expect(events).toEqual(['one']);
+});
+
+test('throws when a file is missing, no file, or too large', () => {
+  expect(() => watch('absent')).toThrow(expect.objectContaining({ code: 'ENOENT' }));
+  mkdirSync(at('sub'));
+  expect(() => watch('sub')).toThrow(`${at('sub')} is not a file`);
+  writeFileSync(at('large'), Buffer.alloc(4 * 1024 * 1024 + 1));
+  expect(() => watch('large')).toThrow(`${at('large')} has more than 4 MiB`);
+});
+
+test('does not wait for the writer of a pipe', async () => {
+  await promisify(execFile)('mkfifo', [at('pipe')]);
+  expect(() => watch('pipe')).toThrow('is not a file');
+});
+
+test.each([
+  ['written in place', () => writeFileSync(at('a'), 'two')],
+  [
+    'replaced by a rename, as editors do',
+    () => {
+      writeFileSync(at('.a.tmp'), 'two');
+      renameSync(at('.a.tmp'), at('a'));
+    },
+  ],
+  [
+    'removed and made again',
+    () => {
+      rmSync(at('a'));
+      writeFileSync(at('a'), 'two');
+    },
+  ],
+])('takes a file that is %s', async (_how, change) => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  change();
+  await seen('one', 'two');
+});
+
+test('takes what a swapped link leads to, as Kubernetes mounts a secret', async () => {
+  for (const [version, text] of Object.entries({ '..v1': 'one', '..v2': 'two' })) {
+    mkdirSync(at(version));
+    writeFileSync(at(`${version}/a`), text);
+  }
+  symlinkSync('..v1', at('..data'));
+  symlinkSync('..data/a', at('a'));
+  watch('a');
+  symlinkSync('..v2', at('..data_tmp'));
+  renameSync(at('..data_tmp'), at('..data'));
+  await seen('one', 'two');
+});
+
+test('takes files that belong together as one', async () => {
+  writeFileSync(at('a'), 'one');
+  writeFileSync(at('b'), 'x');
+  watch('a', 'b');
+  writeFileSync(at('b'), 'y');
+  await seen('one+x', 'one+y');
+});
+
+test('keeps what it has and tells once of a change that cannot be taken', async () => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  writeFileSync(at('a'), 'bad');
+  await seen('one', 'fault: cannot use bad');
+  writeFileSync(at('a'), 'bad again');
+  await seen('one', 'fault: cannot use bad', 'fault: cannot use bad again');
+  rmSync(at('a'));
+  await seen('one', 'fault: cannot use bad', 'fault: cannot use bad again', 'fault: ENOENT');
+});
+
+test('tells when the files can be used again, even as they were', async () => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  rmSync(at('a'));
+  await seen('one', 'fault: ENOENT');
+  writeFileSync(at('a'), 'one');
+  await seen('one', 'fault: ENOENT', 'one');
+});
+
+const asRoot = process.getuid?.() === 0;
+(asRoot ? test.skip : test)('tells when it may not read a file any more', async () => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  chmodSync(at('a'), 0);
+  await seen('one', 'fault: EACCES');
+});
+
+test('says nothing of a file that is touched, or stays', async () => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  writeFileSync(at('a'), 'one');
+  await aWhile();
+  expect(events).toEqual(['one']);
+});
+
+test('says nothing of a change that is taken back before it was told', async () => {
+  writeFileSync(at('a'), 'one');
+  let takes = 0;
+  watched = watchFiles([at('a')], {
+    intervalMs: INTERVAL_MS,
+    take([content]) {
+      takes += 1;
+      if (String(content) === 'one') return;
+      writeFileSync(at('a'), 'one');
+      throw new Error('bad');
+    },
+    onFault: () => events.push('fault'),
+  });
+  writeFileSync(at('a'), 'bad');
+  await until(() => takes === 2);
+  await aWhile();
+  expect([takes, events]).toEqual([2, []]);
+});
+
+test('may be closed by who takes a change', async () => {
+  writeFileSync(at('a'), 'one');
+  watched = watchFiles([at('a')], {
+    intervalMs: INTERVAL_MS,
+    take([content]) {
+      events.push(String(content));
+      watched?.close();
+    },
+    onFault: () => events.push('fault'),
+  });
+  writeFileSync(at('a'), 'two');
+  await until(() => events.length === 2);
+  writeFileSync(at('a'), 'three');
+  await aWhile();
+  expect(events).toEqual(['one', 'two']);
+});
+
+test('looks no more when it is closed', async () => {
+  writeFileSync(at('a'), 'one');
+  watch('a');
+  watched?.close();
+  writeFileSync(at('a'), 'two');
+  await aWhile();
+  expect(events).toEqual(['one']);
+});
+
+test('keeps no process alive', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+  writeFileSync(at('a'), 'one');
+  const before = timers();
+  watch('a');
+  expect(timers()).toBe(before);
+});

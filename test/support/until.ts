@@ -1,0 +1,4 @@
+/** Resolves when a condition holds; a test whose condition never does ends by its own time limit. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
