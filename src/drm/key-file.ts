@@ -1,5 +1,5 @@
 import { PLAYREADY_SYSTEM_ID } from './playready';
-import { WIDEVINE_SYSTEM_ID } from './widevine';
+import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from './widevine';
 
 /**
  * The contents of a packager's key file. `keyId` and `contentKey` are base64 of 16 bytes (the key id big endian),
@@ -10,7 +10,12 @@ export interface KeyFile {
   readonly widevine?: { readonly psshData: string };
   readonly playready?: { readonly licenseUrl: string; readonly checksum: string };
   readonly fairplay?: { readonly licenseUrl: string; readonly key: string; readonly iv: string };
+  /** The scheme of the CMAF lines that stand beside the DASH ones; without it there are none. */
+  readonly cmaf?: CmafScheme;
 }
+
+/** The two schemes a packager takes for CMAF: AES-CTR (`cenc`), and AES-CBC with a pattern (`cbcs`). */
+export type CmafScheme = 'cenc' | 'cbcs';
 
 /** One line of a key file: `name: value`. */
 export interface KeyFileLine {
@@ -19,40 +24,81 @@ export interface KeyFileLine {
 }
 
 const DASH = 'mpegdashstreaming-cenc';
-const KEY_SERVER = `${DASH}-keyserver`;
+const CMAF = 'cmafstreaming-cenc';
 const HLS = 'cupertinostreaming-aes128';
 
-/** The lines of a key file in the order of the specification's table; a part that isn't there has no lines. */
-export function keyFileLines({ cenc, widevine, playready, fairplay }: KeyFile): KeyFileLine[] {
+/** The algorithm line of each scheme, in the words of a PlayReady header. */
+export const ALGORITHMS = { cenc: 'AESCTR', cbcs: 'AESCBC' } as const;
+
+/**
+ * The lines of a key file in the order of the specification's table, those of CMAF between DASH and HLS; a part that
+ * isn't there has no lines.
+ */
+export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
+  const { cmaf, fairplay } = keyFile;
+  return [
+    ...cencLines(DASH, keyFile, 'cenc'),
+    ...(cmaf ? cencLines(CMAF, keyFile, cmaf) : []),
+    ...(fairplay ? fairplayLines(fairplay) : []),
+  ];
+}
+
+function cencLines(
+  prefix: string,
+  { cenc, widevine, playready }: KeyFile,
+  scheme: CmafScheme,
+): KeyFileLine[] {
   const lines: KeyFileLine[] = [];
-  const add = (name: string, value: string) => lines.push({ name, value });
+  const add = (name: string, value: string) => lines.push({ name: `${prefix}-${name}`, value });
   if (cenc) {
-    add(`${DASH}-key-id`, cenc.keyId);
-    add(`${DASH}-content-key`, cenc.contentKey);
-    add(`${DASH}-algorithm`, 'AESCTR');
+    add('key-id', cenc.keyId);
+    add('content-key', cenc.contentKey);
+    add('algorithm', ALGORITHMS[scheme]);
   }
   if (widevine) {
-    add(`${KEY_SERVER}-widevine`, 'true');
-    add(`${KEY_SERVER}-widevine-system-id`, WIDEVINE_SYSTEM_ID);
-    add(`${KEY_SERVER}-widevine-pssh-data`, widevine.psshData);
+    add('keyserver-widevine', 'true');
+    add('keyserver-widevine-system-id', WIDEVINE_SYSTEM_ID);
+    add(
+      'keyserver-widevine-pssh-data',
+      scheme === 'cenc' ? widevine.psshData : withProtectionScheme(widevine.psshData, scheme),
+    );
   }
   if (playready) {
-    add(`${KEY_SERVER}-playready`, 'true');
-    add(`${KEY_SERVER}-playready-system-id`, PLAYREADY_SYSTEM_ID);
-    add(`${KEY_SERVER}-playready-license-url`, playready.licenseUrl);
-    add(`${KEY_SERVER}-playready-checksum`, playready.checksum);
-  }
-  if (fairplay) {
-    add(`${HLS}-method`, 'SAMPLE-AES');
-    add(`${HLS}-url`, fairplay.licenseUrl);
-    add(`${HLS}-key`, fairplay.key);
-    add(`${HLS}-iv`, fairplay.iv);
-    // Apple's authoring rule 13.4: a FairPlay playlist carries no IV attribute, the key server answers with it.
-    add(`${HLS}-iv-include-in-chunklist`, 'false');
-    add(`${HLS}-key-format`, 'com.apple.streamingkeydelivery');
-    add(`${HLS}-key-format-version`, '1');
+    add('keyserver-playready', 'true');
+    add('keyserver-playready-system-id', PLAYREADY_SYSTEM_ID);
+    add('keyserver-playready-license-url', playready.licenseUrl);
+    // The checksum is one of AES-CTR: a PlayReady header with AESCBC (version 4.3) must carry none.
+    if (scheme === 'cenc') add('keyserver-playready-checksum', playready.checksum);
   }
   return lines;
+}
+
+function fairplayLines({ licenseUrl, key, iv }: NonNullable<KeyFile['fairplay']>): KeyFileLine[] {
+  return [
+    { name: `${HLS}-method`, value: 'SAMPLE-AES' },
+    { name: `${HLS}-url`, value: licenseUrl },
+    { name: `${HLS}-key`, value: key },
+    { name: `${HLS}-iv`, value: iv },
+    // Apple's authoring rule 13.4: a FairPlay playlist carries no IV attribute, the key server answers with it.
+    { name: `${HLS}-iv-include-in-chunklist`, value: 'false' },
+    { name: `${HLS}-key-format`, value: 'com.apple.streamingkeydelivery' },
+    { name: `${HLS}-key-format-version`, value: '1' },
+  ];
+}
+
+const SECRET_LINES: ReadonlySet<string> = new Set([
+  `${DASH}-content-key`,
+  `${CMAF}-content-key`,
+  `${HLS}-key`,
+  `${HLS}-iv`,
+]);
+
+/** What stands for a value that isn't shown. */
+export const MASK = '********';
+
+/** Whether a line's value is key material. A line of a name that nobody knows counts as such. */
+export function isSecretLine(name: string): boolean {
+  return SECRET_LINES.has(name) || !KNOWN_LINES.has(name);
 }
 
 /**
@@ -96,4 +142,21 @@ export function parseKeyFile(text: string): ParsedKeyFile {
     else lines.push({ name: trimmed.slice(0, colon).trimEnd(), value: trimmed.slice(colon + 1).trimStart() });
   });
   return { lines, unreadable };
+}
+
+const EVERYTHING: KeyFile = {
+  cenc: { keyId: '-', contentKey: '-' },
+  widevine: { psshData: '-' },
+  playready: { licenseUrl: '-', checksum: '-' },
+  fairplay: { licenseUrl: '-', key: '-', iv: '-' },
+  cmaf: 'cenc',
+};
+
+/** The name of every line that a key file can have. */
+export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING).map(({ name }) => name));
+
+/** The base64 of the key id in a key file's text, or undefined when it has none. */
+export function keyIdIn(text: string): string | undefined {
+  const { lines } = parseKeyFile(text);
+  return lines.find(({ name }) => name === `${DASH}-key-id` || name === `${CMAF}-key-id`)?.value;
 }

@@ -6,6 +6,8 @@ export interface ProtobufField {
   readonly wireType: number;
   readonly varint?: number;
   readonly bytes: Buffer;
+  /** The field with its tag, as it stands in the message. */
+  readonly raw: Buffer;
 }
 
 const FIXED_LENGTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
@@ -20,6 +22,7 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
   const fields: ProtobufField[] = [];
   let at = 0;
   while (at < bytes.length) {
+    const start = at;
     const tag = readVarint(bytes, at);
     if (!tag) return fault('it ends inside a field');
     at = tag.end;
@@ -29,7 +32,13 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
     if (wireType === 0) {
       const value = readVarint(bytes, at);
       if (!value) return fault(`it ends inside field ${number}`);
-      fields.push({ number, wireType, varint: value.value, bytes: NOTHING });
+      fields.push({
+        number,
+        wireType,
+        varint: value.value,
+        bytes: NOTHING,
+        raw: bytes.subarray(start, value.end),
+      });
       at = value.end;
       continue;
     }
@@ -37,7 +46,12 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
     if (!length) return fault(`its field ${number} can't be read`);
     const end = length.end + length.value;
     if (end > bytes.length) return fault(`its field ${number} is cut short`);
-    fields.push({ number, wireType, bytes: bytes.subarray(length.end, end) });
+    fields.push({
+      number,
+      wireType,
+      bytes: bytes.subarray(length.end, end),
+      raw: bytes.subarray(start, end),
+    });
     at = end;
   }
   return { ok: true, value: fields };

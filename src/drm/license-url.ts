@@ -1,4 +1,4 @@
-import { type Checked, fault } from '../drm/bytes';
+import { type Checked, fault } from './bytes';
 
 const SCHEMES = {
   playready: ['https:', 'http:'],

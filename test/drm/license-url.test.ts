@@ -1,4 +1,4 @@
-import { checkLicenseUrl } from '../../src/sidecar/license-url';
+import { checkLicenseUrl } from '../../src/drm/license-url';
 
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';

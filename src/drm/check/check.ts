@@ -1,0 +1,126 @@
+import { parseUuid } from '../bytes';
+import { checkBytes, checkKeyId } from './byte-kinds';
+import { type ByteForm, readByteText } from './byte-text';
+import { looksLikeKeyFile } from './key-file-lines';
+import { checkKeyFile } from './key-file-text';
+import { maskSecrets } from './mask-secrets';
+import { describePlayReadyHeader } from './playready-header';
+import { type CheckKind, type CheckResult, Report } from './report';
+import { checkRequestBody, isBody } from './request-body';
+
+const MOST_CHARACTERS = 1024 * 1024;
+
+export interface CheckOptions {
+  /** Whether content keys may stand in the answer. */
+  readonly reveal?: boolean;
+}
+
+/**
+ * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
+ * an object or as JSON text), `{"value": text}`, a key file's text, or one value in base64, hex or as a UUID. Never throws.
+ */
+export function check(input: unknown, { reveal = false }: CheckOptions = {}): CheckResult {
+  const report = new Report();
+  const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
+  const result = { kind, fields: report.fields, faults: report.faults };
+  return reveal ? result : maskSecrets(result, report.secrets);
+}
+
+function checkJson(report: Report, input: unknown): CheckKind {
+  if (!isBody(input)) return unknown(report, 'wrong_type', 'must be a JSON object, or a text');
+  if (Object.keys(input).join() === 'value') {
+    return typeof input.value === 'string'
+      ? checkText(report, input.value)
+      : unknown(report, 'wrong_type', 'must be a string');
+  }
+  checkRequestBody(report, input);
+  return 'request';
+}
+
+function checkText(report: Report, input: string): CheckKind {
+  if (input.length > MOST_CHARACTERS)
+    return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} characters`);
+  const text = input.trim();
+  if (text === '') return unknown(report, 'empty', 'is empty');
+  if (looksLikeKeyFile(input)) {
+    checkKeyFile(report, input);
+    return 'key_file';
+  }
+  if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text);
+  const inner = unwrapped(text);
+  if (inner.startsWith('<')) {
+    describePlayReadyHeader(report, '', inner);
+    return 'playready_header';
+  }
+  const read = readByteText(inner);
+  if (!read) {
+    return unknown(
+      report,
+      'unrecognised',
+      'is nothing that is known here; send a key file, a body of the key-file API, or a box, PSSH data, PlayReady ' +
+        'object or header, or key id in base64, hex or as a UUID',
+    );
+  }
+  if (inner !== text)
+    report.warning(
+      'wrapped',
+      'The value',
+      'stands in quotes, an element or a data: address; only what is in it was checked',
+    );
+  if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
+    report.warning('white_space', 'The value', 'has white space in it or after it; write it in one piece');
+  }
+  nameSlip(report, read.form);
+  if (read.form === 'uuid') return checkKeyId(report, read.bytes);
+  return checkBytes(report, read.bytes);
+}
+
+function checkJsonText(report: Report, text: string): CheckKind {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return unknown(
+      report,
+      'malformed_json',
+      'starts as JSON does but is not valid JSON; look for a missing quote or comma',
+    );
+  }
+  return checkJson(report, parsed);
+}
+
+/** A value without what people copy along with it: quotes, the element of a manifest, `data:…;base64,`. */
+function unwrapped(text: string): string {
+  const element = /^<(?:\w{1,20}:)?(?:pssh|pro)\b[^<>]{0,500}>([^<>]*)<\/[\w:]{1,30}>$/.exec(text)?.[1];
+  const quoted = /^(["'])([^"']*)\1$/.exec(text)?.[2];
+  return (element ?? quoted ?? text).trim().replace(/^data:[\w/;=+-]{0,100}base64,/, '');
+}
+
+const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
+  base64url: [
+    'base64url',
+    'is base64url; key files and the key-file API take standard base64 (+ and /, padded with =)',
+  ],
+  unpadded: [
+    'padding_missing',
+    'is base64 without its padding; end it with =, and look whether it was cut short',
+  ],
+  not_canonical: [
+    'not_canonical',
+    'is not canonical base64: bits are set after its last byte; look whether a letter is wrong',
+  ],
+  separated_hex: [
+    'separators',
+    'is hex with separators or 0x; key files and the key-file API take the digits alone',
+  ],
+};
+
+function nameSlip(report: Report, form: ByteForm): void {
+  const slip = SLIPS[form];
+  if (slip) report.warning(slip[0], 'The value', slip[1]);
+}
+
+function unknown(report: Report, code: string, sentence: string): CheckKind {
+  report.error(code, 'The value', sentence);
+  return 'unknown';
+}

@@ -1,0 +1,157 @@
+import { formatUuid } from '../bytes';
+import { ALGORITHMS, type CmafScheme } from '../key-file';
+import { withProtectionScheme } from '../widevine';
+import { textOrHex } from './byte-text';
+import { fairplayPart } from './fairplay-lines';
+import { type Lines, readLines } from './key-file-lines';
+import { CMAF, cencNames, DASH, FAIRPLAY_NAMES, HLS, SYSTEM_LINES } from './key-file-wire';
+import { holdsSecret } from './mask-secrets';
+import { checkParts, type Parts, type PartValues } from './part-values';
+import { type CheckFault, Report } from './report';
+
+/** What a list of key files shows of one. It holds no key material. */
+export interface KeyFileSummary {
+  /** Of `cenc`, `widevine`, `playready`, `fairplay` and `cmaf`, those that the file has lines of. */
+  readonly parts: readonly string[];
+  /** A UUID's text. */
+  readonly keyId: string | undefined;
+  readonly contentId: string | undefined;
+  readonly faults: readonly CheckFault[];
+}
+
+/** Sums up a key file for a list. */
+export function summariseKeyFile(text: string): KeyFileSummary {
+  const report = new Report();
+  const { parts, keyId, contentId } = checkKeyFile(report, text);
+  const unlessSecret = (value: string | undefined) =>
+    value !== undefined && holdsSecret(value, report.secrets) ? undefined : value;
+  return { parts, keyId: unlessSecret(keyId), contentId: unlessSecret(contentId), faults: report.faults };
+}
+
+/** Checks a key file's text: its lines as such, the parts that they make, and the values of those. */
+export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary, 'faults'> {
+  const lines = readLines(report, text);
+  const has = (prefix: string) => [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
+  if (lines.size === 0)
+    report.error('no_lines', 'The file', 'has no line that the packager knows; it protects nothing');
+  const fairplay = has(HLS) ? fairplayPart(report, lines) : undefined;
+  const dash = readFamily(report, lines, DASH);
+  const cmaf = has(CMAF) ? readFamily(report, lines, CMAF) : undefined;
+  const names = { ...cencNames(DASH), ...FAIRPLAY_NAMES };
+  const values = checkParts(report.withNames(names), { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
+  const cmafValues = cmaf && checkParts(report.withNames(cencNames(CMAF)), cmaf.parts, cmaf);
+  if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
+  const keyId = values.keyId ?? cmafValues?.keyId;
+  const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
+  const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;
+  return {
+    parts: [
+      ...(['cenc', 'widevine', 'playready'] as const).filter(isPart),
+      ...(fairplay ? ['fairplay'] : []),
+      ...(cmaf ? ['cmaf'] : []),
+    ],
+    keyId: keyId && formatUuid(keyId),
+    contentId: contentId && textOrHex(contentId).value,
+  };
+}
+
+interface Family {
+  readonly source: 'key_file';
+  readonly scheme: CmafScheme;
+  readonly parts: Parts;
+}
+
+/** The lines of DASH or CMAF as a request's parts. */
+function readFamily(report: Report, lines: Lines, prefix: string): Family {
+  const get = (name: string) => lines.get(`${prefix}-${name}`);
+  const has = [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
+  const scheme = readScheme(report, prefix, get('algorithm'));
+  if (!has) return { source: 'key_file', scheme, parts: {} };
+  for (const name of ['key-id', 'content-key', 'algorithm']) {
+    if (get(name) === undefined) missing(report, `${prefix}-${name}`, `the other ${prefix} lines need it`);
+  }
+  const widevine = isOn(report, lines, prefix, 'widevine');
+  const playready = isOn(report, lines, prefix, 'playready');
+  const checksum = get('keyserver-playready-checksum');
+  if (playready && scheme === 'cbcs' && checksum !== undefined) {
+    const sentence = 'goes with AESCTR alone; take it away, PlayReady takes none with AESCBC';
+    report.error('checksum_with_aescbc', `${prefix}-keyserver-playready-checksum`, sentence);
+  } else if (playready && scheme === 'cenc' && checksum === undefined) {
+    const sentence = 'is missing; some PlayReady players do not play without it';
+    report.warning('missing_line', `${prefix}-keyserver-playready-checksum`, sentence);
+  }
+  const parts: Parts = {
+    cenc: { keyid: get('key-id'), contentkey: get('content-key') },
+    ...(widevine && { widevine: { psshdata: get('keyserver-widevine-pssh-data') } }),
+    ...(playready && {
+      playready: {
+        laurl: get('keyserver-playready-license-url'),
+        checksum: scheme === 'cenc' ? checksum : undefined,
+      },
+    }),
+  };
+  return { source: 'key_file', scheme, parts };
+}
+
+function readScheme(report: Report, prefix: string, algorithm: string | undefined): CmafScheme {
+  if (algorithm === undefined || algorithm === ALGORITHMS.cenc) return 'cenc';
+  const name = `${prefix}-algorithm`;
+  if (algorithm !== ALGORITHMS.cbcs) {
+    report.error(
+      'wrong_constant',
+      name,
+      prefix === DASH ? 'must be AESCTR' : 'must be AESCTR (cenc) or AESCBC (cbcs)',
+    );
+  } else if (prefix === DASH) {
+    report.error('wrong_constant', name, `must be AESCTR; AESCBC (cbcs) is for the ${CMAF} lines`);
+  }
+  return algorithm === ALGORITHMS.cbcs ? 'cbcs' : 'cenc';
+}
+
+/** Whether a system is switched on in a family; says which of its lines are missing or wrong. */
+function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEM_LINES): boolean {
+  const { onOff, systemId, expected, needs, all } = SYSTEM_LINES[system];
+  const name = `${prefix}-${onOff}`;
+  const value = lines.get(name);
+  if (value === 'false' || !all.some((line) => lines.has(`${prefix}-${line}`))) return false;
+  if (value === undefined) missing(report, name, `without it the other ${name} lines do nothing`, ': true');
+  else if (value !== 'true') report.error('wrong_constant', name, 'must be true, in lower case');
+  for (const need of needs) {
+    if (!lines.has(`${prefix}-${need}`)) missing(report, `${prefix}-${need}`, `${name} needs it`);
+  }
+  const id = lines.get(`${prefix}-${systemId}`);
+  if (id !== undefined && id !== '' && id.toLowerCase() !== expected) {
+    report.error('wrong_constant', `${prefix}-${systemId}`, `must be ${expected}`);
+  }
+  return true;
+}
+
+function missing(report: Report, name: string, why: string, value = ''): void {
+  report.error('missing_line', name, `is missing; add ${value === '' ? 'it' : `${name}${value}`}, ${why}`);
+}
+
+const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', 'keyserver-widevine-pssh-data'];
+
+/** One stream's DASH and CMAF lines are usually of one key; the same key id with two keys never plays. */
+function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: PartValues): void {
+  const isSameId = dash.keyId && cmaf.keyId?.equals(dash.keyId);
+  if (isSameId && dash.contentKey && cmaf.contentKey && !dash.contentKey.equals(cmaf.contentKey)) {
+    const sentence = `differs from ${DASH}-content-key though the key id is the same; give both the key of that key id`;
+    report.error('cmaf_disagrees', `${CMAF}-content-key`, sentence);
+    return;
+  }
+  for (const name of COMPARED) {
+    const [one, other] = [lines.get(`${DASH}-${name}`), lines.get(`${CMAF}-${name}`)];
+    if (one === undefined || other === undefined || alike(one) === alike(other)) continue;
+    report.warning(
+      'cmaf_disagrees',
+      `${CMAF}-${name}`,
+      `differs from ${DASH}-${name}; look whether that is meant so`,
+    );
+  }
+}
+
+/** Widevine data without its scheme, in which the two families may well differ. */
+function alike(value: string): string {
+  return value.includes(':') ? value : withProtectionScheme(value, 'cbcs');
+}

@@ -1,0 +1,51 @@
+import { checkLicenseUrl } from '../license-url';
+import type { Report } from './report';
+
+/** `?wowzasessionid=…`, `&sessionid=…`, `;jsessionid=…`: what a server appends for one viewer's session. */
+const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
+/** A part of a licence address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
+const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
+
+/** Checks a licence address and shows it when it is one. */
+export function checkAddress(
+  report: Report,
+  name: string,
+  system: 'playready' | 'fairplay',
+  text: string,
+): void {
+  const checked = checkLicenseUrl(system)(text);
+  if (!checked.ok) {
+    report.error(codeOf(text, checked.fault), name, checked.fault);
+    if (!/[?&;]/.test(text)) return;
+  }
+  if (SESSION_ID.test(text)) {
+    report.error(
+      'session_id_in_address',
+      name,
+      'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so ' +
+        'that it does not come back',
+    );
+  }
+  if (!checked.ok) return;
+  report.field(name, maskParts(report, text));
+  if (system === 'fairplay' && !/^skd:/i.test(text)) {
+    report.warning('not_skd', name, 'does not start with skd://, by which Apple players know a FairPlay key');
+  }
+  if (/^http:/i.test(text)) {
+    report.warning('plain_http', name, 'is plain http; a page served over https may not call it');
+  }
+}
+
+function codeOf(text: string, fault: string): string {
+  if (text === '') return 'empty';
+  if (/\s$|^\s/.test(text)) return 'white_space';
+  if (!fault.includes('starts with')) return 'invalid_address';
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? 'wrong_scheme' : 'scheme_missing';
+}
+
+function maskParts(report: Report, address: string): string {
+  for (const [, name = '', value = ''] of address.matchAll(SECRET_PART)) {
+    if (!/key[_-]?id[:=]$/i.test(name)) report.secrets.add(value);
+  }
+  return address;
+}

@@ -1,0 +1,103 @@
+export type CheckKind =
+  | 'key_file'
+  | 'request'
+  | 'pssh_box'
+  | 'widevine_pssh_data'
+  | 'playready_object'
+  | 'playready_header'
+  | 'key_id'
+  | 'unknown';
+
+/** One thing that was decoded. */
+export interface CheckField {
+  readonly name: string;
+  readonly value: string;
+  readonly note?: string;
+}
+
+/** One thing that is wrong (`error`) or may be meant so (`warning`); the description says what to do. */
+export interface CheckFault {
+  readonly severity: 'error' | 'warning';
+  readonly code: string;
+  readonly field?: string;
+  readonly description: string;
+}
+
+export interface CheckResult {
+  readonly kind: CheckKind;
+  readonly fields: readonly CheckField[];
+  readonly faults: readonly CheckFault[];
+}
+
+/** Nobody reads more than this, and a small input must not make a far larger answer. */
+const MOST_FIELDS = 300;
+const MOST_FAULTS = 100;
+
+/** What a check found so far. */
+export class Report {
+  readonly fields: CheckField[] = [];
+  readonly faults: CheckFault[] = [];
+  /** Texts of the input that are key material. */
+  readonly secrets = new Set<string>();
+
+  constructor(private readonly rename: (text: string) => string = (text) => text) {}
+
+  /** The same report, for values that the checks know as `cenc.keyid` and the input by another name. */
+  withNames(names: Readonly<Record<string, string>>): Report {
+    const rename = (text: string) =>
+      text.replaceAll(/\b(?:cenc|widevine|playready|fairplay)\.[a-z]+/g, (name) => names[name] ?? name);
+    return Object.assign(new Report(rename), {
+      fields: this.fields,
+      faults: this.faults,
+      secrets: this.secrets,
+    });
+  }
+
+  get isFull(): boolean {
+    return this.faults.length >= MOST_FAULTS;
+  }
+
+  field(name: string, value: string, note?: string): void {
+    if (this.fields.length < MOST_FIELDS)
+      this.fields.push({ name: this.rename(name), value, ...(note && { note }) });
+    else this.#cut();
+  }
+
+  /** Shows a field whose value is key material; it is masked later unless the caller asked to see it. */
+  secretField(name: string, value: string, note?: string): void {
+    this.secrets.add(value);
+    this.field(name, value, note);
+  }
+
+  /** `sentence` goes on after the field's name, or after what else it speaks of: `cenc.keyid`, `The value`, `Line 3`. */
+  error(code: string, field: string, sentence: string): void {
+    this.fault({ severity: 'error', code, ...fieldOf(field), description: sentenceOf(field, sentence) });
+  }
+
+  warning(code: string, field: string, sentence: string): void {
+    this.fault({ severity: 'warning', code, ...fieldOf(field), description: sentenceOf(field, sentence) });
+  }
+
+  fault({ severity, code, field, description }: CheckFault): void {
+    if (this.isFull) {
+      this.#cut();
+      return;
+    }
+    const name = field === undefined ? {} : { field: this.rename(field) };
+    this.faults.push({ severity, code, ...name, description: this.rename(description) });
+  }
+
+  #cut(): void {
+    if (this.faults.some(({ code }) => code === 'cut_short')) return;
+    const description = 'There is more than is shown here; mend this much first, or check it in parts.';
+    this.faults.push({ severity: 'warning', code: 'cut_short', description });
+  }
+}
+
+function fieldOf(subject: string): { field?: string } {
+  return subject.includes(' ') ? {} : { field: subject };
+}
+
+function sentenceOf(subject: string, sentence: string): string {
+  return `${subject} ${sentence}${sentence.endsWith('?') ? '' : '.'}`;
+}

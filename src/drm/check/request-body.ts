@@ -1,0 +1,117 @@
+import { nearestName, shownName } from './nearest-name';
+import { checkParts, type Parts } from './part-values';
+import type { Report } from './report';
+
+type Body = Readonly<Record<string, unknown>>;
+
+const PART_FIELDS = {
+  cenc: ['keyid', 'contentkey'],
+  playready: ['laurl', 'checksum'],
+  widevine: ['psshdata'],
+  fairplay: ['key', 'iv', 'laurl'],
+} as const;
+type PartName = keyof typeof PART_FIELDS;
+const PART_NAMES = Object.keys(PART_FIELDS) as PartName[];
+const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
+const FIELDS = [...PART_NAMES, ...PROVIDER_FIELDS, 'cmaf', 'drmjson', 'drmJson'];
+
+const ID = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/;
+const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+
+/** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
+export function checkRequestBody(report: Report, body: Body): void {
+  checkNames(report, '', body, FIELDS);
+  const parts = readParts(report, body);
+  const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
+  const cmaf = checkCmaf(report, body, isGiven);
+  if (isGiven('cenc') || isGiven('fairplay')) {
+    const contentId = isGiven('contentId') ? readId(report, 'contentId', body.contentId) : undefined;
+    const values = checkParts(report, parts, { source: 'request', scheme: 'cenc', contentId });
+    // The service writes the scheme itself into the data of the CMAF lines.
+    if (cmaf !== undefined)
+      report.field('cmaf', cmaf, values.checksum && cmaf === 'cbcs' ? 'without a checksum' : undefined);
+  } else if (PROVIDER_FIELDS.some(isGiven)) {
+    readId(report, 'client', body.client);
+    readId(report, 'contentId', body.contentId);
+    checkApiKey(report, body.clientApiKey);
+  } else {
+    report.error(
+      'missing',
+      'The body',
+      'names no keys; give cenc (with playready and widevine) and fairplay, or client, clientApiKey and contentId',
+    );
+  }
+}
+
+function readParts(report: Report, body: Body): Parts {
+  const parts: Partial<Record<PartName, Body>> = {};
+  for (const name of PART_NAMES) {
+    const part = body[name];
+    if (part === undefined || part === null) continue;
+    if ((name === 'playready' || name === 'widevine') && (body.cenc === undefined || body.cenc === null)) {
+      report.error('missing', name, 'needs cenc; give cenc.keyid and cenc.contentkey with it');
+    }
+    if (!isBody(part)) {
+      report.error('wrong_type', name, 'must be an object');
+      continue;
+    }
+    checkNames(report, `${name}.`, part, PART_FIELDS[name]);
+    parts[name] = part;
+  }
+  return parts;
+}
+
+function checkNames(report: Report, at: string, body: Body, known: readonly string[]): void {
+  for (const name of Object.keys(body)) {
+    if (known.includes(name) || report.isFull) continue;
+    const near = nearestName(name, known);
+    const shown = shownName(name, near);
+    const field = shown === undefined ? 'A field' : `${at}${shown}`;
+    const advice = near ? `did you mean ${at}${near}?` : `take it away; fields here are ${known.join(', ')}`;
+    report.error('unknown_field', field, `is not a field of this request; ${advice}`);
+  }
+}
+
+function checkCmaf(report: Report, body: Body, isGiven: (name: string) => boolean): string | undefined {
+  const { cmaf } = body;
+  if (!isGiven('cmaf')) return undefined;
+  if (cmaf !== true && cmaf !== false && cmaf !== 'cenc' && cmaf !== 'cbcs') {
+    report.error('wrong_value', 'cmaf', 'must be true, "cenc", "cbcs" or false');
+    return undefined;
+  }
+  if (cmaf !== false && !isGiven('cenc') && isGiven('fairplay')) {
+    report.error('missing', 'cmaf', 'needs cenc; give cenc.keyid and cenc.contentkey with it');
+  }
+  return cmaf === true ? 'cenc' : String(cmaf);
+}
+
+function readId(report: Report, name: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') {
+    if (value === undefined || value === null) report.error('missing', name, 'is missing');
+    else report.error('wrong_type', name, 'must be a string');
+    return undefined;
+  }
+  if (!ID.test(value)) {
+    report.error('wrong_value', name, ID_RULE);
+    return undefined;
+  }
+  report.field(name, value);
+  return value;
+}
+
+function checkApiKey(report: Report, value: unknown): void {
+  const name = 'clientApiKey';
+  if (value === undefined || value === null) report.error('missing', name, 'is missing');
+  else if (typeof value !== 'string') report.error('wrong_type', name, 'must be a string');
+  else {
+    report.secretField(name, value);
+    if (!/^[\x21-\x7e]{1,1000}$/.test(value)) {
+      report.error('wrong_value', name, 'must be 1 to 1000 characters of printable ASCII without spaces');
+    }
+  }
+}
+
+/** Whether a value is an object as JSON has them. */
+export function isBody(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,91 @@
+import type { QualifiedTag, Tag } from 'sax';
+import { type Checked, fault } from './bytes';
+
+/** An element of an XML document. Names keep their prefix. */
+export interface XmlElement {
+  readonly name: string;
+  /** By name; without a prototype, so that no name is there that the document has not. */
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: readonly XmlElement[];
+  /** The text and CDATA directly in this element, white space and all. */
+  readonly text: string;
+}
+
+export const MOST_XML_CHARACTERS = 1024 * 1024;
+const MOST_DEPTH = 50;
+const MOST_ELEMENTS = 100_000;
+const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
+
+/** What the handlers throw to end the reading; its message is a sentence of ours. */
+class XmlFault extends Error {}
+
+interface OpenElement {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: XmlElement[];
+  text: string;
+}
+
+/**
+ * Reads a whole, well-formed XML document and answers its root. Comments and processing instructions say nothing; a
+ * document type definition is refused, and with it every entity that isn't one of XML's own five. A fault names the line.
+ */
+export function parseXml(text: string): Checked<XmlElement> {
+  if (text.length > MOST_XML_CHARACTERS) return fault(`is longer than ${MOST_XML_CHARACTERS} characters`);
+  if (text.trim() === '') return fault('is empty');
+  if (CONTROL.test(text.replace(/^\ufeff/, ''))) return fault('is not XML: it holds a control character');
+  // Loaded with the first document: the sidecar's start has no need of it.
+  const { SAXParser }: typeof import('sax') = require('sax');
+  const parser = new SAXParser(true, { position: true });
+  // Without a prototype: sax would take `&constructor;` for the property of an object.
+  parser.ENTITIES = Object.assign(Object.create(null), ENTITIES);
+  const stop = (sentence: string): never => {
+    throw new XmlFault(sentence);
+  };
+  const open: OpenElement[] = [];
+  let attributes = new Map<string, string>();
+  let root: OpenElement | undefined;
+  let count = 0;
+
+  parser.onerror = () => stop(`is not well-formed XML: see line ${parser.line + 1}`);
+  parser.ondoctype = () => stop('has a DOCTYPE; leave it out');
+  parser.onopentagstart = (tag: Tag | QualifiedTag) => {
+    attributes = new Map();
+    // Before an attribute, sax asks the tag whether it has it already, and would drop the second without a word.
+    const isTaken = (name: string) =>
+      attributes.has(name) && stop(`has an attribute twice in one element: see line ${parser.line + 1}`);
+    Object.assign(tag.attributes, { hasOwnProperty: isTaken });
+  };
+  parser.onattribute = ({ name, value }) => attributes.set(name, value);
+  parser.onopentag = ({ name }) => {
+    count += 1;
+    if (count > MOST_ELEMENTS) stop(`has more than ${MOST_ELEMENTS} elements`);
+    if (open.length === MOST_DEPTH) stop(`has elements more than ${MOST_DEPTH} deep`);
+    const parent = open.at(-1);
+    if (!parent && root) stop(`has a second root element: see line ${parser.line + 1}`);
+    const element = { name, attributes: withoutPrototype(attributes), children: [], text: '' };
+    if (parent) parent.children.push(element);
+    else root = element;
+    open.push(element);
+  };
+  const addText = (piece: string) => {
+    const element = open.at(-1);
+    if (element) element.text += piece;
+  };
+  parser.ontext = addText;
+  parser.oncdata = addText;
+  parser.onclosetag = () => open.pop();
+
+  try {
+    parser.write(text).close();
+  } catch (thrown) {
+    // sax itself breaks on an attribute with the name of a method that it calls.
+    return fault(thrown instanceof XmlFault ? thrown.message : 'is not XML that can be read');
+  }
+  return root ? { ok: true, value: root } : fault('has no root element');
+}
+
+function withoutPrototype(attributes: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.assign(Object.create(null), Object.fromEntries(attributes));
+}

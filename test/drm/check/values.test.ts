@@ -1,0 +1,314 @@
+import { check } from '../../../src/drm/check/check';
+import { buildPlayReadyObject, PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../src/drm/playready';
+import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
+import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+
+const KEY_ID = Buffer.from('44da52ef4523498e9854777ee322681d', 'hex');
+const SWAPPED = Buffer.from('ef52da4423458e499854777ee322681d', 'hex');
+const KEY = Buffer.from('967034de62eec672f7b6889133157867', 'hex');
+const WIDEVINE = buildWidevinePsshData({ keyIds: [KEY_ID] });
+const WIDEVINE_BOX = buildPsshBox(WIDEVINE_SYSTEM_ID, WIDEVINE);
+const PLAYREADY = playReadyObjectOf(KEY_ID, KEY, 'https://license.example/rightsmanager.asmx');
+const PLAYREADY_BOX = buildPsshBox(PLAYREADY_SYSTEM_ID, PLAYREADY);
+const COMMON_BOX = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [KEY_ID]);
+
+const base64 = (...parts: Uint8Array[]) => Buffer.concat(parts).toString('base64');
+const mp4Box = (type: string, ...parts: Uint8Array[]) => {
+  const body = Buffer.concat([Buffer.from(type), ...parts]);
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(body.length + 4);
+  return Buffer.concat([size, body]);
+};
+
+function summary(input: unknown): [kind: string, ...faults: string[]] {
+  const { kind, faults } = check(input);
+  return [kind, ...faults.map(({ severity, code }) => `${severity} ${code}`)];
+}
+
+function header(version: string, data: string, attributes = ''): string {
+  return `<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="${version}"${attributes}><DATA>${data}</DATA></WRMHEADER>`;
+}
+const KID = SWAPPED.toString('base64');
+const INFO = '<PROTECTINFO><KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO>';
+const kids = (...kid: string[]) => `<PROTECTINFO><KIDS>${kid.join('')}</KIDS></PROTECTINFO>`;
+const kid = (algorithm: string, rest = '') => `<KID ALGID="${algorithm}"${rest} VALUE="${KID}"></KID>`;
+
+describe('one value', () => {
+  it.each<[what: string, text: string, ...expected: [kind: string, ...faults: string[]]]>([
+    ['in base64url', WIDEVINE_BOX.toString('base64url'), 'pssh_box', 'warning base64url'],
+    ['without its padding', KEY_ID.toString('base64').replace('==', ''), 'key_id', 'warning padding_missing'],
+    ['with a wrong last letter', 'RNpS70UjSY6YVHd+4yJoHR==', 'key_id', 'warning not_canonical'],
+    [
+      'in hex with colons',
+      (KEY_ID.toString('hex').match(/../g) ?? []).join(':'),
+      'key_id',
+      'warning separators',
+    ],
+    ['in hex with 0x', `0x${KEY_ID.toString('hex')}`, 'key_id', 'warning separators'],
+    ['with a blank at its end', `${base64(KEY_ID)} \n`, 'key_id', 'warning white_space'],
+    ['with a line feed at its end', `${base64(KEY_ID)}\n`, 'key_id'],
+    [
+      'broken over lines',
+      `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
+      'pssh_box',
+      'warning white_space',
+    ],
+    ['in quotes', `"${base64(WIDEVINE_BOX)}"`, 'pssh_box', 'warning wrapped'],
+    [
+      'in the element of a manifest',
+      `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
+      'pssh_box',
+      'warning wrapped',
+    ],
+    ['in a data: address', `data:text/plain;base64,${base64(WIDEVINE_BOX)}`, 'pssh_box', 'warning wrapped'],
+    ['encoded twice', base64(Buffer.from(base64(WIDEVINE_BOX))), 'pssh_box', 'error encoded_twice'],
+    ['of hex in base64', base64(Buffer.from(KEY_ID.toString('hex'))), 'key_id', 'error encoded_twice'],
+    ['of 15 bytes', base64(KEY_ID.subarray(1)), 'unknown', 'error wrong_length'],
+    ['of many bytes that are nothing', base64(Buffer.alloc(100, 0xa5)), 'unknown', 'error unrecognised'],
+    ['of zeros', base64(Buffer.alloc(16)), 'key_id', 'error all_zero'],
+    ["in PlayReady's byte order", base64(SWAPPED), 'key_id', 'warning key_id_byte_order_suspected'],
+    ['that is empty', ' \n', 'unknown', 'error empty'],
+    ['that is nothing', 'nonsense?', 'unknown', 'error unrecognised'],
+    ['that starts as JSON', '{"cenc":', 'unknown', 'error malformed_json'],
+    ['that is too long', 'A'.repeat(1024 * 1024 + 1), 'unknown', 'error too_long'],
+  ])('is read %s', (_what, text, ...expected) => {
+    expect(summary(text)).toEqual(expected);
+    expect(summary({ value: text })).toEqual(expected);
+  });
+
+  it.each([[5], [null], [[]], [undefined], [{ value: 5 }]])('must be a text or an object: %j', (input) => {
+    expect(summary(input)).toEqual(['unknown', 'error wrong_type']);
+  });
+});
+
+describe('boxes', () => {
+  it('are shown one after another, and agree on the key id', () => {
+    const list = base64(WIDEVINE_BOX, PLAYREADY_BOX, COMMON_BOX);
+    expect(summary(list)).toEqual(['pssh_box']);
+    const { fields } = check(list);
+    expect(fields.filter(({ name }) => name.endsWith('.system')).map(({ note }) => note)).toEqual([
+      'Widevine',
+      'PlayReady',
+      'W3C common',
+    ]);
+    const ids = fields.filter(({ name }) => /key_id(\[\d\])?$/.test(name));
+    expect(ids.map(({ value }) => value)).toEqual(Array(3).fill('44da52ef-4523-498e-9854-777ee322681d'));
+  });
+
+  it('are found in an init segment', () => {
+    const moov = mp4Box('moov', mp4Box('mvhd', Buffer.alloc(20)), WIDEVINE_BOX, PLAYREADY_BOX);
+    expect(summary(base64(mp4Box('ftyp', Buffer.from('isom')), moov))).toEqual(['pssh_box']);
+    expect(summary(base64(mp4Box('moov', mp4Box('mvhd'))))).toEqual(['pssh_box', 'error no_pssh_box']);
+  });
+
+  const swappedObject = playReadyObjectOf(SWAPPED, KEY, 'https://license.example/');
+  const box = (systemId: string, data: Uint8Array, ids: Uint8Array[] = []) =>
+    buildPsshBox(systemId, data, ids);
+  it.each<[what: string, bytes: Buffer, ...faults: string[]]>([
+    ['a box cut short', WIDEVINE_BOX.subarray(0, 45), 'error malformed_box'],
+    [
+      'a second box cut short',
+      Buffer.concat([COMMON_BOX, WIDEVINE_BOX.subarray(0, 45)]),
+      'error malformed_box',
+    ],
+    ['bytes after the last box', Buffer.concat([WIDEVINE_BOX, Buffer.from('abc')]), 'error malformed_box'],
+    ['a box in a box', box(WIDEVINE_SYSTEM_ID, WIDEVINE_BOX), 'error box_in_box'],
+    [
+      'a PlayReady object in a box of Widevine',
+      box(WIDEVINE_SYSTEM_ID, PLAYREADY),
+      'error data_of_other_system',
+    ],
+    ['Widevine data in a box of PlayReady', box(PLAYREADY_SYSTEM_ID, WIDEVINE), 'error data_of_other_system'],
+    [
+      'a header without its object',
+      box(PLAYREADY_SYSTEM_ID, PLAYREADY.subarray(10)),
+      'error header_for_object',
+    ],
+    ['an empty box of Widevine', box(WIDEVINE_SYSTEM_ID, Buffer.alloc(0)), 'error malformed_data'],
+    ['a common box without key ids', box(COMMON_SYSTEM_ID, Buffer.alloc(0)), 'error names_nothing'],
+    ['a common box with data', box(COMMON_SYSTEM_ID, KEY_ID, [KEY_ID]), 'warning data_in_common_box'],
+    ['an unknown system', box('00112233-4455-6677-8899-aabbccddeeff', KEY_ID)],
+    ['another known system', box('9a27dd82-fde2-4725-8cbc-4234aa06ec09', KEY_ID)],
+    [
+      'a PlayReady header with the key id in big endian',
+      Buffer.concat([WIDEVINE_BOX, box(PLAYREADY_SYSTEM_ID, swappedObject)]),
+      'warning key_id_byte_order_suspected',
+      'error key_id_byte_order',
+    ],
+    [
+      'boxes of two keys',
+      Buffer.concat([WIDEVINE_BOX, box(COMMON_SYSTEM_ID, Buffer.alloc(0), [KEY])]),
+      'warning key_id_mismatch',
+    ],
+    [
+      'a version 1 box whose data names another key',
+      box(WIDEVINE_SYSTEM_ID, WIDEVINE, [KEY]),
+      'warning key_id_mismatch',
+    ],
+  ])('are named that have %s', (_what, bytes, ...faults) => {
+    expect(summary(base64(bytes))).toEqual(['pssh_box', ...faults]);
+    expect(summary(bytes.toString('hex'))).toEqual(['pssh_box', ...faults]);
+  });
+
+  it('do not make an answer far larger than they are', () => {
+    const { fields, faults } = check(base64(...Array<Buffer>(1000).fill(COMMON_BOX)));
+    expect(fields).toHaveLength(300);
+    expect(faults.map(({ code }) => code)).toEqual(['cut_short']);
+  });
+});
+
+describe('Widevine data', () => {
+  it.each<[what: string, data: Parameters<typeof buildWidevinePsshData>[0], ...faults: string[]]>([
+    ['neither key id nor content id', { keyIds: [], provider: 'p' }, 'warning names_nothing'],
+    ['a scheme that is none', { keyIds: [KEY_ID], protectionScheme: 0x636e6563 }, 'error unknown_scheme'],
+    [
+      'a scheme that the packager does not take',
+      { keyIds: [KEY_ID], protectionScheme: PROTECTION_SCHEMES.cens },
+      'warning unsupported_scheme',
+    ],
+    [
+      'cbcs beside AESCTR',
+      { keyIds: [KEY_ID], algorithm: 1, protectionScheme: PROTECTION_SCHEMES.cbcs },
+      'warning scheme_mismatch',
+    ],
+    ['a key id of zeros', { keyIds: [Buffer.alloc(16)] }, 'error all_zero'],
+    ["a key id in PlayReady's order", { keyIds: [SWAPPED] }, 'warning key_id_byte_order_suspected'],
+    [
+      'a content id in base64',
+      { keyIds: [KEY_ID], contentId: Buffer.from('d293emEtZGVtbw==') },
+      'warning encoded_twice',
+    ],
+    [
+      'a content id in hex',
+      { keyIds: [KEY_ID], contentId: Buffer.from('776f777a612d64656d6f') },
+      'warning encoded_twice',
+    ],
+    ['an empty content id', { keyIds: [KEY_ID], contentId: Buffer.alloc(0) }, 'warning empty'],
+    ['a content id that is no text', { keyIds: [KEY_ID], contentId: Buffer.from([1, 2, 255]) }],
+  ])('is named that has %s', (_what, data, ...faults) => {
+    expect(summary(base64(buildWidevinePsshData(data)))).toEqual(['widevine_pssh_data', ...faults]);
+  });
+});
+
+describe('a PlayReady header', () => {
+  it.each<[what: string, xml: string, ...faults: string[]]>([
+    ['4.1.0.0', header('4.1.0.0', `<PROTECTINFO>${kid('AESCTR')}</PROTECTINFO>`)],
+    ['4.2.0.0 with two keys', header('4.2.0.0', kids(kid('AESCTR'), kid('AESCTR')))],
+    ['4.3.0.0 with AESCBC', header('4.3.0.0', kids(kid('AESCBC')))],
+    ['4.3.0.0 without ALGID', header('4.3.0.0', kids(`<KID VALUE="${KID}"></KID>`))],
+    ['AESCBC before 4.3.0.0', header('4.2.0.0', kids(kid('AESCBC'))), 'error algorithm_against_version'],
+    [
+      'a checksum with AESCBC',
+      header('4.3.0.0', kids(kid('AESCBC', ' CHECKSUM="pcTs6CEp98A="'))),
+      'error checksum_with_aescbc',
+    ],
+    ['two algorithms', header('4.3.0.0', kids(kid('AESCTR'), kid('AESCBC'))), 'error algorithms_differ'],
+    ['an unknown algorithm', header('4.2.0.0', kids(kid('AESXTS'))), 'error unknown_algorithm'],
+    ['no algorithm', header('4.2.0.0', kids(`<KID VALUE="${KID}"></KID>`)), 'error algorithm_missing'],
+    [
+      '4.0.0.0 with two keys',
+      header('4.0.0.0', `${INFO}<KID>${KID}</KID><KID>${KID}</KID>`),
+      'error key_count',
+    ],
+    ['4.0.0.0 without a key', header('4.0.0.0', INFO), 'error key_count'],
+    [
+      '4.0.0.0 with the layout of 4.2',
+      header('4.0.0.0', kids(kid('AESCTR'))),
+      'error version_against_layout',
+    ],
+    ['KEYLEN 7', header('4.0.0.0', `${INFO.replace('16', '7')}<KID>${KID}</KID>`), 'error key_length'],
+    ['no such version', header('4.4.0.0', kids(kid('AESCTR'))), 'error unknown_version'],
+    [
+      'a key id in hex',
+      header('4.0.0.0', `${INFO}<KID>${SWAPPED.toString('hex')}</KID>`),
+      'error hex_for_base64',
+    ],
+    [
+      'a key id in big endian',
+      header('4.0.0.0', `${INFO}<KID>${base64(KEY_ID)}</KID>`),
+      'warning key_id_byte_order_suspected',
+    ],
+    [
+      'a checksum of 7 bytes',
+      header('4.0.0.0', `${INFO}<KID>${KID}</KID><CHECKSUM>AAAAAAAAAA==</CHECKSUM>`),
+      'error wrong_length',
+    ],
+    [
+      'an address without a scheme',
+      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL>license.example</LA_URL>`),
+      'error scheme_missing',
+    ],
+    [
+      'white space in its address',
+      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL> https://a.example/ </LA_URL>`),
+      'warning white_space',
+    ],
+    [
+      'a session id',
+      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL>https://a.example/?wowzasessionid=1</LA_URL>`),
+      'error session_id_in_address',
+    ],
+    [
+      'attributes out of order',
+      header('4.2.0.0', kids(`<KID VALUE="${KID}" ALGID="AESCTR"></KID>`)),
+      'warning attribute_order',
+    ],
+    [
+      'an element that closes itself',
+      header('4.2.0.0', kids(`<KID ALGID="AESCTR" VALUE="${KID}"/>`)),
+      'warning self_closing_element',
+    ],
+    [
+      'an XML declaration',
+      `<?xml version="1.0"?>${header('4.3.0.0', kids(kid('AESCBC')))}`,
+      'warning xml_declaration',
+    ],
+    [
+      'no namespace',
+      header('4.3.0.0', kids(kid('AESCBC'))).replace(/ xmlns="[^"]*"/, ''),
+      'error wrong_namespace',
+    ],
+    ['another root', '<wrmheader></wrmheader>', 'error not_a_header'],
+    ['XML that is cut short', header('4.3.0.0', kids(kid('AESCBC'))).slice(0, -5), 'error malformed_xml'],
+  ])('is checked with %s', (_what, xml, ...faults) => {
+    expect(summary(xml)).toEqual(['playready_header', ...faults]);
+    expect(summary(Buffer.from(xml, 'utf16le').toString('base64'))).toEqual(['playready_header', ...faults]);
+  });
+
+  const xml = header('4.3.0.0', kids(kid('AESCBC')));
+  it.each<[what: string, bytes: Buffer, ...expected: [kind: string, ...faults: string[]]]>([
+    ['in UTF-8', Buffer.from(xml), 'playready_header', 'error not_utf16'],
+    ['in UTF-16BE', Buffer.from(xml, 'utf16le').swap16(), 'playready_header', 'error not_utf16'],
+    [
+      'without its last byte',
+      Buffer.from(xml, 'utf16le').subarray(0, -1),
+      'playready_header',
+      'error cut_short',
+      'error malformed_xml',
+    ],
+    [
+      'in an object that was cut short',
+      PLAYREADY.subarray(0, -2),
+      'playready_object',
+      'error malformed_object',
+    ],
+    [
+      'in an object of two headers',
+      buildPlayReadyObject([
+        { type: 1, value: Buffer.from(xml, 'utf16le') },
+        { type: 1, value: Buffer.from(xml, 'utf16le') },
+      ]),
+      'playready_object',
+      'error header_count',
+    ],
+    [
+      'missing in its object',
+      buildPlayReadyObject([{ type: 9, value: Buffer.alloc(4) }]),
+      'playready_object',
+      'error header_count',
+      'warning unknown_record',
+    ],
+  ])('is checked %s', (_what, bytes, ...expected) => {
+    expect(summary(base64(bytes))).toEqual(expected);
+  });
+});

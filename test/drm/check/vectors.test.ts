@@ -1,0 +1,136 @@
+import { check } from '../../../src/drm/check/check';
+import { drmVectors, keyFileSamples } from '../../vectors/drm-vectors';
+
+function summary(input: unknown) {
+  const { kind, faults } = check(input);
+  return { kind, faults: faults.map(({ severity, code }) => `${severity} ${code}`) };
+}
+
+const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex');
+const object = drmVectors.playready_object_self_made;
+
+describe('a published sample', () => {
+  it.each(keyFileSamples)('is a key file without an error: %s', (_name, sample) => {
+    const faults = sample.iv_include_in_chunklist === 'true' ? ['warning iv_in_playlist'] : [];
+    expect(summary(`${sample.lines.join('\n')}\n`)).toEqual({ kind: 'key_file', faults });
+  });
+
+  it.each(keyFileSamples)('is a request without a fault: %s', (_name, sample) => {
+    expect(summary(sample.values)).toEqual({ kind: 'request', faults: [] });
+    expect(summary(JSON.stringify(sample.values))).toEqual({ kind: 'request', faults: [] });
+  });
+
+  it.each(drmVectors.pssh_boxes)(
+    'is a box without a fault: $source',
+    ({ b64, system_id, version, kids = [] }) => {
+      for (const text of [b64, hex(b64)]) {
+        expect(summary(text)).toEqual({ kind: 'pssh_box', faults: [] });
+        const { fields } = check(text);
+        expect(fields.slice(0, 2)).toEqual([
+          { name: 'box.system', value: system_id, note: expect.any(String) },
+          { name: 'box.version', value: String(version) },
+        ]);
+        const keyIds = fields.filter(({ name }) => name.startsWith('box.key_id'));
+        expect(keyIds.map(({ value }) => value)).toEqual(kids);
+      }
+    },
+  );
+
+  it.each(drmVectors.widevine_pssh_data)(
+    'is Widevine data without a fault, by itself and in its box: $source',
+    ({ data_b64, decoded, box_v0_b64 }) => {
+      const { kind, fields, faults } = check(data_b64);
+      expect([kind, faults]).toEqual(['widevine_pssh_data', []]);
+      const value = (name: string) => fields.find((field) => field.name === name)?.value;
+      expect(value('content_id')).toBe(decoded.content_id);
+      expect(value('provider')).toBe(decoded.provider);
+      expect(value('key_id')).toBe(decoded.key_id?.[0]);
+      expect(value('protection_scheme')).toBe(decoded.protection_scheme?.fourcc);
+      expect(summary(box_v0_b64)).toEqual({ kind: 'pssh_box', faults: [] });
+    },
+  );
+
+  it.each([
+    ['object', object.pro_b64, 'playready_object'],
+    ['header as text', object.xml, 'playready_header'],
+    ['header as UTF-16LE', Buffer.from(object.xml, 'utf16le').toString('base64'), 'playready_header'],
+    [
+      'header as UTF-16LE with its mark',
+      Buffer.from(`\ufeff${object.xml}`, 'utf16le').toString('base64'),
+      'playready_header',
+    ],
+  ])('is a PlayReady %s without a fault', (_what, text, kind) => {
+    expect(summary(text)).toEqual({ kind, faults: [] });
+    const keyId = check(text).fields.find(({ name }) => name.endsWith('key[0].key_id'));
+    expect(keyId?.value).toBe('44da52ef-4523-098e-6854-777ee322681d');
+  });
+
+  it('decodes to every field of a PlayReady header', () => {
+    expect(check(object.xml).fields).toEqual([
+      { name: 'version', value: '4.0.0.0' },
+      {
+        name: 'key[0].kid',
+        value: '71LaRCNFjgloVHd+4yJoHQ==',
+        note: "as the header has it: base64 in PlayReady's byte order",
+      },
+      {
+        name: 'key[0].key_id',
+        value: '44da52ef-4523-098e-6854-777ee322681d',
+        note: "base64 RNpS70UjCY5oVHd+4yJoHQ==; in PlayReady's byte order 71LaRCNFjgloVHd+4yJoHQ==",
+      },
+      { name: 'key[0].algorithm', value: 'AESCTR' },
+      { name: 'key[0].checksum', value: 'pcTs6CEp98A=' },
+      { name: 'la_url', value: 'https://playready-license.vudrm.tech/rightsmanager.asmx' },
+    ]);
+  });
+
+  it.each(drmVectors.playready_checksum.vectors)('is a key id in every form: $source', (vector) => {
+    const { kid_uuid, kid_be_b64, kid_le_b64 } = vector;
+    for (const text of [
+      kid_uuid,
+      kid_uuid.toUpperCase(),
+      `{${kid_uuid}}`,
+      `urn:uuid:${kid_uuid}`,
+      kid_be_b64,
+      hex(kid_be_b64),
+    ]) {
+      const { kind, fields } = check(text);
+      expect(kind).toBe('key_id');
+      const values = Object.fromEntries(fields.map(({ name, value }) => [name, value]));
+      expect(values).toMatchObject({ key_id: kid_uuid, base64: kid_be_b64, playready_base64: kid_le_b64 });
+    }
+  });
+
+  it.each(drmVectors.playready_checksum.vectors)(
+    'has a checksum that agrees, and one byte order in which it does not: $source',
+    ({ kid_be_b64, kid_le_b64, key_b64, checksum }) => {
+      const body = (keyid: string) => ({
+        cenc: { keyid, contentkey: key_b64 },
+        playready: { laurl: 'https://license.example/', checksum },
+      });
+      expect(summary(body(kid_be_b64)).faults).toEqual([]);
+      expect(summary(body(kid_le_b64)).faults).toEqual(['error key_id_byte_order']);
+    },
+  );
+});
+
+/** What `expect` of the file asks for, and the code that says it. */
+const REJECTS: Readonly<Record<string, [kind: string, faults: string[]]>> = {
+  'a whole box given where data is wanted': ['pssh_box', ['warning box_for_data']],
+  'truncated protobuf': ['widevine_pssh_data', ['error malformed_data']],
+  'scheme cbcs beside AESCTR': ['widevine_pssh_data', ['warning scheme_mismatch']],
+};
+
+it.each(drmVectors.widevine_pssh_data_rejects)(
+  'Widevine data is named that is wrong: $name',
+  ({ name, data_b64 }) => {
+    const [kind, faults] = REJECTS[name] ?? [];
+    expect(check(data_b64).kind).toBe(kind);
+    const keyid = 'RNpS70UjCY5oVHd+4yJoHQ==';
+    const body = {
+      cenc: { keyid, contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
+      widevine: { psshdata: data_b64 },
+    };
+    expect(summary(body).faults).toEqual(faults);
+  },
+);

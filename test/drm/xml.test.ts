@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { MOST_XML_CHARACTERS, parseXml, type XmlElement } from '../../src/drm/xml';
+
+function element(name: string, parts: Partial<XmlElement> = {}): XmlElement {
+  return { name, attributes: {}, children: [], text: '', ...parts };
+}
+
+describe('parseXml', () => {
+  it('answers the root with attributes, children in their order and the text of each', () => {
+    const text =
+      '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<!-- a line-up -->\n' +
+      '<smil><body a="1" b:c=\'&lt;2&gt;\'>x<video src="a.mp4"/>y<![CDATA[<z>&amp;]]><video src="b"></video></body></smil>\n';
+    expect(parseXml(text)).toEqual({
+      ok: true,
+      value: element('smil', {
+        children: [
+          element('body', {
+            attributes: { a: '1', 'b:c': '<2>' },
+            text: 'xy<z>&amp;',
+            children: [
+              element('video', { attributes: { src: 'a.mp4' } }),
+              element('video', { attributes: { src: 'b' } }),
+            ],
+          }),
+        ],
+      }),
+    });
+  });
+
+  it('keeps the white space of a text', () => {
+    expect(parseXml('<a> b&#10;\t</a>')).toEqual({ ok: true, value: element('a', { text: ' b\n\t' }) });
+  });
+
+  it('gives an element no attribute that the document has not', () => {
+    const parsed = parseXml('<a __proto__="b" constructor="c"/>');
+    if (!parsed.ok) throw new Error(parsed.fault);
+    expect(Object.entries(parsed.value.attributes)).toEqual([
+      ['__proto__', 'b'],
+      ['constructor', 'c'],
+    ]);
+    expect(parsed.value.attributes.toString).toBeUndefined();
+  });
+
+  it.each([
+    ['', 'is empty'],
+    [' \n', 'is empty'],
+    ['text', 'is not well-formed XML: see line 1'],
+    ['<a>', 'is not well-formed XML: see line 1'],
+    ['<a>\n</b>', 'is not well-formed XML: see line 2'],
+    ['<a b=c/>', 'is not well-formed XML: see line 1'],
+    ['<a b/>', 'is not well-formed XML: see line 1'],
+    ['<a/>text', 'is not well-formed XML: see line 1'],
+    ['<a>&nbsp;</a>', 'is not well-formed XML: see line 1'],
+    ['<a>&constructor;</a>', 'is not well-formed XML: see line 1'],
+    ['<a>&own;</a>', 'is not well-formed XML: see line 1'],
+    ['<a>a & b</a>', 'is not well-formed XML: see line 1'],
+    ['<a/>\n<b/>', 'has a second root element: see line 2'],
+    ['<a>\n<b c="1" d="2" c="3"/></a>', 'has an attribute twice in one element: see line 2'],
+    ['<!-- nothing -->', 'has no root element'],
+    ['<!DOCTYPE a><a/>', 'has a DOCTYPE; leave it out'],
+    ['<!doctype a [<!ENTITY b "c">]><a>&b;</a>', 'has a DOCTYPE; leave it out'],
+    ['<!ENTITY b "c"><a/>', 'is not well-formed XML: see line 1'],
+    ['<a><!ENTITY b "c"></a>', 'is not well-formed XML: see line 1'],
+    ['<a>\u0000</a>', 'is not XML: it holds a control character'],
+    ['<a>&#1;</a>', 'is not well-formed XML: see line 1'],
+    ['<a hasOwnProperty="1" b="2"/>', 'is not XML that can be read'],
+    [`${'<a>'.repeat(51)}${'</a>'.repeat(51)}`, 'has elements more than 50 deep'],
+    [`<a>${'<b/>'.repeat(100_000)}</a>`, 'has more than 100000 elements'],
+    [`<a>${'b'.repeat(MOST_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
+  ])('refuses %.40j', (text, sentence) => {
+    expect(parseXml(text)).toEqual({ ok: false, fault: sentence });
+  });
+
+  it('refuses a bomb of entities before it grows', () => {
+    const entities = [...'bcdefghij'].map(
+      (name, at) => `<!ENTITY ${name} "${`&${'abcdefghi'[at]};`.repeat(10)}">`,
+    );
+    const bomb = `<!DOCTYPE x [<!ENTITY a "lol">${entities.join('')}]><x>&j;</x>`;
+    expect(parseXml(bomb)).toEqual({ ok: false, fault: 'has a DOCTYPE; leave it out' });
+  });
+
+  it('takes 50 elements deep and 100,000 of them', () => {
+    expect(parseXml(`${'<a>'.repeat(50)}${'</a>'.repeat(50)}`).ok).toBe(true);
+    expect(parseXml(`<a>${'<b/>'.repeat(99_999)}</a>`).ok).toBe(true);
+  });
+
+  it('throws nothing, whatever the text', () => {
+    const token = fc.constantFrom(
+      '<',
+      '>',
+      '/',
+      '</a>',
+      '<a',
+      ' b="',
+      "'",
+      '<!',
+      '<![CDATA[',
+      ']]>',
+      '&',
+      ';',
+      '<?',
+      '?>',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(token, fc.string({ unit: 'binary' })), { maxLength: 12 }), (tokens) => {
+        parseXml(tokens.join(''));
+        parseXml(`<a>${tokens.join('')}</a>`);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
