@@ -58,8 +58,11 @@ function startSidecar(port: number, emulatorUrl: string, keysFolder: string): Ch
   });
 }
 
+const chosen = new Set<number>();
+
 async function choosePort(program: string, wanted: number): Promise<number> {
-  const port = await freePort(wanted);
+  const port = await freePort(wanted, chosen);
+  chosen.add(port);
   if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.\n`);
   return port;
 }

@@ -52,6 +52,11 @@ test('shows the key file as it is, its path and the commands that repeat it', ()
   );
 });
 
+test('passes over a port that another of its programs was promised', async () => {
+  const port = await freePort(20_000);
+  expect(await freePort(port, new Set([port, port + 1]))).toBeGreaterThan(port + 1);
+});
+
 test('passes over a port that is taken', async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));

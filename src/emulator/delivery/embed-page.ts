@@ -1,4 +1,4 @@
-import { html } from '../pages/html';
+import { html } from '../../kernel/html';
 
 /** Without quotes or angle brackets, which the template would escape. */
 const STYLE = `

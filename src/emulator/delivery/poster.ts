@@ -1,4 +1,4 @@
-import { html } from '../pages/html';
+import { html } from '../../kernel/html';
 
 const LONGEST_LINE = 36;
 
