@@ -1,17 +1,26 @@
 import type { RequestListener } from 'node:http';
-import { createApp } from '../kernel/app';
+import { createApp, onlyMethods } from '../kernel/app';
+import { requireClientCertificate } from '../kernel/client-certificate';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
+import type { FindApiKey } from './access/api-key';
+import { batchHandlers } from './batch/batch-handlers';
+import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { createConfigService } from './config-service';
+import { describeRoutes } from './describe/describe-routes';
 import { createDurableWriter } from './durable-file';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { createKeyFileChanges } from './key-file-changes';
 import { keyFileRoutes } from './key-file-routes';
 import { createKeyFileStore } from './key-file-store';
 import { createKeyProvider } from './key-provider';
+import { createList, LIST_PATH } from './listing/list-handler';
+import { createObservation, type Observation } from './observe/observation';
+import type { OpenAudit } from './observe/open-audit';
 import { createProvision, type Upstreams } from './provision';
 import { withReadLane } from './read-lane';
-import { keyCheck, requireApiKey } from './require-api-key';
+import { requireApiKey } from './require-api-key';
 import { MOST_PARTS } from './stream-id';
 import { createUpstream } from './upstream';
 
@@ -22,43 +31,75 @@ export interface Ambient {
   readonly newId: () => string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  readonly findApiKey: FindApiKey;
+  readonly audit: OpenAudit;
+  /** The service's own, for its description and its metrics. */
+  readonly version: string;
 }
 
 export interface Sidecar {
   readonly handler: RequestListener;
   /** Removes what killed writers left; until it is done, `/readyz` says no. */
   sweep(): Promise<void>;
+  /** Lets go of what is open, when the last request is answered. */
+  close(): Promise<void>;
 }
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
-export function createSidecar(config: SidecarConfig, { log, newId, now }: Ambient): Sidecar {
-  const writer = createDurableWriter(newId);
+export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
+  const { log, newId, now, findApiKey, audit, version } = ambient;
+  const observation = createObservation({ metrics: config.metrics, audit, version, now });
+  const writer = createDurableWriter(newId, observation.writes);
   const store = createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer);
-  const provision = createProvision(createUpstreams(config, log, now), config.checks);
+  const provision = createProvision(createUpstreams(config, log, now, observation), config);
+  const changes = createKeyFileChanges({ store, provision, audit: observation.audit, log });
   let swept = false;
   const checkReady = shareRuns(async () => {
     if (!swept)
       throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
     await store.probe();
   });
-  const isApiKey = keyCheck(config.apiKey);
-  const requests = { log, newId, now, quietPaths: HEALTH_PATHS };
+  const list = createList({ folder: config.keyFilesPath, log, newId, now });
+  const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths];
+  const requests = { log, newId, now, quietPaths, ...observation.requests };
   const app = createApp(requests, (routes) => {
-    routes.use(requireApiKey(isApiKey));
-    keyFileRoutes(routes, { store, provision, log });
+    routes.use(requireApiKey(findApiKey, observation.audit));
+    keyFileRoutes(routes, { store, changes });
+    routes
+      .route(LIST_PATH)
+      .get(list.handler)
+      .post(batchHandlers({ changes, provision, log, onError: observation.requests.onError }))
+      .all(onlyMethods('GET', 'HEAD', 'POST'));
+    checkRoutes(routes);
     healthRoutes(routes, { checkReady });
+    observation.mount(routes);
+    describeRoutes(routes, { version });
   });
+  const lane = withReadLane(app, findApiKey, store, requests);
   return {
-    handler: withReadLane(app, isApiKey, store, requests),
+    handler:
+      config.tls?.clientAuthorities === undefined
+        ? lane
+        : requireClientCertificate(lane, requests, HEALTH_PATHS),
     async sweep() {
-      const count = await writer.sweep(config.keyFilesPath, MOST_PARTS);
+      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MOST_PARTS);
       if (count > 0) log.info('swept left-over temporary files', { count });
+      observation.keyFilesCounted(keyFiles);
       swept = true;
+    },
+    async close() {
+      await list.close();
+      await audit.close();
     },
   };
 }
 
-function createUpstreams(config: SidecarConfig, log: Log, now: () => number): Upstreams {
+function createUpstreams(
+  config: SidecarConfig,
+  log: Log,
+  now: () => number,
+  observation: Observation,
+): Upstreams {
   const { configServiceUrl, keyProviderUrl, upstreamTimeoutMs: timeoutMs } = config;
   const configService = {
     name: 'configuration service',
@@ -79,7 +120,13 @@ function createUpstreams(config: SidecarConfig, log: Log, now: () => number): Up
   }
   const common = { timeoutMs, log, now };
   return {
-    configService: createConfigService(configServiceUrl, createUpstream({ ...configService, ...common })),
-    keyProvider: createKeyProvider(keyProviderUrl, createUpstream({ ...keyProvider, ...common })),
+    configService: createConfigService(
+      configServiceUrl,
+      createUpstream({ ...configService, ...common, ...observation.calls('config_service') }),
+    ),
+    keyProvider: createKeyProvider(
+      keyProviderUrl,
+      createUpstream({ ...keyProvider, ...common, ...observation.calls('key_provider') }),
+    ),
   };
 }

@@ -1,9 +1,15 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import type { CmafScheme } from '../drm/key-file';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
-import { LOG_LEVELS, type LogLevel } from '../kernel/log';
+import type { LogLevel } from '../kernel/log';
+import type { TlsFiles } from '../kernel/tls';
+import { apiKey, variables } from './config-variables';
 
 export interface SidecarConfig {
-  readonly apiKey: string;
+  /** The single API key; undefined: only those of the file. */
+  readonly apiKey: string | undefined;
+  /** The path of the file of API keys. */
+  readonly apiKeysFile: string | undefined;
   readonly keyFilesPath: string;
   /** Permission bits of a key file. */
   readonly keyFileMode: number;
@@ -15,62 +21,20 @@ export interface SidecarConfig {
   readonly upstreamTimeoutMs: number;
   /** Whether values that contradict each other are refused or let through with a `Warning`. */
   readonly checks: 'strict' | 'warn';
+  /** The scheme of the CMAF lines when a request says nothing of them; false: none. */
+  readonly cmaf: CmafScheme | false;
+  /** Where the audit goes: `off`, `stdout` or the path of a file. */
+  readonly audit: string;
+  /** Whether there is a `/metrics`. */
+  readonly metrics: boolean;
+  /** undefined: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];
 }
 
 const PREFIX = 'PACKAGERDRMAPI_';
-/** The most characters that an API key can have. */
-const MOST_KEY_CHARACTERS = 1000;
-
-const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
-
-const apiKey = z
-  .string()
-  .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
-  .max(MOST_KEY_CHARACTERS, `must have at most ${MOST_KEY_CHARACTERS} characters`);
-
-const httpUrl = z
-  .string()
-  .refine(isHttpUrl, 'must be an http:// or https:// address without user, query, fragment or space');
-
-const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`);
-
-const port = z
-  .string()
-  .refine((value) => !value.startsWith('tcp://'), {
-    message:
-      'holds an address that Kubernetes sets for a Service named packagerdrmapi; rename the Service or set enableServiceLinks: false',
-    abort: true,
-  })
-  .pipe(wholeNumber(0, 65_535));
-
-const keyFileMode = z
-  .string()
-  .regex(/^0?[0-7]{3}$/, 'must be an octal mode like 0640')
-  .transform((value) => Number.parseInt(value, 8))
-  .refine((mode) => (mode & 0o600) === 0o600, 'must let the owner read and write (06xx)')
-  .refine((mode) => (mode & 0o111) === 0, 'must not make key files executable');
-
-const variables = z.object({
-  PACKAGERDRMAPI_APIKEY: apiKey.optional(),
-  PACKAGERDRMAPI_APIKEY_FILE: z.string().optional(),
-  PACKAGERDRMAPI_KEYFILESPATH: z.string().default('./keys'),
-  PACKAGERDRMAPI_KEYFILEMODE: keyFileMode.default(0o640),
-  PACKAGERDRMAPI_HOST: z.string().default('0.0.0.0'),
-  PACKAGERDRMAPI_PORT: port.default(80),
-  PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
-  PACKAGERDRMAPI_KEYPROVIDERURL: httpUrl.optional(),
-  PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
-  PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
-  PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
-});
 
 /**
  * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret.
@@ -86,9 +50,11 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     faults.push(...thrown.faults);
   }
   const key = readApiKey(env, readText, faults);
-  if (!values || key === undefined || faults.length > 0) throw new ConfigError(faults);
+  const tls = readTls(env, faults);
+  if (!values || faults.length > 0) throw new ConfigError(faults);
   return {
     apiKey: key,
+    apiKeysFile: values.PACKAGERDRMAPI_APIKEYS_FILE,
     keyFilesPath: values.PACKAGERDRMAPI_KEYFILESPATH,
     keyFileMode: values.PACKAGERDRMAPI_KEYFILEMODE,
     host: values.PACKAGERDRMAPI_HOST,
@@ -97,6 +63,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
     checks: values.PACKAGERDRMAPI_CHECKS,
+    cmaf: values.PACKAGERDRMAPI_CMAF,
+    audit: values.PACKAGERDRMAPI_AUDIT,
+    metrics: values.PACKAGERDRMAPI_METRICS === 'on',
+    tls,
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
   };
@@ -114,9 +84,9 @@ function readApiKey(
     return undefined;
   }
   if (file === undefined) {
-    if (given === undefined) {
+    if (given === undefined && !env.PACKAGERDRMAPI_APIKEYS_FILE) {
       faults.push(
-        'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it',
+        'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it, or PACKAGERDRMAPI_APIKEYS_FILE to a file of several keys',
       );
     }
     return given;
@@ -135,9 +105,15 @@ function readApiKey(
   return undefined;
 }
 
-function isHttpUrl(text: string): boolean {
-  if (!URL.canParse(text) || /[\s?#]/.test(text)) return false;
-  const { protocol, username, password } = new URL(text);
-  // fetch() takes no address with a user in it, and its message, which is logged, quotes the password.
-  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+function readTls(env: Environment, faults: string[]): TlsFiles | undefined {
+  const certificate = env.PACKAGERDRMAPI_TLSCERT || undefined;
+  const key = env.PACKAGERDRMAPI_TLSKEY || undefined;
+  const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
+  if (certificate !== undefined && key !== undefined) return { certificate, key, clientAuthorities };
+  if (certificate !== undefined || key !== undefined || clientAuthorities !== undefined) {
+    faults.push(
+      'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
+    );
+  }
+  return undefined;
 }

@@ -4,7 +4,6 @@ import {
   fdatasync,
   fstatSync,
   open,
-  opendir,
   openSync,
   rename,
   renameSync,
@@ -16,6 +15,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../kernel/errors';
 import { createFolderSync } from './folder-sync';
+import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
 
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
@@ -33,10 +33,6 @@ const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
-const openFolder = promisify(opendir);
-
-// Names no key file can have (a stream id never starts with a dot), so that a sweep takes nobody else's files.
-const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
 
 export interface DurableWriter {
   /**
@@ -54,15 +50,25 @@ export interface DurableWriter {
   syncFolder(folder: string): Promise<void>;
   /**
    * Removes the temporaries that killed writers left in a folder and `depth` levels below it, those of this writer
-   * excepted. Answers how many; what can't be read is passed over.
+   * excepted, and counts them and the key files on its way; what can't be read is passed over.
    */
-  sweep(folder: string, depth: number): Promise<number>;
+  sweep(folder: string, depth: number): Promise<Swept>;
+}
+
+/** What a write consists of, in this order. `temporary`: opened, its mode set, written. */
+export type WritePhase = 'temporary' | 'sync' | 'rename' | 'folder_sync';
+
+/** Takes how long each phase of each write took. Must not throw. */
+export interface WriteTimes {
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly observe: (phase: WritePhase, ms: number) => void;
 }
 
 /** `newId` answers an unguessable UUID; it names this writer's temporaries. */
-export function createDurableWriter(newId: () => string): DurableWriter {
+export function createDurableWriter(newId: () => string, times?: WriteTimes): DurableWriter {
   const syncFolder = createFolderSync();
-  const ours = `.packagerdrmapi-${newId()}-`;
+  const ours = `${TEMPORARY_PREFIX}${newId()}-`;
   let count = 0;
   let underWay = 0;
 
@@ -71,13 +77,14 @@ export function createDurableWriter(newId: () => string): DurableWriter {
     bytes: Buffer,
     mode: number,
     alone: boolean,
+    lap: Lap,
   ): Promise<string> => {
     count += 1;
     const temporary = join(folder, `${ours}${count}.tmp`);
     // Exclusive: neither a file nor a link that waits at this name is written to.
     const descriptor = alone ? openSync(temporary, 'wx', mode) : await openFile(temporary, 'wx', mode);
     try {
-      await fill(descriptor, bytes, mode, alone);
+      await fill(descriptor, bytes, mode, alone, lap);
     } catch (thrown) {
       await unlinkFile(temporary).catch(() => undefined);
       throw thrown;
@@ -85,11 +92,12 @@ export function createDurableWriter(newId: () => string): DurableWriter {
     return temporary;
   };
 
-  const replace = async (path: string, bytes: Buffer, mode: number): Promise<void> => {
-    const temporary = await writeTemporary(dirname(path), bytes, mode, underWay === 1);
+  const replace = async (path: string, bytes: Buffer, mode: number, lap: Lap): Promise<void> => {
+    const temporary = await writeTemporary(dirname(path), bytes, mode, underWay === 1, lap);
     try {
       if (underWay === 1) renameSync(temporary, path);
       else await renameFile(temporary, path);
+      lap('rename');
     } catch (thrown) {
       await unlinkFile(temporary).catch(() => undefined);
       throw thrown;
@@ -99,13 +107,15 @@ export function createDurableWriter(newId: () => string): DurableWriter {
   return {
     async write(path, bytes, mode) {
       underWay += 1;
+      const lap = times ? stopwatch(times) : noLap;
       try {
-        await replace(path, bytes, mode).catch((thrown: unknown) => {
+        await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
           // Another service that starts on the same folder may have swept the temporary away; a second one stays.
           if (systemCode(thrown) !== 'ENOENT') throw thrown;
-          return replace(path, bytes, mode);
+          return replace(path, bytes, mode, lap);
         });
         await syncFolder(dirname(path));
+        lap('folder_sync');
       } finally {
         underWay -= 1;
       }
@@ -121,19 +131,39 @@ export function createDurableWriter(newId: () => string): DurableWriter {
       return true;
     },
     async probe(folder) {
-      const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false);
+      const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false, noLap);
       await unlinkFile(temporary).catch((thrown: unknown) => {
         // Another service that starts on the same folder may have swept it.
         if (systemCode(thrown) !== 'ENOENT') throw thrown;
       });
     },
     syncFolder,
-    sweep: (folder, depth) => sweep(folder, depth, ours),
+    sweep: (folder, depth) => sweepFolder(folder, depth, ours),
+  };
+}
+
+/** Says that a phase is over, which began when the one before it was. */
+type Lap = (phase: WritePhase) => void;
+
+const noLap: Lap = () => undefined;
+
+function stopwatch({ now, observe }: WriteTimes): Lap {
+  let began = now();
+  return (phase) => {
+    const ended = now();
+    observe(phase, ended - began);
+    began = ended;
   };
 }
 
 /** Writes and syncs the whole of a new file. Its descriptor is closed once, whatever fails: by a second time it may be another's. */
-async function fill(descriptor: number, bytes: Buffer, mode: number, alone: boolean): Promise<void> {
+async function fill(
+  descriptor: number,
+  bytes: Buffer,
+  mode: number,
+  alone: boolean,
+  lap: Lap,
+): Promise<void> {
   try {
     // open() lets the umask take bits away; the mode is a setting, so it is set.
     if ((fstatSync(descriptor).mode & 0o7777) !== mode) await setMode(descriptor, mode);
@@ -142,29 +172,10 @@ async function fill(descriptor: number, bytes: Buffer, mode: number, alone: bool
         ? writeSync(descriptor, bytes, at, bytes.length - at)
         : (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
     }
+    lap('temporary');
     await syncData(descriptor);
+    lap('sync');
   } finally {
     closeSync(descriptor);
   }
-}
-
-async function sweep(folder: string, depth: number, except: string): Promise<number> {
-  let swept = 0;
-  try {
-    for await (const entry of await openFolder(folder)) {
-      const path = join(folder, entry.name);
-      if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
-        const removed = await unlinkFile(path).then(
-          () => true,
-          () => false,
-        );
-        swept += removed ? 1 : 0;
-      } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
-        swept += await sweep(path, depth - 1, except);
-      }
-    }
-  } catch {
-    // A folder that can't be read is no reason to refuse the start; /readyz tells when it can't be written.
-  }
-  return swept;
 }

@@ -1,17 +1,19 @@
-import { z } from 'zod';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
-import type { KeyFile } from '../drm/key-file';
+import type { z } from 'zod';
+import type { CmafScheme, KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
-import { readWidevinePsshData, widevinePsshDataOf } from '../drm/widevine';
+import { widevinePsshDataOf } from '../drm/widevine';
 import type { Problem } from '../kernel/errors';
 import { type Parsed, parseBody } from '../kernel/parse';
-import { checkedText, checkedValue } from './checked-schema';
-import { checkLicenseUrl } from './license-url';
+import { FIELDS, PROVIDER_FIELDS, providerBody, suppliedBody } from './key-file-request-wire';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
-export type KeyFileRequest =
+export type KeyFileRequest = (
   | { readonly source: 'supplied'; readonly keyFile: KeyFile; readonly contentId: string | undefined }
-  | ({ readonly source: 'provider' } & ProviderContent);
+  | ({ readonly source: 'provider' } & ProviderContent)
+) & {
+  /** The scheme of the CMAF lines, false for none; undefined: as the service is configured. */
+  readonly cmaf: CmafScheme | false | undefined;
+};
 
 /** A content as the configuration service and the key provider know it. */
 export interface ProviderContent {
@@ -20,87 +22,27 @@ export interface ProviderContent {
   readonly contentId: string;
 }
 
-const text = z.string('must be a string');
-
-/** `null` means the same as leaving a field out: clients that serialise a class send it. */
-const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z
-    .strictObject(shape, {
-      error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
-    })
-    .nullish();
-
-const checksum = checkedText((text) => {
-  const decoded = decodeBase64(text);
-  if (!decoded.ok || decoded.value.length === 8) return decoded;
-  return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
-});
-
-const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
-const providerId = text.regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
-const apiKey = text.regex(
-  /^[\x21-\x7e]{1,1000}$/,
-  'must be 1 to 1000 characters of printable ASCII without spaces',
-);
-
-const anything = { drmjson: z.unknown().optional(), drmJson: z.unknown().optional() };
-
-const suppliedBody = z.strictObject(
-  {
-    cenc: part({ keyid: checkedText(decodeBase64Block), contentkey: checkedText(decodeBase64Block) }),
-    playready: part({ laurl: checkedText(checkLicenseUrl('playready')), checksum: checksum.nullish() }),
-    widevine: part({ psshdata: checkedValue(readWidevinePsshData).nullish() }),
-    fairplay: part({
-      key: checkedText(decodeHexBlock),
-      iv: checkedText(decodeHexBlock),
-      laurl: checkedText(checkLicenseUrl('fairplay')),
-    }),
-    contentId: providerId.nullish(),
-    client: z.unknown().optional(),
-    clientApiKey: z.unknown().optional(),
-    ...anything,
-  },
-  'The body must be a JSON object.',
-);
-
-const providerBody = z.strictObject(
-  {
-    client: providerId,
-    clientApiKey: apiKey,
-    contentId: providerId,
-    cenc: z.null().optional(),
-    fairplay: z.null().optional(),
-    playready: z.unknown().optional(),
-    widevine: z.unknown().optional(),
-    ...anything,
-  },
-  'The body must be a JSON object.',
-);
-
-const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
-const FIELDS = [
-  ...['cenc', 'cenc.keyid', 'cenc.contentkey', 'playready', 'playready.laurl', 'playready.checksum'],
-  ...['widevine', 'widevine.psshdata', 'fairplay', 'fairplay.key', 'fairplay.iv', 'fairplay.laurl'],
-  ...[...PROVIDER_FIELDS, 'drmjson'],
-];
-
 /**
  * Reads the body of a POST. A body with `cenc` or `fairplay` supplies the keys; any other names a content at the key
  * provider. What a key file needs and the body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
  */
 export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
   const given = givenFields(body);
-  const orphans = partsWithoutCenc(given);
+  const orphans = partsWithoutCenc(given, body);
   if (given.has('cenc') || given.has('fairplay')) {
     const parsed = parseBody(suppliedBody, body, FIELDS);
     if (!parsed.ok) return { ok: false, problems: [...orphans, ...parsed.problems] };
     if (orphans.length > 0) return { ok: false, problems: orphans };
-    return { ok: true, value: { source: 'supplied', ...suppliedValues(parsed.value) } };
+    const asked = parsed.value.cmaf ?? undefined;
+    return { ok: true, value: { source: 'supplied', ...suppliedValues(parsed.value), cmaf: asked } };
   }
   const parsed = parseBody(providerBody, withoutNulls(body), FIELDS);
   if (parsed.ok && orphans.length === 0) {
-    const { client, clientApiKey, contentId } = parsed.value;
-    return { ok: true, value: { source: 'provider', client, clientApiKey, contentId } };
+    const { client, clientApiKey, contentId, cmaf: asked } = parsed.value;
+    return {
+      ok: true,
+      value: { source: 'provider', client, clientApiKey, contentId, cmaf: asked ?? undefined },
+    };
   }
   const problems = parsed.ok ? [] : parsed.problems;
   if (PROVIDER_FIELDS.some((name) => given.has(name)))
@@ -161,9 +103,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function partsWithoutCenc(given: ReadonlySet<string>): Problem[] {
+function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] {
   if (given.has('cenc')) return [];
-  return ['playready', 'widevine']
+  const names = [
+    'playready',
+    'widevine',
+    ...(given.has('fairplay') && isObject(body) && body.cmaf !== false ? ['cmaf'] : []),
+  ];
+  return names
     .filter((name) => given.has(name))
     .map((name) => ({
       code: 'invalid_body',

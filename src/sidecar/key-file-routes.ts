@@ -1,66 +1,58 @@
-import { isUtf8 } from 'node:buffer';
 import express, { type Express, type Request, type Response } from 'express';
-import { keyFileLines, parseKeyFile, renderKeyFile } from '../drm/key-file';
+import type { Finding } from '../drm/cross-check';
 import { onlyMethods, requireJson } from '../kernel/app';
 import { HttpError } from '../kernel/errors';
-import type { Log } from '../kernel/log';
+import { requireRead } from './access/api-key';
+import { isDryRun } from './dry-run';
+import { isUnchanged, preconditionOf } from './etag';
+import { answerDryRun, answerKeyFile, answerUnchanged } from './key-file-answer';
+import type { Actor, KeyFileChanges } from './key-file-changes';
 import { parseKeyFileRequest } from './key-file-request';
 import type { KeyFileStore } from './key-file-store';
-import type { Provision } from './provision';
 import { parseStreamId, type StreamId } from './stream-id';
 
 export interface KeyFileContext {
   readonly store: KeyFileStore;
-  readonly provision: Provision;
-  readonly log: Log;
+  readonly changes: KeyFileChanges;
 }
 
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
-
-/** The headers of an answer that is a key file; its length comes with the bytes. */
-export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])[] = [
-  ['cache-control', 'no-store'],
-  ['content-type', 'text/plain; charset=utf-8'],
-];
-
-/** An `Accept` header for which JSON may be the answer. */
-export const SPEAKS_OF_JSON = /json|application\/\*/i;
 
 // Behind requireJson, which has looked at the type.
 const parseJson = express.json({ limit: '64kb', type: () => true });
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
-export function keyFileRoutes(app: Express, { store, provision, log }: KeyFileContext): void {
+export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext): void {
   // One route for all methods: each route that is passed over costs every request a match.
   const route = app.route(KEY_FILE_PATH);
 
   route.get((request, response) => {
     const streamId = streamIdOf(request, response);
+    requireRead(response.locals.apiKey, streamId);
     const bytes = store.read(streamId);
     if (!bytes) throw noKeyFile();
-    answer(request, response, streamId, bytes);
+    if (isUnchanged(request.headers['if-none-match'], bytes)) answerUnchanged(response, bytes);
+    else answerKeyFile(request, response, streamId, bytes);
   });
 
   route.post(requireJson, parseJson, async (request, response) => {
     const streamId = streamIdOf(request, response);
+    const dryRun = isDryRun(request.query);
     const parsed = parseKeyFileRequest(request.body);
     if (!parsed.ok) throw new HttpError(400, parsed.problems);
-    const { requestId } = response.locals;
-    const { keyFile, warnings } = await provision(parsed.value, requestId);
-    const text = renderKeyFile(keyFileLines(keyFile));
-    await store.write(streamId, text);
-    for (const { code, description } of warnings) {
-      log.warn('key file written with a warning', { requestId, streamId, code, description });
-      response.append('Warning', `299 - "${code}: ${description}"`);
-    }
-    answer(request, response, streamId, Buffer.from(text, 'utf8'));
+    const options = { precondition: preconditionOf(request.headers), dryRun };
+    const outcome = await changes.put(streamId, parsed.value, actorOf(request, response), options);
+    warn(response, outcome.warnings);
+    if (dryRun) answerDryRun(request, response, streamId, outcome);
+    else answerKeyFile(request, response, streamId, outcome.bytes);
   });
 
   route.delete(async (request, response) => {
     const streamId = streamIdOf(request, response);
-    const bytes = await store.remove(streamId);
+    const precondition = preconditionOf(request.headers);
+    const bytes = await changes.remove(streamId, actorOf(request, response), precondition);
     if (!bytes) throw noKeyFile();
-    answer(request, response, streamId, bytes);
+    answerKeyFile(request, response, streamId, bytes);
   });
 
   route.all(onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
@@ -83,34 +75,14 @@ function streamIdOf(request: Request, response: Response): StreamId {
   return parsed.value;
 }
 
-/** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
-function answer(request: Request, response: Response, streamId: StreamId, bytes: Buffer): void {
-  if (wantsJson(request)) {
-    if (!isUtf8(bytes)) {
-      const description = 'The key file is not UTF-8. Read it as text/plain, or write it again.';
-      throw new HttpError(409, { code: 'key_file_malformed', description });
-    }
-    const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
-    if (unreadable.length > 0) {
-      const description = `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`;
-      throw new HttpError(409, { code: 'key_file_malformed', description });
-    }
-    response.setHeader('cache-control', 'no-store');
-    response.json({ streamid: streamId, lines });
-    return;
-  }
-  for (const [name, value] of KEY_FILE_HEADERS) response.setHeader(name, value);
-  response.setHeader('content-length', bytes.length);
-  // As a one-byte string the file leaves together with the headers; a Buffer would be a second piece.
-  response.end(bytes.toString('latin1'), 'latin1');
+/** On whose behalf a request changes key files. */
+export function actorOf(request: Request, response: Response): Actor {
+  const { apiKey, requestId } = response.locals;
+  return { apiKey, requestId, address: request.socket.remoteAddress ?? 'unknown' };
 }
 
-/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
-function wantsJson(request: Request): boolean {
-  const accept = request.headers.accept ?? '';
-  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
-  if (!SPEAKS_OF_JSON.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
-  return request.accepts(['text/plain', 'application/json']) === 'application/json';
+function warn(response: Response, warnings: readonly Finding[]): void {
+  for (const { code, description } of warnings) response.append('Warning', `299 - "${code}: ${description}"`);
 }
 
 function noKeyFile(): HttpError {

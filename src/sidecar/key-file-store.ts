@@ -15,13 +15,20 @@ import { keyFilePath, type StreamId } from './stream-id';
 export interface KeyFileStore {
   /** The bytes of a stream's key file, or undefined when it has none. */
   read(streamId: StreamId): Buffer | undefined;
-  /** Writes a stream's key file durably. Sub-folders of the stream id are made as needed. */
-  write(streamId: StreamId, text: string): Promise<void>;
-  /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. */
-  remove(streamId: StreamId): Promise<Buffer | undefined>;
+  /**
+   * Writes a stream's key file durably and answers what it replaced. Sub-folders of the stream id are made as needed.
+   * `decide` sees the present file when the stream's turn has come: it throws to refuse, or answers false when
+   * nothing is to be written.
+   */
+  write(streamId: StreamId, bytes: Buffer, decide?: Decide): Promise<Buffer | undefined>;
+  /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. `check` throws to refuse. */
+  remove(streamId: StreamId, check?: (present: Buffer | undefined) => void): Promise<Buffer | undefined>;
   /** Resolves when a key file could be written now. */
   probe(): Promise<void>;
 }
+
+/** Whether to write, in view of the present file (undefined when there is none). */
+export type Decide = (present: Buffer | undefined) => boolean;
 
 const FOLDER_MODE = 0o750;
 
@@ -42,25 +49,29 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
 
   return {
     read: (streamId) => guardSync('read', () => read(streamId)),
-    write: (streamId, text) =>
+    write: (streamId, bytes, decide) =>
       inTurn(streamId, () =>
         guard('write', async () => {
           const { path, subFolders } = keyFilePath(folder, streamId);
           refuseLinks(subFolders);
+          const found = readSmallFile(path);
+          const present = found && bytesOf(found);
+          if (decide && !decide(present)) return present;
           for (const subFolder of subFolders) {
             if (makeFolder(subFolder)) lasting.delete(subFolder);
             if (lasting.has(subFolder)) continue;
             await writer.syncFolder(dirname(subFolder));
             lasting.add(subFolder);
           }
-          refuseOther(path);
-          await writer.write(path, Buffer.from(text, 'utf8'), mode);
+          await writer.write(path, bytes, mode);
+          return present;
         }),
       ),
-    remove: (streamId) =>
+    remove: (streamId, check) =>
       inTurn(streamId, () =>
         guard('write', async () => {
           const bytes = read(streamId);
+          check?.(bytes);
           if (!bytes) return undefined;
           if (await writer.remove(keyFilePath(folder, streamId).path)) return bytes;
           // Another process was faster; reading again tells whether the file is gone, or the folder with it.
@@ -106,12 +117,6 @@ function refuseLinks(subFolders: readonly string[]): void {
     if (stat.isSymbolicLink()) throw notAKeyFile('A sub-folder of this stream id is a symbolic link');
     if (!stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
   }
-}
-
-function refuseOther(path: string): void {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat?.isSymbolicLink()) bytesOf({ kind: 'link' });
-  else if (stat && !stat.isFile()) bytesOf({ kind: 'not_a_file' });
 }
 
 function bytesOf(found: FoundFile): Buffer {

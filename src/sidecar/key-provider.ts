@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
 import { type EnvelopeFault, openEnvelope } from '../drm/envelope';
 import type { KeyFile } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/license-url';
 import { playReadyChecksum } from '../drm/playready';
 import { readWidevinePsshData } from '../drm/widevine';
 import { HttpError } from '../kernel/errors';
 import { checkedText, checkedValue } from './checked-schema';
 import type { ClientRecord } from './config-service';
 import type { ProviderContent } from './key-file-request';
-import { checkLicenseUrl } from './license-url';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { describeThrown } from '../kernel/errors';
 import { createLog, type Log } from '../kernel/log';
 import { configOrExit, listen, runAsProcess } from '../kernel/server';
+import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openKeyFilesFolder } from './key-file-store';
+import { openAudit } from './observe/open-audit';
 import { toStorageError } from './storage-error';
 
 /** The keys of `.env.example` and of docker-compose.yml. */
@@ -20,17 +22,35 @@ function main(): void {
   loadDotenv({ quiet: true });
   const config = configOrExit(() => readSidecarConfig(process.env, (path) => readFileSync(path, 'utf8')));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
-  void runAsProcess({ name: 'sidecar', log, start: () => start(config, log) });
+  const access = configOrExit(() => openAccess(config, log));
+  void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
 }
 
-async function start(config: SidecarConfig, log: Log) {
-  if (PUBLIC_KEYS.includes(config.apiKey))
+function openAccess({ apiKey, apiKeysFile, tls }: SidecarConfig, log: Log) {
+  const { find: findApiKey } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
+  if (!tls) return { findApiKey, tls: undefined };
+  const { openTls }: typeof import('../kernel/tls') = require('../kernel/tls');
+  return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
+}
+
+async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: ReturnType<typeof openAccess>) {
+  if (config.apiKey !== undefined && PUBLIC_KEYS.includes(config.apiKey))
     log.warn('the API key is one that the documentation shows; set your own');
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
-  const ambient = { log, newId: randomUUID, now: () => performance.now() };
-  const sidecar = createSidecar({ ...config, keyFilesPath }, ambient);
-  const server = await listen(sidecar.handler, config.host, config.port);
+  const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
+  const sidecar = createSidecar(
+    { ...config, keyFilesPath },
+    {
+      log,
+      newId: randomUUID,
+      now: () => performance.now(),
+      findApiKey,
+      audit,
+      version: readVersion(),
+    },
+  );
+  const server = await listen(sidecar.handler, config.host, config.port, { tls });
   log.info('listening', {
     service: 'sidecar',
     url: server.url,
@@ -38,7 +58,19 @@ async function start(config: SidecarConfig, log: Log) {
     provisioning: config.keyProviderUrl !== undefined,
   });
   await sidecar.sweep();
-  return { stop: () => server.stop(GRACE_MS) };
+  const stop = async () => {
+    await server.stop(GRACE_MS);
+    await sidecar.close();
+  };
+  return { stop };
+}
+
+/** The version that package.json says; it lies where it lay when the service was built. */
+function readVersion(): string {
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(join(__dirname, '../../package.json'), 'utf8'),
+  );
+  return version;
 }
 
 function openFolder(path: string, log: Log): string {

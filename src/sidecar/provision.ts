@@ -1,5 +1,5 @@
 import { crossCheck, type Finding } from '../drm/cross-check';
-import type { KeyFile } from '../drm/key-file';
+import type { CmafScheme, KeyFile } from '../drm/key-file';
 import { HttpError } from '../kernel/errors';
 import type { ConfigService } from './config-service';
 import type { KeyFileRequest, ProviderContent } from './key-file-request';
@@ -18,11 +18,20 @@ export interface Provisioned {
 
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
-/** Makes the step from a request to the key file to write. In `strict` mode values that contradict each other are refused. */
-export function createProvision(upstreams: Upstreams, checks: 'strict' | 'warn'): Provision {
+export interface ProvisionOptions {
+  /** `strict` refuses values that contradict each other, `warn` lets them through. */
+  readonly checks: 'strict' | 'warn';
+  /** Whether CMAF lines are written when a request says nothing of them. */
+  readonly cmaf: CmafScheme | false;
+}
+
+/** Makes the step from a request to the key file to write. */
+export function createProvision(upstreams: Upstreams, { checks, cmaf }: ProvisionOptions): Provision {
   return async (request, requestId) => {
-    const keyFile =
+    const values =
       request.source === 'supplied' ? request.keyFile : await fromProvider(upstreams, request, requestId);
+    const scheme = request.cmaf ?? cmaf;
+    const keyFile = values.cenc && scheme ? { ...values, cmaf: scheme } : values;
     const findings = crossCheck(keyFile, request.contentId);
     const errors = findings.filter(({ severity }) => severity === 'error');
     if (checks === 'strict' && errors.length > 0) throw refusal(request.source, errors);

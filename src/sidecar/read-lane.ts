@@ -1,9 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type RequestLogOptions, requestLog } from '../kernel/request-log';
 import { API_HEADERS, securityHeaders } from '../kernel/security-headers';
-import { KEY_FILE_HEADERS, KEY_FILE_PATH, SPEAKS_OF_JSON } from './key-file-routes';
+import { type FindApiKey, mayRead } from './access/api-key';
+import { etagOf } from './etag';
+import { KEY_FILE_HEADERS, SPEAKS_OF_JSON } from './key-file-answer';
+import { KEY_FILE_PATH } from './key-file-routes';
 import type { KeyFileStore } from './key-file-store';
-import type { KeyCheck } from './require-api-key';
 import { parseStreamId } from './stream-id';
 
 const PLAIN_READ = /^\/api\/keyfile\/([^/?#%\\]+)$/;
@@ -15,7 +17,7 @@ const PLAIN_READ = /^\/api\/keyfile\/([^/?#%\\]+)$/;
  */
 export function withReadLane(
   app: RequestListener,
-  isApiKey: KeyCheck,
+  findApiKey: FindApiKey,
   store: KeyFileStore,
   log: RequestLogOptions,
 ): RequestListener {
@@ -23,7 +25,7 @@ export function withReadLane(
   const fixed = [...securityHeaders(API_HEADERS), ...KEY_FILE_HEADERS].flat();
   return (request, response) => {
     const started = log.now();
-    const found = find(request, isApiKey, store);
+    const found = find(request, findApiKey, store);
     if (!found) {
       app(request, response);
       return;
@@ -40,17 +42,26 @@ export function withReadLane(
 }
 
 function answer(response: ServerResponse, requestId: string, fixed: readonly string[], bytes: Buffer): void {
-  response.writeHead(200, ['x-request-id', requestId, ...fixed, 'content-length', String(bytes.length)]);
+  response.writeHead(200, [
+    'x-request-id',
+    requestId,
+    ...fixed,
+    'etag',
+    etagOf(bytes),
+    'content-length',
+    String(bytes.length),
+  ]);
   response.end(bytes.toString('latin1'), 'latin1');
 }
 
-function find(request: IncomingMessage, isApiKey: KeyCheck, store: KeyFileStore) {
+function find(request: IncomingMessage, findApiKey: FindApiKey, store: KeyFileStore) {
   const path = request.url ?? '';
   const [, name] = (request.method === 'GET' && PLAIN_READ.exec(path)) || [];
-  if (name === undefined || !isApiKey(request.headers['x-api-key'])) return undefined;
+  if (name === undefined || request.headers['if-none-match'] !== undefined) return undefined;
   if (SPEAKS_OF_JSON.test(request.headers.accept ?? '')) return undefined;
+  const apiKey = findApiKey(request.headers['x-api-key']);
   const streamId = parseStreamId(name);
-  if (!streamId.ok) return undefined;
+  if (!apiKey || !streamId.ok || !mayRead(apiKey, streamId.value)) return undefined;
   try {
     const bytes = store.read(streamId.value);
     return bytes && { path, streamId: streamId.value, bytes };

@@ -1,35 +1,53 @@
-import { hash, timingSafeEqual } from 'node:crypto';
-import type { RequestHandler } from 'express';
-import { HttpError } from '../kernel/errors';
+import type { Request, RequestHandler, Response } from 'express';
+import { codeOf } from '../kernel/errors';
+import type { FindApiKey } from './access/api-key';
+import { createRefuseStranger } from './access/refuse-stranger';
+import type { Audit, AuditEntry } from './observe/audit';
 
 // What `app.use('/api', …)` matches, without the match and the rewritten URL that it would cost each request.
 const API = /^\/api(?:\/|$)/i;
 
-export type KeyCheck = (given: string | string[] | undefined) => boolean;
-
 /**
- * Tells whether a header value is the API key. Digests are compared, in constant time, so that neither content nor
- * length of the key shows in the time it takes.
+ * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
+ * pass. It stands before every route and the body parser: a stranger's path is not decoded and his body never read.
  */
-export function keyCheck(apiKey: string): KeyCheck {
-  const expected = digest(apiKey);
-  return (given) => typeof given === 'string' && timingSafeEqual(digest(given), expected);
-}
-
-/**
- * Lets a request to `/api` pass that carries the API key in `x-api-key`, and answers 401 to every other; requests
- * elsewhere pass. It stands before every route and the body parser: a stranger's path is not decoded and his body
- * never read.
- */
-export function requireApiKey(isApiKey: KeyCheck): RequestHandler {
-  return (request, _response, next) => {
-    const given = request.headers['x-api-key'];
-    if (isApiKey(given) || !API.test(request.path)) {
+export function requireApiKey(
+  findApiKey: FindApiKey,
+  audit: Audit,
+  refuse = createRefuseStranger(),
+): RequestHandler {
+  return async (request, response, next) => {
+    if (!API.test(request.path)) {
       next();
       return;
     }
-    const description = describe(given, request.headers['api-key']);
-    throw new HttpError(401, { code: 'unauthorized', description });
+    const given = request.headers['x-api-key'];
+    const apiKey = findApiKey(given);
+    if (apiKey) {
+      response.locals.apiKey = apiKey;
+      next();
+      return;
+    }
+    try {
+      await refuse(request, response, describe(given, request.headers['api-key']));
+    } catch (thrown) {
+      audit(strangersAttempt(request, response, thrown));
+      throw thrown;
+    }
+  };
+}
+
+function strangersAttempt(request: Request, response: Response, thrown: unknown): AuditEntry {
+  return {
+    action: 'refused',
+    key: undefined,
+    address: request.socket.remoteAddress ?? 'unknown',
+    // The path is not looked at.
+    streamId: undefined,
+    result: codeOf(thrown),
+    oldKeyId: undefined,
+    newKeyId: undefined,
+    requestId: response.locals.requestId,
   };
 }
 
@@ -37,8 +55,4 @@ function describe(given: string | string[] | undefined, misnamed: string | strin
   if (given !== undefined) return 'The API key in x-api-key is not the one of this service.';
   if (misnamed !== undefined) return 'Send the API key in the header x-api-key; API-KEY is not read.';
   return 'Send the API key of this service in the header x-api-key.';
-}
-
-function digest(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

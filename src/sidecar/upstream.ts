@@ -28,12 +28,17 @@ export interface UpstreamOptions {
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Takes outcome and duration of every call, each retry for itself. Must not throw. */
+  readonly observe?: ((outcome: CallOutcome, ms: number) => void) | undefined;
 }
+
+/** The status; `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
+export type CallOutcome = number | 'none' | 'cancelled';
 
 const MOST_BYTES = 256 * 1024;
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { name, code, variable, timeoutMs, log, now } = options;
+  const { name, code, variable, timeoutMs, log, now, observe } = options;
   const failed = (why: string, cause?: unknown) =>
     new HttpError(502, { code, description: `The ${name} ${why}. No key file was changed.` }, { cause });
 
@@ -56,13 +61,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       });
       return { status: response.status, text: await readText(response) };
     } finally {
-      log.info('upstream call', {
-        requestId,
-        upstream: name,
-        status: response?.status ?? 'none',
-        upstreamRequestId: printableId(response?.headers.get('x-request-id')),
-        ms: Math.round((now() - started) * 100) / 100,
-      });
+      const status = response?.status ?? 'none';
+      const ms = Math.round((now() - started) * 100) / 100;
+      const upstreamRequestId = printableId(response?.headers.get('x-request-id'));
+      log.info('upstream call', { requestId, upstream: name, status, upstreamRequestId, ms });
+      observe?.(response?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };
 

@@ -45,7 +45,7 @@ test.each([
     const address = `${url}/api/keyfile/live-${turn}`;
     const post = await fetch(address, { method: 'POST', headers, body: JSON.stringify(CENC_ONLY) });
     expect([post.status, await post.text()]).toEqual([200, CENC_ONLY_FILE]);
-    expect((await fetch(address)).status).toBe(401);
+    expect((await fetch(`${address}-absent`, { headers })).status).toBe(404);
   }
   expect(await fs.readdir(join(cwd, 'keys'))).toHaveLength(20);
   child.kill('SIGTERM');

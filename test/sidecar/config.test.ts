@@ -18,6 +18,7 @@ function faultsOf(env: Record<string, string>, readText = NO_FILES): readonly st
 
 const DEFAULTS = {
   apiKey: KEY,
+  apiKeysFile: undefined,
   keyFilesPath: './keys',
   keyFileMode: 0o640,
   host: '0.0.0.0',
@@ -26,9 +27,25 @@ const DEFAULTS = {
   keyProviderUrl: undefined,
   upstreamTimeoutMs: 5000,
   checks: 'strict',
+  cmaf: false,
+  audit: 'stdout',
+  metrics: true,
+  tls: undefined,
   logLevel: 'info',
   unknownVariables: [],
 };
+
+test.each([
+  ['true', 'cenc'],
+  ['cenc', 'cenc'],
+  ['cbcs', 'cbcs'],
+  ['false', false],
+])('reads PACKAGERDRMAPI_CMAF=%s', (value, cmaf) => {
+  expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: value }, NO_FILES)).toEqual({
+    ...DEFAULTS,
+    cmaf,
+  });
+});
 
 describe('readSidecarConfig', () => {
   it('needs the API key alone', () => {
@@ -47,6 +64,13 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_KEYPROVIDERURL: '',
       PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '',
       PACKAGERDRMAPI_CHECKS: '',
+      PACKAGERDRMAPI_CMAF: '',
+      PACKAGERDRMAPI_APIKEYS_FILE: '',
+      PACKAGERDRMAPI_AUDIT: '',
+      PACKAGERDRMAPI_METRICS: '',
+      PACKAGERDRMAPI_TLSCERT: '',
+      PACKAGERDRMAPI_TLSKEY: '',
+      PACKAGERDRMAPI_TLSCLIENTCA: '',
       PACKAGERDRMAPI_LOGLEVEL: '',
     };
     expect(readSidecarConfig(env, NO_FILES)).toEqual(DEFAULTS);
@@ -63,11 +87,19 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_KEYPROVIDERURL: 'http://keys.example:9293/',
       PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '250',
       PACKAGERDRMAPI_CHECKS: 'warn',
+      PACKAGERDRMAPI_CMAF: 'cbcs',
+      PACKAGERDRMAPI_APIKEYS_FILE: '/etc/keys.json',
+      PACKAGERDRMAPI_AUDIT: '/var/log/audit.log',
+      PACKAGERDRMAPI_METRICS: 'off',
+      PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt',
+      PACKAGERDRMAPI_TLSKEY: '/etc/tls.key',
+      PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt',
       PACKAGERDRMAPI_LOGLEVEL: 'silent',
       OTHER: 'left alone',
     };
     expect(readSidecarConfig(env, NO_FILES)).toEqual({
       apiKey: KEY,
+      apiKeysFile: '/etc/keys.json',
       keyFilesPath: '/srv/keys',
       keyFileMode: 0o600,
       host: '::1',
@@ -76,6 +108,10 @@ describe('readSidecarConfig', () => {
       keyProviderUrl: 'http://keys.example:9293/',
       upstreamTimeoutMs: 250,
       checks: 'warn',
+      cmaf: 'cbcs',
+      audit: '/var/log/audit.log',
+      metrics: false,
+      tls: { certificate: '/etc/tls.crt', key: '/etc/tls.key', clientAuthorities: '/etc/clients.crt' },
       logLevel: 'silent',
       unknownVariables: [],
     });
@@ -119,7 +155,7 @@ describe('readSidecarConfig', () => {
   it('says with the other faults that the API key is missing', () => {
     expect(faultsOf({ PACKAGERDRMAPI_PORT: '70000' })).toEqual([
       'PACKAGERDRMAPI_PORT: must be from 0 to 65535',
-      'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it',
+      'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it, or PACKAGERDRMAPI_APIKEYS_FILE to a file of several keys',
     ]);
   });
 
@@ -203,4 +239,23 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
       'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
     ]);
   });
+});
+
+test('needs no single API key beside a file of keys', () => {
+  expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEYS_FILE: '/etc/keys.json' }, NO_FILES)).toEqual({
+    ...DEFAULTS,
+    apiKey: undefined,
+    apiKeysFile: '/etc/keys.json',
+  });
+});
+
+test.each([
+  [{ PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt' }],
+  [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key' }],
+  [{ PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
+  [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
+])('refuses half of what HTTPS needs: %j', (env) => {
+  expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
+    'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
+  ]);
 });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createDurableWriter, type DurableWriter } from '../../src/sidecar/durable-file';
+import { createDurableWriter, type DurableWriter, type WritePhase } from '../../src/sidecar/durable-file';
 import * as faulty from '../support/faulty-fs';
 import { temporaryFolder } from '../support/start-sidecar';
 
@@ -90,7 +90,7 @@ test('takes a probe whose file another service swept for a good one', async () =
   const unlink = faulty.hold('unlink');
   const probe = writer.probe(folder);
   await unlink.reached;
-  expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toBe(1);
+  expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toMatchObject({ temporaries: 1 });
   unlink.release();
   await expect(probe).resolves.toBeUndefined();
 });
@@ -156,7 +156,7 @@ describe('the temporary', () => {
     const rename = faulty.hold('rename');
     const writing = writer.write(path, Buffer.from('new\n'), 0o640);
     await rename.reached;
-    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toBe(2);
+    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toMatchObject({ temporaries: 2 });
     rename.release();
     await writing;
     await finishOther();
@@ -170,7 +170,7 @@ describe('the temporary', () => {
     faulty.fail('unlink', 1, 'EIO');
     await expect(writer.write(path, Buffer.from('new\n'), 0o640)).rejects.toMatchObject({ code: 'EIO' });
     expect(readdirSync(folder).sort()).toEqual([TEMPORARY, 'live.key']);
-    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toBe(1);
+    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toMatchObject({ temporaries: 1 });
     expect(readFileSync(path, 'utf8')).toBe('old\n');
   });
 });
@@ -287,5 +287,36 @@ describe('the sync of a folder', () => {
     await expect(writer.syncFolder(other)).resolves.toBeUndefined();
     gate.release();
     await held;
+  });
+});
+
+describe('with an observer', () => {
+  test('tells it the phases of a write, in turn and with the time each took', async () => {
+    let clock = 0;
+    const phases: [WritePhase, number][] = [];
+    const observed = createDurableWriter(() => 'b', {
+      now: () => {
+        clock += 3;
+        return clock;
+      },
+      observe: (phase, ms) => phases.push([phase, ms]),
+    });
+    await observed.write(path, Buffer.from('new\n'), 0o640);
+    expect(phases).toEqual([
+      ['temporary', 3],
+      ['sync', 3],
+      ['rename', 3],
+      ['folder_sync', 3],
+    ]);
+  });
+
+  test('tells it no phase that failed, and nothing of a probe', async () => {
+    const phases: WritePhase[] = [];
+    const observed = createDurableWriter(() => 'b', { now: () => 0, observe: (phase) => phases.push(phase) });
+    await observed.probe(folder);
+    faulty.reset();
+    faulty.fail('fdatasync', 1, 'EIO');
+    await expect(observed.write(path, Buffer.from('new\n'), 0o640)).rejects.toMatchObject({ code: 'EIO' });
+    expect(phases).toEqual(['temporary']);
   });
 });

@@ -187,7 +187,7 @@ describe('a field that is not known', () => {
     problems: [{ code: 'unknown_field', description }],
   });
   const nothingNear =
-    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, drmjson.';
+    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, drmjson.';
 
   it.each([
     ['widewine', 'Did you mean widevine?'],

@@ -57,38 +57,38 @@ describe('sub-folders', () => {
     ['0077', '750'],
   ])('are made with 0750 whatever the umask takes away (%s)', async (mask, expected) => {
     process.umask(Number.parseInt(mask, 8));
-    await store.write(id('site/event/live'), 'name: value\n');
+    await store.write(id('site/event/live'), Buffer.from('name: value\n'));
     expect([mode('site'), mode('site', 'event')]).toEqual([expected, expected]);
     expect(mode('site', 'event', 'live.key')).toBe('640');
   });
 
   test('keep the rights that they have', async () => {
     await fs.ensureDir(join(folder, 'site'), 0o700);
-    await store.write(id('site/live'), 'name: value\n');
+    await store.write(id('site/live'), Buffer.from('name: value\n'));
     expect(mode('site')).toBe('700');
   });
 
   test('are synced into their parents before the key file counts as written', async () => {
-    await store.write(id('site/event/live'), 'name: value\n');
+    await store.write(id('site/event/live'), Buffer.from('name: value\n'));
     expect(synced()).toEqual(['.', 'site', join('site', 'event')]);
   });
 
   test('are synced once, and again after somebody removed and a write remade them', async () => {
-    await store.write(id('site/live'), 'one\n');
+    await store.write(id('site/live'), Buffer.from('one\n'));
     faulty.reset();
-    await store.write(id('site/live'), 'two\n');
+    await store.write(id('site/live'), Buffer.from('two\n'));
     expect(synced()).toEqual(['site']);
     await fs.remove(join(folder, 'site'));
     faulty.reset();
-    await store.write(id('site/live'), 'three\n');
+    await store.write(id('site/live'), Buffer.from('three\n'));
     expect(synced()).toEqual(['.', 'site']);
   });
 
   test('of another write are synced, too: that they exist does not make them last', async () => {
     const gate = faulty.hold('fsync');
-    const first = store.write(id('site/one'), 'one\n');
+    const first = store.write(id('site/one'), Buffer.from('one\n'));
     await gate.reached;
-    const second = store.write(id('site/two'), 'two\n');
+    const second = store.write(id('site/two'), Buffer.from('two\n'));
     await new Promise((resolve) => setImmediate(resolve));
     expect(renamed()).toEqual([]);
     gate.release();
@@ -98,10 +98,10 @@ describe('sub-folders', () => {
 
   test('whose sync failed are synced by the next write', async () => {
     faulty.fail('fsync', 1, 'EIO');
-    await expect(store.write(id('site/live'), 'one\n')).rejects.toMatchObject({ status: 500 });
+    await expect(store.write(id('site/live'), Buffer.from('one\n'))).rejects.toMatchObject({ status: 500 });
     expect(await fs.readdir(join(folder, 'site'))).toEqual([]);
     faulty.reset();
-    await store.write(id('site/live'), 'two\n');
+    await store.write(id('site/live'), Buffer.from('two\n'));
     expect(synced()).toEqual(['.', 'site']);
   });
 });
@@ -113,17 +113,17 @@ test.each(['0640', '0600', '0644'])('writes key files of the mode %s', async (oc
     parsed,
     createDurableWriter(() => ID),
   );
-  await store.write(id('live'), 'name: value\n');
+  await store.write(id('live'), Buffer.from('name: value\n'));
   expect(`0${mode('live.key')}`).toBe(octal);
 });
 
 test('makes the changes of one stream one after another, in the order they were asked for', async () => {
   const gate = faulty.hold('fdatasync');
   const changes = [
-    store.write(id('live'), 'one\n'),
-    store.write(id('live'), 'two\n'),
+    store.write(id('live'), Buffer.from('one\n')),
+    store.write(id('live'), Buffer.from('two\n')),
     store.remove(id('live')),
-    store.write(id('live'), 'three\n'),
+    store.write(id('live'), Buffer.from('three\n')),
   ];
   await gate.reached;
   expect(store.read(id('live'))).toBeUndefined();
@@ -137,8 +137,8 @@ test('makes the changes of one stream one after another, in the order they were 
 test('goes on with a stream after a change of it failed', async () => {
   faulty.fail('rename', 1, 'ENOSPC');
   const changes = await Promise.allSettled([
-    store.write(id('live'), 'one\n'),
-    store.write(id('live'), 'two\n'),
+    store.write(id('live'), Buffer.from('one\n')),
+    store.write(id('live'), Buffer.from('two\n')),
   ]);
   expect(changes).toEqual([
     { status: 'rejected', reason: expect.objectContaining({ status: 507 }) },
@@ -148,11 +148,13 @@ test('goes on with a stream after a change of it failed', async () => {
 });
 
 test('shows a reader the old file whole until the new one is whole', async () => {
-  await store.write(id('live'), 'old\n');
-  const finishOther = await faulty.keepUnderWay(() => store.write(id('other'), 'other\n'));
+  await store.write(id('live'), Buffer.from('old\n'));
+  const finishOther = await faulty.keepUnderWay(async () => {
+    await store.write(id('other'), Buffer.from('other\n'));
+  });
   for (const call of ['open', 'write', 'fdatasync', 'rename'] as const) {
     const gate = faulty.hold(call);
-    const writing = store.write(id('live'), `new after ${call}\n`);
+    const writing = store.write(id('live'), Buffer.from(`new after ${call}\n`));
     await gate.reached;
     const seen = store.read(id('live'))?.toString();
     expect(seen).not.toBe(`new after ${call}\n`);

@@ -31,18 +31,18 @@ const FOREIGN = [
 
 test.each(FOREIGN)('leaves a file named %s alone', async (name) => {
   writeFileSync(join(folder, name), 'theirs\n');
-  expect(await writer.sweep(folder, 8)).toBe(0);
+  expect(await writer.sweep(folder, 8)).toMatchObject({ temporaries: 0 });
   expect(await fs.readdir(folder)).toEqual([name]);
 });
 
-test('removes what killed writers left, in the folder and in its sub-folders, and counts it', async () => {
+test('removes what killed writers left, in the folder and in its sub-folders, and counts it and the key files', async () => {
   const deep = join(folder, 'a', 'b', 'c');
   mkdirSync(deep, { recursive: true });
   for (const place of [folder, join(folder, 'a'), deep]) {
     writeFileSync(join(place, LEFT_OVER), 'half a');
     writeFileSync(join(place, 'live.key'), 'name: value\n');
   }
-  expect(await writer.sweep(folder, 8)).toBe(3);
+  expect(await writer.sweep(folder, 8)).toEqual({ temporaries: 3, keyFiles: 3 });
   expect((await fs.readdir(folder, { recursive: true })).sort()).toEqual([
     'a',
     join('a', 'b'),
@@ -53,11 +53,20 @@ test('removes what killed writers left, in the folder and in its sub-folders, an
   ]);
 });
 
+test('counts as key files what a stream id can name, and nothing else', async () => {
+  for (const name of ['a.key', 'b.key', 'a.key.bak', 'key', '.c.key', '.snapshot/d.key', 'live/e.key']) {
+    await fs.outputFile(join(folder, name), 'name: value\n');
+  }
+  await fs.ensureDir(join(folder, 'f.key'));
+  symlinkSync(join(folder, 'a.key'), join(folder, 'g.key'));
+  expect(await writer.sweep(folder, 8)).toEqual({ temporaries: 0, keyFiles: 3 });
+});
+
 test('goes no deeper than it is told', async () => {
   mkdirSync(join(folder, 'a', 'b'), { recursive: true });
   writeFileSync(join(folder, 'a', 'b', LEFT_OVER), 'half a');
-  expect(await writer.sweep(folder, 1)).toBe(0);
-  expect(await writer.sweep(folder, 2)).toBe(1);
+  expect(await writer.sweep(folder, 1)).toMatchObject({ temporaries: 0 });
+  expect(await writer.sweep(folder, 2)).toMatchObject({ temporaries: 1 });
 });
 
 test('reaches the deepest folder that a stream id can name', async () => {
@@ -82,7 +91,7 @@ test('follows no link, enters no hidden folder, and takes no folder for a file',
   symlinkSync(join(outside, LEFT_OVER), join(folder, LEFT_OVER));
   await fs.outputFile(join(folder, '.snapshot', LEFT_OVER), 'theirs');
   await fs.ensureDir(join(folder, 'a', LEFT_OVER));
-  expect(await writer.sweep(folder, 8)).toBe(0);
+  expect(await writer.sweep(folder, 8)).toMatchObject({ temporaries: 0 });
   expect(await fs.readdir(outside)).toEqual([LEFT_OVER]);
   expect((await fs.readdir(folder)).sort()).toEqual([LEFT_OVER, '.snapshot', 'a', 'linked']);
 });
@@ -91,7 +100,7 @@ test('never takes a temporary of the running writer', async () => {
   const gate = faulty.hold('fdatasync');
   const writing = writer.write(join(folder, 'live.key'), Buffer.from('new\n'), 0o640);
   await gate.reached;
-  expect(await writer.sweep(folder, 8)).toBe(0);
+  expect(await writer.sweep(folder, 8)).toMatchObject({ temporaries: 0 });
   expect(await fs.readdir(folder)).toEqual([`.packagerdrmapi-${RUNNING}-1.tmp`]);
   gate.release();
   await writing;
@@ -103,11 +112,14 @@ test('sweeps on when a file cannot be removed, and does not count it', async () 
   writeFileSync(join(folder, LEFT_OVER.replace('-12', '-13')), 'half a');
   faulty.reset();
   faulty.fail('unlink', 1, 'EACCES');
-  expect(await writer.sweep(folder, 8)).toBe(1);
+  expect(await writer.sweep(folder, 8)).toMatchObject({ temporaries: 1 });
   expect(await fs.readdir(folder)).toHaveLength(1);
 });
 
-test.each(['opendir', 'missing'])('answers 0 when the folder cannot be read (%s)', async (why) => {
+test.each(['opendir', 'missing'])('counts nothing when the folder cannot be read (%s)', async (why) => {
   if (why === 'opendir') faulty.fail('opendir', 1, 'EACCES');
-  expect(await writer.sweep(why === 'opendir' ? folder : join(folder, 'missing'), 8)).toBe(0);
+  expect(await writer.sweep(why === 'opendir' ? folder : join(folder, 'missing'), 8)).toEqual({
+    temporaries: 0,
+    keyFiles: 0,
+  });
 });

@@ -27,13 +27,13 @@ function textOf(version) {
 async function writeForever(stream) {
   for (let version = Number(firstVersion); ; version += 1) {
     say(`begin ${stream} ${version}`);
-    await store.write(stream, textOf(version));
+    await store.write(stream, Buffer.from(textOf(version)));
     say(`done ${stream} ${version}`);
   }
 }
 
 async function main() {
-  say(`swept ${await writer.sweep(folder, 8)}`);
+  say(`swept ${(await writer.sweep(folder, 8)).temporaries}`);
   await Promise.all(STREAMS.map(writeForever));
 }
 

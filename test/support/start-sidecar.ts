@@ -6,8 +6,10 @@ import fs from 'fs-extra';
 import request from 'supertest';
 import { createLog } from '../../src/kernel/log';
 import { listen } from '../../src/kernel/server';
+import { createKeyRing } from '../../src/sidecar/access/key-ring';
 import { createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
+import { openAudit } from '../../src/sidecar/observe/open-audit';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 
@@ -49,6 +51,7 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
   const log = createLog('debug', sink, () => new Date(0));
   const config: SidecarConfig = {
     apiKey: API_KEY,
+    apiKeysFile: undefined,
     keyFilesPath: folder,
     keyFileMode: 0o640,
     host: '127.0.0.1',
@@ -57,14 +60,32 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
     keyProviderUrl: undefined,
     upstreamTimeoutMs: 5000,
     checks: 'strict',
+    cmaf: false,
+    audit: 'off',
+    metrics: true,
+    tls: undefined,
     logLevel: 'debug',
     unknownVariables: [],
     ...overrides,
   };
-  const sidecar = createSidecar(config, { log, newId: countedIds(), now: () => 0 });
+  const clock = () => new Date(0);
+  const audit = openAudit(config.audit, { log, clock, stdout: sink, batchMs: 0 });
+  const keys = createKeyRing({ single: config.apiKey, file: config.apiKeysFile, log, intervalMs: 20 });
+  const sidecar = createSidecar(config, {
+    log,
+    newId: countedIds(),
+    now: () => 0,
+    findApiKey: keys.find,
+    audit,
+    version: '1.2.3',
+  });
   await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port);
-  cleanups.push(() => stop(0));
+  cleanups.push(async () => {
+    keys.close();
+    await stop(0);
+    await sidecar.close();
+  });
   const logText = async () => {
     await stop(0);
     // The log passes its lines on at the end of a turn of the event loop.

@@ -1,0 +1,53 @@
+import { HttpError } from '../../kernel/errors';
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Whose request it is; set behind the guard. */
+      apiKey: ApiKey;
+    }
+  }
+}
+
+/** Who may do what: the name is for the audit, the key itself is known by its digest alone. */
+export interface ApiKey {
+  readonly name: string;
+  /** `write` may do everything that `read` may. */
+  readonly scope: 'read' | 'write';
+  /** Beginnings of the stream ids it reaches; undefined: all streams. */
+  readonly streams: readonly string[] | undefined;
+}
+
+/** The API key that a header value is, or undefined for a stranger's. */
+export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
+
+export function mayRead({ streams }: ApiKey, streamId: string): boolean {
+  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
+}
+
+export function mayWrite(key: ApiKey, streamId: string): boolean {
+  return key.scope === 'write' && mayRead(key, streamId);
+}
+
+/** @throws HttpError 403 that says what the key lacks. */
+export function requireRead(key: ApiKey, streamId: string): void {
+  if (!mayRead(key, streamId)) throw forbidden(`The API key ${key.name} does not reach this stream`);
+}
+
+/** @throws HttpError 403 that says what the key lacks. */
+export function requireWrite(key: ApiKey, streamId: string): void {
+  requireRead(key, streamId);
+  requireScope(key);
+}
+
+/** For a request that changes or provisions something whatever the streams. @throws HttpError 403. */
+export function requireScope({ name, scope }: ApiKey): void {
+  if (scope !== 'write') throw forbidden(`The API key ${name} may read only`);
+}
+
+function forbidden(why: string): HttpError {
+  return new HttpError(403, {
+    code: 'forbidden',
+    description: `${why}. Use another API key, or have its rights changed in the file of API keys.`,
+  });
+}

@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HttpError } from '../../kernel/errors';
+import { networkOf } from './address';
+
+export type RefuseStranger = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  /** What is wrong with the request's key, as a sentence. */
+  why: string,
+) => Promise<never>;
+
+export interface SlowingOptions {
+  /** Resolves after that time, or earlier when the response closes. */
+  readonly wait?: (ms: number, response: ServerResponse) => Promise<void>;
+}
+
+const FREE_ATTEMPTS = 10;
+const WINDOW_SECONDS = 60;
+const FIRST_DELAY_MS = 125;
+const LONGEST_DELAY_MS = 2000;
+const MOST_WAITING = 64;
+/** A power of two: networks share this many counters, so that no number of them takes more memory. */
+const COUNTERS = 8192;
+
+/**
+ * Refuses requests without a valid API key: 401, and to a network's eleventh in a minute and further ones 429, later
+ * and later. Who holds a valid key never comes here, so nobody can lock others out.
+ */
+export function createRefuseStranger({ wait = waitOrClose }: SlowingOptions = {}): RefuseStranger {
+  const count = createCounter();
+  let waiting = 0;
+  return async (request, response, why) => {
+    const { attempts, msLeft } = await count(networkOf(request.socket.remoteAddress));
+    if (attempts <= FREE_ATTEMPTS) throw new HttpError(401, { code: 'unauthorized', description: why });
+    // A place in the queue costs a stranger's connection and our memory; beyond a few, the answer comes at once.
+    if (waiting < MOST_WAITING) {
+      waiting += 1;
+      await wait(delayOf(attempts - FREE_ATTEMPTS), response).finally(() => {
+        waiting -= 1;
+      });
+    }
+    const description = `${why} Too many requests without a valid key came from this address; one with a valid key is answered at any time.`;
+    throw new HttpError(
+      429,
+      { code: 'too_many_attempts', description },
+      { headers: { 'retry-after': String(Math.max(1, Math.ceil(msLeft / 1000))), connection: 'close' } },
+    );
+  };
+}
+
+function delayOf(excess: number): number {
+  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (excess - 1));
+}
+
+type Count = (network: string) => Promise<{ attempts: number; msLeft: number }>;
+
+function createCounter(): Count {
+  let counter: InstanceType<typeof import('rate-limiter-flexible').RateLimiterMemory> | undefined;
+  return async (network) => {
+    counter ??= createLimiter();
+    const slot = hash('sha256', network, 'buffer').readUInt16LE() % COUNTERS;
+    const { consumedPoints, msBeforeNext } = await counter.penalty(slot);
+    return { attempts: consumedPoints, msLeft: msBeforeNext };
+  };
+}
+
+function createLimiter() {
+  // Loaded with the first stranger, and of the package this file alone: all of it takes 15 ms.
+  const RateLimiterMemory: typeof import('rate-limiter-flexible').RateLimiterMemory =
+    require('rate-limiter-flexible/lib/RateLimiterMemory');
+  return new RateLimiterMemory({ points: FREE_ATTEMPTS, duration: WINDOW_SECONDS });
+}
+
+function waitOrClose(ms: number, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      response.off('close', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    response.on('close', done);
+  });
+}

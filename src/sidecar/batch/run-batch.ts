@@ -1,0 +1,124 @@
+import { HttpError, toHttpError } from '../../kernel/errors';
+import { mayWrite } from '../access/api-key';
+import type { Actor, KeyFileChanges, PutOutcome } from '../key-file-changes';
+import { type KeyFileRequest, parseKeyFileRequest } from '../key-file-request';
+import type { Provision } from '../provision';
+import { createLane, type Lane } from './lane';
+import { createPatience } from './patience';
+import type { Planned, PlannedMember, PlannedStream } from './planned';
+
+/** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
+const MOST_WRITES = 32;
+const MOST_PROVISIONINGS = 8;
+
+/** Takes what became of one of the planned. */
+export type Report = (planned: Planned, outcome: PutOutcome | HttpError) => void;
+
+export interface BatchRun {
+  readonly plan: readonly Planned[];
+  readonly actor: Actor;
+  readonly dryRun: boolean;
+  readonly report: Report;
+  /** Awaited between streams. */
+  readonly pause: () => Promise<void> | undefined;
+}
+
+type Task = () => Promise<void>;
+
+/**
+ * Makes what does what batches plan: each stream for itself, so that what fails fails alone. A key file that would not
+ * change is not written. The run ends when everything is reported, and rejects for none of it.
+ */
+export function createRunBatch(
+  changes: KeyFileChanges,
+  provision: Provision,
+): (run: BatchRun) => Promise<void> {
+  const writes = createLane(MOST_WRITES);
+  const provisionings = createLane(MOST_PROVISIONINGS);
+
+  return async ({ plan, actor, dryRun, report, pause }) => {
+    const options = { dryRun, skipUnchanged: true };
+    const patiently = createPatience();
+
+    const inLane = async (lane: Lane, tasks: readonly Task[]): Promise<void> => {
+      const underWay: Promise<void>[] = [];
+      for (const task of tasks) {
+        await pause();
+        const leave = await lane.enter();
+        underWay.push(task().finally(leave));
+      }
+      await Promise.all(underWay);
+    };
+
+    const settle = async (planned: Planned, put: () => Promise<PutOutcome>) => {
+      try {
+        report(planned, await put());
+      } catch (thrown) {
+        report(planned, toHttpError(thrown));
+      }
+    };
+
+    const putStream = async ({ streamId, fields }: PlannedStream): Promise<PutOutcome> => {
+      const request = parseKeyFileRequest(fields);
+      if (!request.ok) throw new HttpError(400, request.problems);
+      const put = () => changes.put(streamId, request.value, actor, options);
+      return request.value.source === 'provider' ? patiently(put) : put();
+    };
+
+    const writing: Promise<void>[] = [];
+    /** Has the keys of a group provisioned, and its members written, which is not waited for. */
+    const putGroup = async ({ request, members }: Group) => {
+      const ask = () => provision(request, actor.requestId);
+      const isReached = members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
+      const keys = isReached && (request.source === 'provider' ? patiently(ask) : ask());
+      if (keys) await keys.catch(() => undefined);
+      const put = async ({ streamId }: PlannedMember) =>
+        keys
+          ? changes.putKeyFile(streamId, keys, actor, options)
+          : // Refuses what the API key doesn't reach, before it provisions anything.
+            changes.put(streamId, request, actor, options);
+      const tasks = members.map((member) => () => settle(member, () => put(member)));
+      writing.push(inLane(writes, tasks));
+    };
+
+    for (const planned of plan) {
+      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
+    }
+    const streams = plan.filter((planned) => planned.kind === 'stream');
+    const groups = groupsOf(plan);
+    const streamTasks = (chosen: readonly PlannedStream[]): Task[] =>
+      chosen.map((stream) => () => settle(stream, () => putStream(stream)));
+    const groupTasks = (chosen: readonly Group[]): Task[] => chosen.map((group) => () => putGroup(group));
+    const supplied = [
+      ...streamTasks(streams.filter((stream) => !asksProvider(stream))),
+      ...groupTasks(groups.filter(({ request }) => request.source === 'supplied')),
+    ];
+    const provided = [
+      ...streamTasks(streams.filter(asksProvider)),
+      ...groupTasks(groups.filter(({ request }) => request.source === 'provider')),
+    ];
+    await Promise.all([inLane(writes, supplied), inLane(provisionings, provided)]);
+    await Promise.all(writing);
+  };
+}
+
+/** Whether a stream's keys will be provisioned, told without reading its fields to the end. */
+function asksProvider({ fields: { cenc, fairplay } }: PlannedStream): boolean {
+  return (cenc ?? fairplay ?? null) === null;
+}
+
+interface Group {
+  readonly request: KeyFileRequest;
+  readonly members: readonly PlannedMember[];
+}
+
+function groupsOf(plan: readonly Planned[]): Group[] {
+  const groups = new Map<KeyFileRequest, PlannedMember[]>();
+  for (const planned of plan) {
+    if (planned.kind !== 'member') continue;
+    const members = groups.get(planned.request) ?? [];
+    members.push(planned);
+    groups.set(planned.request, members);
+  }
+  return [...groups].map(([request, members]) => ({ request, members }));
+}

@@ -1,0 +1,83 @@
+import { check } from '../../drm/check/check';
+import { type PathItem, schemaRef } from './document';
+import { type Example, operation } from './operation';
+import { fileOf, SUPPLIED, SWAPPED, WIDEVINE_BOX } from './samples-wire';
+
+export const CHECK_TAG = 'Check';
+
+/** `POST /api/check`. */
+export function checkOperations(): Record<string, PathItem> {
+  const schema = {
+    'text/plain': { type: 'string' as const, description: "A key file's text, or one value." },
+    'application/json': {
+      oneOf: [
+        schemaRef('CheckedValue'),
+        {
+          type: 'object' as const,
+          title: 'A body of the key-file API',
+          description: 'As for writing a key file, faulty or not.',
+          not: { required: ['value'] },
+        },
+      ],
+    },
+  };
+  return {
+    '/api/check': {
+      post: operation({
+        method: 'post',
+        path: '/api/check',
+        operationId: 'checkKeyMaterial',
+        tag: CHECK_TAG,
+        summary: 'Check key material',
+        description:
+          'Tells what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, or one value in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or header, a key id. Nothing is written, kept or logged. Any API key will do.',
+        parameters: [
+          {
+            name: 'reveal',
+            in: 'query',
+            required: false,
+            description: '`true`: key material stands in the answer.',
+            schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+          },
+        ],
+        body: schema,
+        answers: {
+          200: {
+            description: 'What was found, faults or none.',
+            content: { 'application/json': schemaRef('CheckResult') },
+          },
+        },
+        examples: {
+          box: checked('A PSSH box', 'text/plain', WIDEVINE_BOX),
+          body: checked('A body whose key id has the wrong byte order', 'application/json', SWAPPED),
+          file: checked('A key file', 'text/plain', fileOf(SUPPLIED)),
+          value: checked('One value in JSON', 'application/json', { value: WIDEVINE_BOX }),
+        },
+        errors: [
+          [
+            400,
+            ['invalid_query', 'reveal must be true or false.'],
+            ['invalid_body', 'Send a key file, a body of the key-file API or one value to check.'],
+            'malformed_json',
+          ],
+          [413, 'body_too_large'],
+          [
+            415,
+            [
+              'unsupported_media_type',
+              'Send the body as text/plain, or as JSON with content-type: application/json.',
+            ],
+          ],
+        ],
+      }),
+    },
+  };
+}
+
+function checked(summary: string, type: string, value: unknown): Example {
+  return {
+    summary,
+    body: { type, value },
+    answer: { status: 200, type: 'application/json', value: check(value) },
+  };
+}

@@ -1,0 +1,164 @@
+interface ErrorEntry {
+  /** When it is answered. */
+  readonly when: string;
+  /** The sentence of an answer, for an example. */
+  readonly says: string;
+}
+
+/** Every error of this service, by its code. */
+export const ERRORS = {
+  invalid_stream_id: {
+    when: 'The stream id breaks the rule for stream ids.',
+    says: 'No part of a stream id may start with a dot.',
+  },
+  invalid_path: {
+    when: 'The path can not be decoded.',
+    says: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
+  },
+  invalid_query: {
+    when: 'A parameter of the query is unknown, or its value is.',
+    says: 'dryrun must be true or false. Nothing was written.',
+  },
+  invalid_body: {
+    when: 'A field is missing, of the wrong form, or lacks another one. One error a field.',
+    says: 'cenc.keyid: looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+  },
+  unknown_field: {
+    when: 'A field is not one of this request: most likely misspelt.',
+    says: 'widevin is not a field of this request. Did you mean widevine?',
+  },
+  malformed_json: {
+    when: 'The body is not JSON. It is not quoted.',
+    says: 'The body is not valid JSON. Send one JSON object.',
+  },
+  key_id_byte_order: {
+    when: "PlayReady's checksum fits the key id in the other byte order.",
+    says: 'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
+  },
+  checksum_mismatch: {
+    when: "PlayReady's checksum belongs to another key or key id.",
+    says: 'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or send the three of one key.',
+  },
+  bad_request: {
+    when: 'What arrived is not valid HTTP.',
+    says: 'The request is not valid HTTP.',
+  },
+  unauthorized: {
+    when: 'No API key came with the request, or a wrong one. The body is not read.',
+    says: 'Send the API key of this service in the header x-api-key.',
+  },
+  https_required: {
+    when: 'The service speaks HTTPS, and was called without.',
+    says: 'This port speaks HTTPS: call it with https://.',
+  },
+  client_certificate_required: {
+    when: 'The service asks for client certificates (`PACKAGERDRMAPI_TLSCLIENTCA`), and none was shown.',
+    says: 'Show a client certificate that an authority of this service has signed.',
+  },
+  client_certificate_refused: {
+    when: 'A client certificate was shown that does not hold.',
+    says: 'The client certificate is refused: it has expired.',
+  },
+  forbidden: {
+    when: 'The API key may read only, or does not reach the stream.',
+    says: 'The API key monitoring may read only. Use another API key, or have its rights changed in the file of API keys.',
+  },
+  not_found: {
+    when: 'There is nothing at the path.',
+    says: 'There is nothing at this path.',
+  },
+  key_file_not_found: {
+    when: 'The stream has no key file.',
+    says: 'This stream has no key file.',
+  },
+  method_not_allowed: {
+    when: 'The path takes other methods; the header `allow` names them.',
+    says: 'This path takes GET, HEAD, POST, DELETE, not PUT.',
+  },
+  request_timeout: {
+    when: 'The request did not arrive within a minute.',
+    says: 'The request did not arrive in time.',
+  },
+  not_a_key_file: {
+    when: 'A link, a folder or a device stands where the key file belongs.',
+    says: 'There is a symbolic link where the key file belongs; it is left as it is. Remove it, or use another stream id.',
+  },
+  key_file_malformed: {
+    when: 'JSON was asked for, but the file is not lines of `name: value`.',
+    says: 'Line 3 of the key file is not "name: value". Read the file as text/plain, or write it again.',
+  },
+  cursor_expired: {
+    when: 'The cursor is unknown: its listing was closed after 5 minutes without a request, for newer ones, or by a restart.',
+    says: 'This cursor is unknown or has expired: a listing is closed after 5 minutes without a request, when too many are open, and when the service stops. Start again without cursor.',
+  },
+  precondition_failed: {
+    when: '`If-Match` or `If-None-Match` does not hold: the key file is another by now. Nothing was changed.',
+    says: 'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.',
+  },
+  body_too_large: {
+    when: 'The body is larger than the request takes.',
+    says: 'The body is larger than this route takes: 64 KiB.',
+  },
+  unsupported_media_type: {
+    when: 'The body is declared as another type, or as compressed.',
+    says: 'Send the body as JSON, with content-type: application/json.',
+  },
+  client_unknown: {
+    when: 'The configuration service does not know `client`.',
+    says: 'The configuration service does not know this client. Check client.',
+  },
+  client_api_key_refused: {
+    when: 'An upstream refused `clientApiKey`.',
+    says: 'The configuration service refused the API key of this client. Check clientApiKey.',
+  },
+  too_many_attempts: {
+    when: 'Too many requests without a valid API key came from the address. The header `retry-after` says when its count begins anew; a request with a valid key is answered at any time.',
+    says: 'The API key in x-api-key is not the one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
+  },
+  request_header_fields_too_large: {
+    when: 'The headers have more than 16 KiB.',
+    says: 'The headers are larger than this service takes.',
+  },
+  server_error: {
+    when: "A fault of the service. Its log has the cause under the answer's `x-request-id`.",
+    says: 'The service failed. The cause is in its log under the request id of this answer.',
+  },
+  key_files_not_writable: {
+    when: 'The folder refuses to be written. The old file is whole.',
+    says: 'The key-file folder is not writable: the folder is mounted read-only (EROFS). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
+  },
+  key_files_not_readable: {
+    when: 'The folder or the file refuses to be read.',
+    says: 'The key-file folder is not readable: the folder is gone (ENOENT). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
+  },
+  config_service_failed: {
+    when: 'The configuration service failed, or (504) was too slow. No key file was changed.',
+    says: 'The configuration service answered 500. No key file was changed.',
+  },
+  key_provider_failed: {
+    when: 'The key provider failed, answered what is not to be trusted, or (504) was too slow. No key file was changed.',
+    says: 'The key provider answered 500. No key file was changed.',
+  },
+  provisioning_not_configured: {
+    when: 'The service has no address of an upstream.',
+    says: "Keys can't be provisioned: set PACKAGERDRMAPI_GRANDCENTRALURL and PACKAGERDRMAPI_KEYPROVIDERURL, or supply cenc and fairplay in the body.",
+  },
+  too_many_open_files: {
+    when: 'The process has no file descriptor left.',
+    says: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
+  },
+  too_many_batches: {
+    when: 'Four batches are under way. The header `retry-after` says when to try again.',
+    says: '4 batches are under way. Nothing of this one was written; send it again when they are done.',
+  },
+  starting: {
+    when: 'The service has just started.',
+    says: 'Left-over files are being swept.',
+  },
+  insufficient_storage: {
+    when: 'The disk is full. The old file is whole.',
+    says: 'There is no space left for key files; none was damaged. Free some space and try again.',
+  },
+} as const satisfies Readonly<Record<string, ErrorEntry>>;
+
+export type ErrorCode = keyof typeof ERRORS;

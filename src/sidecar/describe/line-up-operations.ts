@@ -1,0 +1,154 @@
+import { type PathItem, schemaRef } from './document';
+import { type Example, operation } from './operation';
+import { DRY_RUN } from './parameters';
+import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './samples-wire';
+
+export const LINE_UP_TAG = 'Line-ups';
+
+const PATH = '/api/keyfiles';
+
+/** GET and POST of many key files at once. */
+export function lineUpOperations(): Record<string, PathItem> {
+  return { [PATH]: { get: list(), post: batch() } };
+}
+
+function list() {
+  return operation({
+    method: 'get',
+    path: PATH,
+    operationId: 'listKeyFiles',
+    tag: LINE_UP_TAG,
+    summary: 'List key files',
+    description:
+      'The key files that the API key reaches, page by page, with what is in them and what is wrong with them, and no secrets. A page costs the same in a folder of a million files. Ask again with `cursor` until it is `null`.',
+    parameters: [
+      {
+        name: 'prefix',
+        in: 'query',
+        required: false,
+        description: 'How the stream ids begin, such as `live/`.',
+        schema: { type: 'string' },
+        example: 'ne',
+      },
+      {
+        name: 'limit',
+        in: 'query',
+        required: false,
+        description: 'How many key files a page holds at most.',
+        schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      },
+      {
+        name: 'cursor',
+        in: 'query',
+        required: false,
+        description: 'The `cursor` of the page before. The last page asked for can be asked for again.',
+        schema: { type: 'string' },
+      },
+    ],
+    answers: { 200: { description: 'A page.', content: { 'application/json': schemaRef('KeyFileList') } } },
+    examples: {
+      page: {
+        summary: 'A page',
+        query: { prefix: 'ne', limit: '10' },
+        answer: { status: 200, type: 'application/json', value: { keyfiles: [LISTED], cursor: null } },
+      },
+      none: {
+        summary: 'No such streams',
+        query: { prefix: NOT_LISTED },
+        answer: { status: 200, type: 'application/json', value: { keyfiles: [], cursor: null } },
+      },
+    },
+    errors: [
+      [400, ['invalid_query', 'limit: must be from 1 to 1000']],
+      [410, 'cursor_expired'],
+      [500, 'key_files_not_readable'],
+      [503, 'too_many_open_files'],
+    ],
+  });
+}
+
+function batch() {
+  return operation({
+    method: 'post',
+    path: PATH,
+    operationId: 'writeKeyFiles',
+    tag: LINE_UP_TAG,
+    summary: 'Write many key files',
+    description:
+      'Provisions many streams and groups at once, in parallel, and answers a result for each: one that fails does not keep the others. A file that would stay as it is is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
+    parameters: [DRY_RUN],
+    body: { 'application/json': schemaRef('Batch') },
+    answers: {
+      200: {
+        description: 'What became of each stream.',
+        content: { 'application/json': schemaRef('BatchResult') },
+      },
+    },
+    examples: batches(),
+    errors: [
+      [400, ['invalid_body', 'Give streams, groups, or both. Nothing was written.']],
+      [
+        400,
+        ['unknown_field', 'stream is not a field of this request. Did you mean streams?'],
+        ...(['malformed_json', 'invalid_query'] as const),
+      ],
+      [403, 'forbidden'],
+      [413, ['body_too_large', 'The body is larger than this route takes: 16384 KiB.']],
+      [415, 'unsupported_media_type'],
+      [503, 'too_many_batches'],
+    ],
+  });
+}
+
+const SMIL = `<smil>
+  <body>
+    <switch>
+      <video src="mp4:film_1080p" system-bitrate="4500000"/>
+      <video src="mp4:film_540p" system-bitrate="1200000"/>
+    </switch>
+  </body>
+</smil>
+`;
+
+function batches(): Record<string, Example> {
+  const [supplied, provided] = [fileOf(SUPPLIED), providedFile()];
+  const { keyid, contentkey } = SUPPLIED.cenc;
+  return {
+    streams: batchExample(
+      'Streams, one of them at fault',
+      {
+        streams: [
+          { streamid: 'live/sports', ...SUPPLIED },
+          { streamid: 'live/films', ...FROM_PROVIDER },
+          {
+            streamid: 'live/music',
+            cenc: { keyid: Buffer.from(keyid, 'base64').toString('hex'), contentkey },
+          },
+        ],
+      },
+      [
+        { streamid: 'live/sports', file: supplied },
+        { streamid: 'live/films', file: provided },
+        { streamid: 'live/music' },
+      ],
+    ),
+    group: batchExample(
+      'A group with the same keys',
+      { groups: [{ folder: 'live', members: ['news_720p', 'news_360p'], ...SUPPLIED }] },
+      ['live/news_720p', 'live/news_360p'].map((streamid) => ({ streamid, file: supplied })),
+    ),
+    smil: batchExample(
+      'The streams of a SMIL document',
+      { groups: [{ smil: SMIL, ...FROM_PROVIDER }] },
+      ['film_1080p', 'film_540p'].map((streamid) => ({ streamid, file: provided })),
+    ),
+  };
+}
+
+function batchExample(summary: string, value: object, streams: Parameters<typeof batchOf>[0]): Example {
+  return {
+    summary,
+    body: { type: 'application/json', value },
+    answer: { status: 200, type: 'application/json', value: batchOf(streams) },
+  };
+}

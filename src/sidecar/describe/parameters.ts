@@ -1,0 +1,57 @@
+import type { Header, Parameter } from './document';
+import { fileOf, STREAM, SUPPLIED, tagOf } from './samples-wire';
+
+export const STREAM_ID: Parameter = {
+  name: 'streamid',
+  in: 'path',
+  required: true,
+  description:
+    "The stream's name at the packager: 1 to 200 letters, digits and `. _ - ~ @ +`, no part starting with a dot. Sub-folders are written with `%2F`: `live%2Fnews` is the file `live/news.key`. 8 parts at most.",
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+  example: STREAM,
+};
+
+export const DRY_RUN: Parameter = {
+  name: 'dryrun',
+  in: 'query',
+  required: false,
+  description: '`true`: nothing is written, and the answer tells what would be.',
+  schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+};
+
+export const IF_MATCH: Parameter = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` that the key file must still have, or `*`: there must be a key file. Otherwise the answer is 412, and nothing is changed. So two people cannot overwrite each other unawares.',
+  schema: { type: 'string' },
+  example: tagOf(fileOf(SUPPLIED)),
+};
+
+export const IF_NONE_MATCH: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: '`*`: there must be no key file yet. Otherwise the answer is 412, and nothing is changed.',
+  schema: { type: 'string' },
+  example: '*',
+};
+
+export const IF_CHANGED: Parameter = {
+  ...IF_NONE_MATCH,
+  description:
+    'An `ETag` that the client has the file of. While the file still has it, the answer is 304 without a body.',
+  example: tagOf(fileOf(SUPPLIED)),
+};
+
+export const ETAG: Header = {
+  description: 'The entity tag of the file: it changes with every byte of it.',
+  schema: { type: 'string' },
+};
+
+export const WARNING: Header = {
+  description:
+    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `group_name`; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch` and `key_id_byte_order`.',
+  schema: { type: 'string' },
+};

@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import { HttpError } from '../kernel/errors';
+
+/** The strong entity tag of a key file's bytes, quotes included: it changes with every byte, and with nothing else. */
+export function etagOf(bytes: Buffer): string {
+  return `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`;
+}
+
+/** What a change asks of the present file, undefined when there is none. @throws HttpError 412 when it isn't so. */
+export type Precondition = (present: Buffer | undefined) => void;
+
+/** Reads `If-Match` and `If-None-Match` of a request that changes something (RFC 9110 § 13.1). */
+export function preconditionOf(headers: {
+  readonly 'if-match'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+}): Precondition | undefined {
+  const match = headers['if-match'];
+  const noneMatch = headers['if-none-match'];
+  if (match === undefined && noneMatch === undefined) return undefined;
+  return (present) => {
+    if (match !== undefined && !matches(match, present)) {
+      throw failed(
+        present
+          ? 'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.'
+          : 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.',
+      );
+    }
+    if (noneMatch !== undefined && matches(noneMatch, present)) {
+      throw failed('The key file is there already, and If-None-Match forbids to replace it.');
+    }
+  };
+}
+
+/** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
+export function isUnchanged(ifNoneMatch: string | undefined, bytes: Buffer): boolean {
+  return ifNoneMatch !== undefined && matches(ifNoneMatch.replaceAll('W/', ''), bytes);
+}
+
+function matches(header: string, present: Buffer | undefined): boolean {
+  if (present === undefined) return false;
+  if (header.trim() === '*') return true;
+  return header
+    .split(',')
+    .map((tag) => tag.trim())
+    .includes(etagOf(present));
+}
+
+function failed(description: string): HttpError {
+  return new HttpError(412, { code: 'precondition_failed', description });
+}

@@ -1,0 +1,24 @@
+import { get, type RequestOptions } from 'node:http';
+import { get as getTls } from 'node:https';
+
+/**
+ * Asks the service of the same environment whether it is ready, and ends with 0 or 1: the container's health check.
+ * Over TLS the certificate isn't looked at: it is our own, and made for another name than this address.
+ */
+function main({ PACKAGERDRMAPI_PORT, PACKAGERDRMAPI_HOST, PACKAGERDRMAPI_TLSCERT }: NodeJS.ProcessEnv): void {
+  const everywhere = ['', '0.0.0.0', '::'].includes(PACKAGERDRMAPI_HOST ?? '');
+  const options: RequestOptions & { rejectUnauthorized: false } = {
+    host: everywhere ? '127.0.0.1' : PACKAGERDRMAPI_HOST,
+    port: PACKAGERDRMAPI_PORT || '80',
+    path: '/readyz',
+    timeout: 4000,
+    rejectUnauthorized: false,
+  };
+  const request = (PACKAGERDRMAPI_TLSCERT ? getTls : get)(options, (response) => {
+    process.exit(response.statusCode === 200 ? 0 : 1);
+  });
+  request.on('timeout', () => process.exit(1));
+  request.on('error', () => process.exit(1));
+}
+
+main(process.env);

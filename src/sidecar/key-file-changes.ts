@@ -1,0 +1,142 @@
+import { decodeBase64Block, formatUuid } from '../drm/bytes';
+import type { Finding } from '../drm/cross-check';
+import { keyFileLines, keyIdIn, renderKeyFile } from '../drm/key-file';
+import { codeOf } from '../kernel/errors';
+import type { Log } from '../kernel/log';
+import { type ApiKey, requireWrite } from './access/api-key';
+import { etagOf, type Precondition } from './etag';
+import { groupNameFindings } from './group-name';
+import type { KeyFileRequest } from './key-file-request';
+import type { KeyFileStore } from './key-file-store';
+import type { Audit, AuditEntry } from './observe/audit';
+import type { Provision, Provisioned } from './provision';
+import type { StreamId } from './stream-id';
+
+/** On whose behalf a key file is changed. */
+export interface Actor {
+  readonly apiKey: ApiKey;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+export interface PutOptions {
+  readonly precondition?: Precondition | undefined;
+  /** Only tell what would be written. */
+  readonly dryRun?: boolean;
+  /** Don't write a file that would stay as it is. */
+  readonly skipUnchanged?: boolean;
+}
+
+export interface PutOutcome {
+  /** The file as it is written, or would be. */
+  readonly bytes: Buffer;
+  /** The file before. */
+  readonly former: Buffer | undefined;
+  readonly etag: string;
+  readonly result: 'created' | 'changed' | 'unchanged';
+  readonly warnings: readonly Finding[];
+}
+
+/** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit. */
+export interface KeyFileChanges {
+  /** Provisions what a request asks for, and writes it. */
+  put(streamId: StreamId, request: KeyFileRequest, actor: Actor, options?: PutOptions): Promise<PutOutcome>;
+  /** Writes a key file whose values are there or on their way: the members of a group share one provisioning. */
+  putKeyFile(
+    streamId: StreamId,
+    provisioned: Provisioned | Promise<Provisioned>,
+    actor: Actor,
+    options?: PutOptions,
+  ): Promise<PutOutcome>;
+  /** Removes a key file and answers what it held, or undefined when there was none. */
+  remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<Buffer | undefined>;
+}
+
+export interface ChangeOptions {
+  readonly store: KeyFileStore;
+  readonly provision: Provision;
+  readonly audit: Audit;
+  readonly log: Log;
+}
+
+export function createKeyFileChanges({ store, provision, audit, log }: ChangeOptions): KeyFileChanges {
+  const putKeyFile = async (
+    streamId: StreamId,
+    provisioned: Provisioned,
+    actor: Actor,
+    { precondition, dryRun = false, skipUnchanged = false }: PutOptions = {},
+  ): Promise<PutOutcome> => {
+    const { keyFile } = provisioned;
+    const warnings = [...provisioned.warnings, ...groupNameFindings(streamId)];
+    const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
+    const former = await store.write(streamId, bytes, (present) => {
+      precondition?.(present);
+      return !dryRun && !(skipUnchanged && present?.equals(bytes));
+    });
+    const result = resultOf(former, bytes);
+    if (!dryRun) {
+      const written = !skipUnchanged || result !== 'unchanged';
+      for (const { code, description } of written ? warnings : []) {
+        log.warn('key file written with a warning', {
+          requestId: actor.requestId,
+          streamId,
+          code,
+          description,
+        });
+      }
+      audit(entry('put', streamId, actor, result, keyIdOf(former), uuidOf(keyFile.cenc?.keyId)));
+    }
+    return { bytes, former, etag: etagOf(bytes), result, warnings };
+  };
+
+  /** Refused attempts are audited as well as changes. */
+  const audited = async <T>(streamId: StreamId, actor: Actor, action: () => Promise<T>): Promise<T> => {
+    try {
+      requireWrite(actor.apiKey, streamId);
+      return await action();
+    } catch (thrown) {
+      audit(entry('refused', streamId, actor, codeOf(thrown), undefined, undefined));
+      throw thrown;
+    }
+  };
+
+  return {
+    put: (streamId, request, actor, options) =>
+      audited(streamId, actor, async () =>
+        putKeyFile(streamId, await provision(request, actor.requestId), actor, options),
+      ),
+    putKeyFile: (streamId, provisioned, actor, options) =>
+      audited(streamId, actor, async () => putKeyFile(streamId, await provisioned, actor, options)),
+    remove: (streamId, actor, precondition) =>
+      audited(streamId, actor, async () => {
+        const bytes = await store.remove(streamId, (present) => precondition?.(present));
+        if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
+        return bytes;
+      }),
+  };
+}
+
+function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
+  if (!former) return 'created';
+  return former.equals(bytes) ? 'unchanged' : 'changed';
+}
+
+function entry(
+  action: AuditEntry['action'],
+  streamId: StreamId,
+  { apiKey, address, requestId }: Actor,
+  result: string,
+  oldKeyId: string | undefined,
+  newKeyId: string | undefined,
+): AuditEntry {
+  return { action, key: apiKey.name, address, streamId, result, oldKeyId, newKeyId, requestId };
+}
+
+function keyIdOf(bytes: Buffer | undefined): string | undefined {
+  return bytes && uuidOf(keyIdIn(bytes.toString('latin1')));
+}
+
+function uuidOf(keyId: string | undefined): string | undefined {
+  const bytes = decodeBase64Block(keyId ?? '');
+  return bytes.ok ? formatUuid(bytes.value) : undefined;
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import type { CmafScheme } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/license-url';
+import { readWidevinePsshData } from '../drm/widevine';
+import { checkedText, checkedValue } from './checked-schema';
+
+const text = z.string('must be a string');
+
+/** `null` means the same as leaving a field out: clients that serialise a class send it. */
+const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z
+    .strictObject(shape, {
+      error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
+    })
+    .nullish();
+
+const checksum = checkedText((text) => {
+  const decoded = decodeBase64(text);
+  if (!decoded.ok || decoded.value.length === 8) return decoded;
+  return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
+});
+
+const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+const providerId = text.regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
+const apiKey = text.regex(
+  /^[\x21-\x7e]{1,1000}$/,
+  'must be 1 to 1000 characters of printable ASCII without spaces',
+);
+
+/** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
+const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };
+const HEX_BLOCK = { pattern: '^[0-9A-Fa-f]{32}$' };
+
+const cmaf = z
+  .union([z.boolean(), z.enum(['cenc', 'cbcs'])], 'must be true, "cenc", "cbcs" or false')
+  .transform((value): CmafScheme | false => (value === true ? 'cenc' : value))
+  .nullish()
+  .meta({
+    description:
+      'Whether lines for CMAF stand beside those for MPEG-DASH, and their scheme: `cenc` (the same as `true`) or `cbcs`; `false` for none. Left out: as the service is configured.',
+  });
+
+const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
+const anything = { drmjson: ignored, drmJson: ignored };
+
+const cenc = {
+  keyid: checkedText(decodeBase64Block).meta({
+    ...BASE64_BLOCK,
+    description: 'The key id: base64 of its 16 bytes, big endian (the order of a UUID).',
+  }),
+  contentkey: checkedText(decodeBase64Block).meta({
+    ...BASE64_BLOCK,
+    description: 'The content key: base64 of its 16 bytes.',
+  }),
+};
+
+const playready = {
+  laurl: checkedText(checkLicenseUrl('playready')).meta({
+    description: 'The licence address: `https://…` or `http://…`.',
+  }),
+  checksum: checksum.nullish().meta({
+    contentEncoding: 'base64',
+    description:
+      'The checksum of key id and content key, base64 of 8 bytes. Left out: computed. Given: checked.',
+  }),
+};
+
+const widevine = {
+  psshdata: checkedValue(readWidevinePsshData).nullish().meta({
+    contentEncoding: 'base64',
+    description:
+      'The data of a Widevine `pssh` box, base64; a whole box is unwrapped. Left out (`"widevine": {}`): made of key id and `contentId`.',
+  }),
+};
+
+const fairplay = {
+  key: checkedText(decodeHexBlock).meta({
+    ...HEX_BLOCK,
+    description: 'The key: 32 hex digits, written as given.',
+  }),
+  iv: checkedText(decodeHexBlock).meta({
+    ...HEX_BLOCK,
+    description: 'The initialisation vector: 32 hex digits, written as given.',
+  }),
+  laurl: checkedText(checkLicenseUrl('fairplay')).meta({
+    description: 'The licence address: `skd://…`, `https://…` or `http://…`.',
+  }),
+};
+
+const PARTS = { cenc, playready, widevine, fairplay };
+
+const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
+
+/** A body that supplies the keys. */
+export const suppliedBody = z
+  .strictObject(
+    {
+      cenc: part(cenc).meta({ description: 'Common encryption. PlayReady and Widevine need it.' }),
+      playready: part(playready).meta({ description: 'PlayReady.' }),
+      widevine: part(widevine).meta({ description: 'Widevine.' }),
+      fairplay: part(fairplay).meta({ description: 'FairPlay. It needs no `cenc`.' }),
+      client: withKeys,
+      clientApiKey: withKeys,
+      contentId: providerId.nullish().meta({
+        description:
+          'What the Widevine data and the FairPlay address are compared with, and what Widevine data is made of.',
+      }),
+      cmaf,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'Keys supplied',
+    description:
+      'The keys themselves, and nothing is fetched. One of `cenc` and `fairplay` at least; what is left out has no lines in the file, and `null` is the same as left out.',
+    anyOf: ['cenc', 'fairplay'].map((name) => ({
+      required: [name],
+      properties: { [name]: { type: 'object' } },
+    })),
+  });
+
+const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
+// Refused by the sentence that says what it needs, not by the schema's.
+const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
+
+/** A body that names a content whose keys are fetched from the key provider. */
+export const providerBody = z
+  .strictObject(
+    {
+      client: providerId.meta({ description: 'The client, as the configuration service knows it.' }),
+      clientApiKey: apiKey.meta({ description: "The client's key at the configuration service." }),
+      contentId: providerId.meta({
+        description: 'The content. The same content id always gives the same keys.',
+      }),
+      cmaf,
+      cenc: nothing,
+      fairplay: nothing,
+      playready: withoutCenc,
+      widevine: withoutCenc,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'Keys from the key provider',
+    description: 'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched.',
+  });
+
+export const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
+
+/** Every field of a body; those of a part after it, with its name. */
+export const FIELDS: readonly string[] = [
+  ...Object.entries(PARTS).flatMap(([name, fields]) => [
+    name,
+    ...Object.keys(fields).map((field) => `${name}.${field}`),
+  ]),
+  ...[...PROVIDER_FIELDS, 'cmaf', 'drmjson'],
+];

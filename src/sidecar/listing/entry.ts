@@ -1,0 +1,88 @@
+import { isUtf8 } from 'node:buffer';
+import { lstatSync, type Stats } from 'node:fs';
+import type { KeyFileSummary } from '../../drm/check/key-file-text';
+import { systemCode } from '../../kernel/errors';
+import { type FoundFile, readSmallFile } from '../read-file';
+import { keyFilePath, type StreamId } from '../stream-id';
+import { areFolders, isGone } from './walk';
+
+/** What a key file's text says about itself, without its secrets. */
+export type Summarise = (text: string) => KeyFileSummary;
+
+/** One key file of a list. */
+export interface KeyFileEntry extends KeyFileSummary {
+  readonly streamId: StreamId;
+  readonly modified: Date;
+  /** In bytes. */
+  readonly size: number;
+}
+
+/** A key file has about 1 KiB. Nothing larger than the body of a POST is summed up: a megabyte would hold up all others. */
+const MOST_BYTES = 64 * 1024;
+// What is no key file must not swell the page: one fault, or the beginning of an id, says enough.
+const MOST_FAULTS = 20;
+const MOST_CONTENT_ID = 400;
+
+/**
+ * Describes a stream's key file under `folder`, or answers undefined when it is gone by now or is none: a link, a
+ * folder, a device. A file that can't be read is described by the fault.
+ */
+export function describeKeyFile(
+  folder: string,
+  streamId: StreamId,
+  summarise: Summarise,
+): KeyFileEntry | undefined {
+  const { path } = keyFilePath(folder, streamId);
+  const stat = areFolders(folder, streamId.split('/').slice(0, -1)) ? statOf(path) : undefined;
+  if (!stat) return undefined;
+  const summary = stat.size > MOST_BYTES ? tooLarge() : summaryOf(path, summarise);
+  if (!summary) return undefined;
+  const { parts, keyId, contentId, faults } = summary;
+  return {
+    streamId,
+    modified: stat.mtime,
+    size: stat.size,
+    parts,
+    keyId,
+    contentId: contentId?.slice(0, MOST_CONTENT_ID),
+    faults: faults.slice(0, MOST_FAULTS),
+  };
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (thrown) {
+    if (isGone(thrown)) return undefined;
+    throw thrown;
+  }
+}
+
+function summaryOf(path: string, summarise: Summarise): KeyFileSummary | undefined {
+  let found: FoundFile | undefined;
+  try {
+    found = readSmallFile(path);
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    // Too many open files is no property of this one.
+    if (code === undefined || code === 'EMFILE' || code === 'ENFILE') throw thrown;
+    return unreadable('unreadable', `The file cannot be read (${code}). Check its owner and its mode.`);
+  }
+  if (found?.kind === 'too_large') return tooLarge();
+  if (found?.kind !== 'file') return undefined;
+  if (!isUtf8(found.bytes)) return unreadable('not_utf8', 'The file is not UTF-8. Write the key file again.');
+  return summarise(found.bytes.toString('utf8'));
+}
+
+function tooLarge(): KeyFileSummary {
+  return unreadable('too_large', 'The file is too large for a key file.');
+}
+
+function unreadable(code: string, description: string): KeyFileSummary {
+  return {
+    parts: [],
+    keyId: undefined,
+    contentId: undefined,
+    faults: [{ severity: 'error', code, description }],
+  };
+}

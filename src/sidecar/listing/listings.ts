@@ -1,0 +1,169 @@
+import { summariseKeyFile } from '../../drm/check/key-file-text';
+import { HttpError } from '../../kernel/errors';
+import type { Log } from '../../kernel/log';
+import { type ApiKey, mayRead } from '../access/api-key';
+import { toStorageError } from '../storage-error';
+import type { KeyFileEntry } from './entry';
+import { createCollect } from './page';
+import { searchesFor } from './search';
+import { type Walk, walk } from './walk';
+
+export interface ListingsOptions {
+  /** The key-file folder, absolute. */
+  readonly folder: string;
+  readonly log: Log;
+  /** A new, unguessable UUID: it names a listing. */
+  readonly newId: () => string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+export interface Page {
+  readonly entries: readonly KeyFileEntry[];
+  /** What the next page is asked for with; undefined after the last one. */
+  readonly cursor: string | undefined;
+}
+
+/**
+ * The listings that clients are in the midst of. Each page goes on where the one before it ended, in the folders' own
+ * order; a key file that is there from the first page to the last is on one of them, once.
+ */
+export interface Listings {
+  /** Opens a listing of the streams that begin with `prefix` and that the key reaches, and answers its first page. */
+  first(key: ApiKey, prefix: string, limit: number): Promise<Page>;
+  /**
+   * The page that a cursor asks for. The last one can be asked for again, for a client that lost the answer.
+   * @throws HttpError 410 when there is no such listing any more, 400 when it has another prefix.
+   */
+  next(key: ApiKey, cursor: string, prefix: string | undefined, limit: number): Promise<Page>;
+  /** Closes all of them. */
+  close(): void;
+}
+
+interface Listing {
+  readonly id: string;
+  readonly key: ApiKey;
+  readonly prefix: string;
+  readonly walk: Walk;
+  /** The number of the last page, from 1, and the page. */
+  number: number;
+  page: Promise<Page>;
+  usedAt: number;
+  /** An ended listing holds no folder open; it is kept for its last page. */
+  state: 'open' | 'ended' | 'closed';
+}
+
+const MOST_LISTINGS = 32;
+const IDLE_MS = 5 * 60_000;
+const LOOK_MS = 30_000;
+
+export function createListings({ folder, log, newId, now }: ListingsOptions): Listings {
+  const collect = createCollect(folder, summariseKeyFile, now);
+  // In the order of their last use.
+  const listings = new Map<string, Listing>();
+  let watch: NodeJS.Timeout | undefined;
+
+  const close = (listing: Listing) => {
+    listing.state = 'closed';
+    listing.walk.return();
+    listings.delete(listing.id);
+    if (listings.size === 0) clearInterval(watch);
+  };
+
+  const closeIdle = () => {
+    for (const listing of listings.values()) if (now() - listing.usedAt >= IDLE_MS) close(listing);
+  };
+
+  const add = (listing: Listing) => {
+    if (listings.size >= MOST_LISTINGS) {
+      const all = [...listings.values()];
+      const dispensable = all.find(({ state }) => state === 'ended') ?? all[0];
+      if (dispensable) close(dispensable);
+    }
+    if (listings.size === 0) watch = setInterval(closeIdle, LOOK_MS).unref();
+    listings.set(listing.id, listing);
+  };
+
+  const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
+    if (listing.state !== 'open') throw expired();
+    try {
+      const { entries, ended } = await collect(listing.walk, limit, (streamId) =>
+        mayRead(listing.key, streamId),
+      );
+      // The walk of a listing that was closed meanwhile ends like one that has seen everything.
+      if (isClosed(listing)) throw expired();
+      if (!ended) return { entries, cursor: `${listing.id}.${number + 1}` };
+      listing.state = 'ended';
+      // Nobody holds a cursor of a listing that ends with its first page.
+      if (number === 1) close(listing);
+      return { entries, cursor: undefined };
+    } catch (thrown) {
+      close(listing);
+      throw toStorageError('read', thrown);
+    }
+  };
+
+  const turnPage = (listing: Listing, limit: number): Promise<Page> => {
+    const number = listing.number + 1;
+    listing.number = number;
+    listing.page = listing.page.then(() => makePage(listing, number, limit));
+    return listing.page;
+  };
+
+  return {
+    first(key, prefix, limit) {
+      closeIdle();
+      const onUnreadable = (subFolder: string, code: string) =>
+        log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });
+      const listing: Listing = {
+        id: newId(),
+        key,
+        prefix,
+        walk: walk(folder, searchesFor(prefix, key.streams), onUnreadable),
+        number: 0,
+        page: Promise.resolve({ entries: [], cursor: undefined }),
+        usedAt: now(),
+        state: 'open',
+      };
+      add(listing);
+      return turnPage(listing, limit);
+    },
+    next(key, cursor, prefix, limit) {
+      closeIdle();
+      const [, id = '', number = ''] = /^([^.]+)\.(\d{1,9})$/.exec(cursor) ?? [];
+      const listing = listings.get(id);
+      if (!listing || !isOf(listing.key, key)) throw expired();
+      if (prefix !== undefined && prefix !== listing.prefix) throw anotherPrefix();
+      const pages = Number(number) - listing.number;
+      if (pages !== 0 && (pages !== 1 || listing.state !== 'open')) throw expired();
+      listing.usedAt = now();
+      listings.delete(id);
+      listings.set(id, listing);
+      return pages === 0 ? listing.page : turnPage(listing, limit);
+    },
+    close() {
+      for (const listing of listings.values()) close(listing);
+    },
+  };
+}
+
+function isClosed({ state }: Listing): boolean {
+  return state === 'closed';
+}
+
+/** A listing is its key's alone, and not even that one's once its reach has changed. */
+function isOf(opener: ApiKey, key: ApiKey): boolean {
+  return JSON.stringify([opener.name, opener.streams]) === JSON.stringify([key.name, key.streams]);
+}
+
+function expired(): HttpError {
+  const description =
+    'This cursor is unknown or has expired: a listing is closed after 5 minutes without a request, when too many are open, and when the service stops. Start again without cursor.';
+  return new HttpError(410, { code: 'cursor_expired', description });
+}
+
+function anotherPrefix(): HttpError {
+  const description =
+    'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
+  return new HttpError(400, { code: 'invalid_query', description });
+}

@@ -1,0 +1,83 @@
+import type { HttpError } from '../../kernel/errors';
+import type { AnsweredRequest } from '../../kernel/request-log';
+import type { WritePhase } from '../durable-file';
+import type { CallOutcome } from '../upstream';
+import type { AuditEntry } from './audit';
+import { openRecorders, type Recorders } from './recorders';
+
+/** What the sidecar tells of itself to Prometheus. No method throws; all but `scrape` return at once. */
+export interface Metrics {
+  request(answered: AnsweredRequest): void;
+  upstreamCall(upstream: Upstream, outcome: CallOutcome, ms: number): void;
+  writePhase(phase: WritePhase, ms: number): void;
+  /** An error that was answered. */
+  failed(error: HttpError): void;
+  /** A change of a key file, or a refused one; keeps the count of key files up to date. */
+  changed(entry: AuditEntry): void;
+  /** How many key files there were at the start. */
+  keyFilesCounted(count: number): void;
+  scrape(): Promise<Scrape>;
+}
+
+export type Upstream = 'config_service' | 'key_provider';
+
+export interface Scrape {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export interface MetricsOptions {
+  /** The version of the sidecar. */
+  readonly version: string;
+  readonly audit: { lost(): number; waiting(): number };
+}
+
+/** As many observations wait for the client library to be loaded. */
+const MOST_QUEUED = 1000;
+
+/**
+ * Collects metrics. The client library is loaded by the first scrape or after some hundred requests, so that it costs
+ * the start nothing.
+ */
+export function createMetrics({ version, audit }: MetricsOptions): Metrics {
+  let counted: number | undefined;
+  let sinceCount = 0;
+  const keyFiles = () => (counted === undefined ? undefined : counted + sinceCount);
+  let queue: ((to: Recorders) => void)[] = [];
+  let recorders: Recorders | undefined;
+
+  const load = (): Recorders => {
+    if (recorders) return recorders;
+    const loaded = openRecorders({ version, audit, keyFiles });
+    recorders = loaded;
+    for (const observation of queue) observation(loaded);
+    queue = [];
+    return loaded;
+  };
+
+  const record = (observation: (to: Recorders) => void) => {
+    if (recorders) {
+      observation(recorders);
+      return;
+    }
+    queue.push(observation);
+    if (queue.length === MOST_QUEUED) setImmediate(load);
+  };
+
+  return {
+    request: (answered) => record((to) => to.request(answered)),
+    upstreamCall: (upstream, outcome, ms) => record((to) => to.upstreamCall(upstream, outcome, ms)),
+    writePhase: (phase, ms) => record((to) => to.writePhase(phase, ms)),
+    failed: (error) => record((to) => to.failed(error)),
+    changed(entry) {
+      if (entry.result === 'created') sinceCount += 1;
+      else if (entry.result === 'deleted') sinceCount -= 1;
+      record((to) => to.changed(entry));
+    },
+    keyFilesCounted(count) {
+      counted = count;
+      sinceCount = 0;
+    },
+    scrape: async () => load().scrape(),
+  };
+}

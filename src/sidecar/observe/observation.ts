@@ -1,0 +1,59 @@
+import type { Express } from 'express';
+import type { Shell } from '../../kernel/app';
+import type { WriteTimes } from '../durable-file';
+import type { UpstreamOptions } from '../upstream';
+import type { Audit } from './audit';
+import { createMetrics, type Metrics, type MetricsOptions, type Upstream } from './metrics';
+import { METRICS_PATH, metricsRoutes } from './metrics-routes';
+import type { OpenAudit } from './open-audit';
+
+/** What the parts of the sidecar are given to be observed by. */
+export interface Observation {
+  readonly audit: Audit;
+  readonly requests: Pick<Shell, 'observe' | 'onError'>;
+  readonly writes: WriteTimes | undefined;
+  /** Paths that machines ask for every few seconds. */
+  readonly quietPaths: readonly string[];
+  calls(upstream: Upstream): Pick<UpstreamOptions, 'observe'>;
+  keyFilesCounted(count: number): void;
+  mount(app: Express): void;
+}
+
+export interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
+  readonly audit: OpenAudit;
+  /** Whether there is a `/metrics`; without it nothing is measured. */
+  readonly metrics: boolean;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+export function createObservation({ audit, metrics, version, now }: ObservationOptions): Observation {
+  return metrics ? observed(createMetrics({ version, audit }), audit.audit, now) : unobserved(audit.audit);
+}
+
+function observed(metrics: Metrics, audit: Audit, now: () => number): Observation {
+  return {
+    audit(entry) {
+      metrics.changed(entry);
+      audit(entry);
+    },
+    requests: { observe: metrics.request, onError: metrics.failed },
+    writes: { now, observe: metrics.writePhase },
+    quietPaths: [METRICS_PATH],
+    calls: (upstream) => ({ observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) }),
+    keyFilesCounted: metrics.keyFilesCounted,
+    mount: (app) => metricsRoutes(app, metrics),
+  };
+}
+
+function unobserved(audit: Audit): Observation {
+  return {
+    audit,
+    requests: {},
+    writes: undefined,
+    quietPaths: [],
+    calls: () => ({}),
+    keyFilesCounted: () => undefined,
+    mount: () => undefined,
+  };
+}

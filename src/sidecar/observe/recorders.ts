@@ -1,0 +1,169 @@
+import type { CallOutcome } from '../upstream';
+import { bounded } from './bounded';
+import type { Metrics, MetricsOptions } from './metrics';
+
+/** Where observations go once the client library is loaded. */
+export type Recorders = Omit<Metrics, 'keyFilesCounted'>;
+
+export interface RecorderOptions extends MetricsOptions {
+  /** How many key files there are, or undefined before they are counted. */
+  readonly keyFiles: () => number | undefined;
+}
+
+/** Seconds. A read takes a quarter of a millisecond, a write a few, an upstream is given up after 5 s. */
+const BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** What nginx logs for a client that went away before its answer. */
+const CLIENT_GONE = 499;
+/** Statuses that refuse a caller, not a request. */
+const REFUSALS = new Set([401, 403, 429]);
+
+const REFUSED_REASONS = ['unauthorized', 'forbidden', 'too_many_attempts'];
+const ALERTED_FAILURES = [
+  'server_error',
+  'insufficient_storage',
+  'key_files_not_readable',
+  'key_files_not_writable',
+];
+
+// No label holds a stranger's text: routes are our own patterns, codes our own words. The bounds hold if that fails.
+const MOST_ROUTES = 64;
+const MOST_STATUSES = 64;
+const MOST_CODES = 128;
+
+/** Loads the client library and defines the metrics. Labels are looked up once for each combination. */
+export function openRecorders({ version, audit, keyFiles }: RecorderOptions): Recorders {
+  const prometheus: typeof import('prom-client') = require('prom-client');
+  const registry = new prometheus.Registry();
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new prometheus.Counter({ name: `packagerdrmapi_${name}`, help, labelNames, registers });
+  const durations = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new prometheus.Histogram({
+      name: `packagerdrmapi_${name}`,
+      help,
+      labelNames,
+      registers,
+      buckets: BUCKETS,
+    });
+  const gauge = (name: string, help: string, collect: () => number | undefined) =>
+    new prometheus.Gauge({
+      name: `packagerdrmapi_${name}`,
+      help,
+      registers,
+      collect() {
+        const value = collect();
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+
+  const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
+  const requestSeconds = durations(
+    'http_request_duration_seconds',
+    'Time from the head of a request to the end of its answer.',
+    'method',
+    'route',
+  );
+  const ofRequest = bounded(MOST_ROUTES, 'other', (route: string) =>
+    bounded(METHODS.size + 1, 'other', (method: string) => ({
+      duration: requestSeconds.labels(method, route),
+      count: bounded(MOST_STATUSES, 0, (status: number) =>
+        requests.labels(method, route, statusLabel(status)),
+      ),
+    })),
+  );
+
+  const calls = counter(
+    'upstream_requests_total',
+    'Calls to upstreams, each retry for itself.',
+    'upstream',
+    'status',
+  );
+  const callSeconds = durations(
+    'upstream_request_duration_seconds',
+    'Duration of calls to upstreams.',
+    'upstream',
+  );
+  const ofCall = bounded(MOST_CODES, 'other', (upstream: string) => ({
+    duration: callSeconds.labels(upstream),
+    count: bounded(MOST_STATUSES, 0, (status: CallOutcome) =>
+      calls.labels(upstream, typeof status === 'string' ? status : statusLabel(status)),
+    ),
+  }));
+
+  const phases = durations(
+    'write_phase_duration_seconds',
+    'Duration of the phases of writing a key file.',
+    'phase',
+  );
+  const ofPhase = bounded(MOST_CODES, 'other', (phase: string) => phases.labels(phase));
+
+  const failures = counter('failures_total', 'Error answers by the code of their first problem.', 'code');
+  // A counter that first appears at 1 has risen by nothing in the eyes of an alert rule.
+  for (const code of ALERTED_FAILURES) failures.labels(code).inc(0);
+  const ofFailure = bounded(MOST_CODES, 'other', (code: string) => failures.labels(code));
+
+  const refused = counter(
+    'refused_total',
+    'Callers refused: unknown key, lacking right, or too many attempts.',
+    'reason',
+  );
+  for (const reason of REFUSED_REASONS) refused.labels(reason).inc(0);
+  const ofRefusal = bounded(MOST_CODES, 'other', (reason: string) => refused.labels(reason));
+
+  const changes = counter(
+    'key_file_changes_total',
+    'Changes of key files, and refused ones, as they are audited.',
+    'action',
+    'result',
+  );
+  const ofChange = bounded(MOST_CODES, 'other', (action: string) =>
+    bounded(MOST_CODES, 'other', (result: string) => changes.labels(action, result)),
+  );
+
+  gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', keyFiles);
+  gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  new prometheus.Counter({
+    name: 'packagerdrmapi_audit_lines_lost_total',
+    help: 'Audit lines that could not be written and are lost.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(audit.lost());
+    },
+  });
+  new prometheus.Gauge({
+    name: 'packagerdrmapi_build_info',
+    help: 'Always 1; its labels say what runs.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.version }, 1);
+  prometheus.collectDefaultMetrics({ register: registry });
+
+  return {
+    request({ method, route, status, ms, aborted }) {
+      const { duration, count } = ofRequest(route)(METHODS.has(method) ? method : 'other');
+      duration.observe(ms / 1000);
+      count(aborted ? CLIENT_GONE : status).inc();
+    },
+    upstreamCall(upstream, outcome, ms) {
+      const { duration, count } = ofCall(upstream);
+      duration.observe(ms / 1000);
+      count(outcome).inc();
+    },
+    writePhase: (phase, ms) => ofPhase(phase).observe(ms / 1000),
+    failed({ status, problems }) {
+      const code = problems[0]?.code ?? 'other';
+      ofFailure(code).inc();
+      if (REFUSALS.has(status)) ofRefusal(code).inc();
+    },
+    changed: ({ action, result }) => ofChange(action)(result).inc(),
+    scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  };
+}
+
+function statusLabel(status: number): string {
+  return status >= 100 && status <= 599 ? String(status) : 'other';
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { runScript } from '../support/built-program';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const WRITER = join(__dirname, '../support/audit-writer.js');
+const KILLS = 5;
+
+/** The request ids of the lines, in their order. A kill may have cut off the last line; half a line elsewhere is an error. */
+function idsIn(text: string): number[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => Number(Reflect.get(Object(JSON.parse(line)), 'request_id')));
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test('writes every line of a process that ends without waiting for it, to a file', async () => {
+  const cwd = await temporaryFolder();
+  const { code, stderr } = await runScript(WRITER, { cwd, args: ['exit', 'audit.log'] }).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(idsIn(await fs.readFile(join(cwd, 'audit.log'), 'utf8'))).toEqual(upTo(1000));
+});
+
+test('writes every line of a process that ends without waiting for it, to standard output', async () => {
+  const cwd = await temporaryFolder();
+  const { code, stdout, stderr } = await runScript(WRITER, { cwd, args: ['exit', 'stdout'] }).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(idsIn(stdout)).toEqual(upTo(1000));
+});
+
+test('leaves no gap when the process is killed, and the next one begins a line of its own', async () => {
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const cwd = await temporaryFolder();
+    const path = join(cwd, 'audit.log');
+    const writer = runScript(WRITER, { cwd, args: ['forever', 'audit.log'] });
+    for (let size = 0; size < 200_000 * (kill + 1); ) {
+      size = await fs.stat(path).then(
+        (stat) => stat.size,
+        () => 0,
+      );
+    }
+    writer.send('SIGKILL');
+    expect(await writer.ended).toMatchObject({ signal: 'SIGKILL' });
+    const left = await fs.readFile(path, 'utf8');
+    const ids = idsIn(left);
+    expect(ids).toEqual(upTo(ids.length));
+    await fs.appendFile(path, 'half a li');
+    await runScript(WRITER, { cwd, args: ['exit', 'audit.log'] }).ended;
+    const added = (await fs.readFile(path, 'utf8')).slice(left.length);
+    expect(added.startsWith('half a li\n')).toBe(true);
+    expect(idsIn(added.slice(10))).toEqual(upTo(1000));
+  }
+});
+
+test('goes on without a signal when the file is rotated, and loses no line', async () => {
+  const cwd = await temporaryFolder();
+  const path = join(cwd, 'audit.log');
+  const writer = runScript(WRITER, { cwd, args: ['forever', 'audit.log'] });
+  const rotated: string[] = [];
+  while (rotated.length < 5) {
+    const { size } = await fs.stat(path).catch(() => ({ size: 0 }));
+    if (size < 100_000) continue;
+    rotated.push(`${path}.${rotated.length}`);
+    await fs.rename(path, `${path}.${rotated.length - 1}`);
+  }
+  writer.send('SIGKILL');
+  await writer.ended;
+  const files = (await fs.pathExists(path)) ? [...rotated, path] : rotated;
+  const texts = await Promise.all(files.map((file) => fs.readFile(file, 'utf8')));
+  const ids = texts.flatMap(idsIn);
+  expect(ids).toEqual(upTo(ids.length));
+});

@@ -1,0 +1,223 @@
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createApp } from '../../../src/kernel/app';
+import { ConfigError } from '../../../src/kernel/config';
+import { listen } from '../../../src/kernel/server';
+import { requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
+import { createKeyRing, type KeyRing } from '../../../src/sidecar/access/key-ring';
+import { digestOf } from '../../../src/sidecar/access/keys-file';
+import { requireApiKey } from '../../../src/sidecar/require-api-key';
+import { type LogLine, recordedLog } from '../../support/recorded-log';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const OLD = 'the-old-key-of-the-tests';
+const NEW = 'the-new-key-of-the-tests';
+const SINGLE = 'short';
+
+const closings: (() => unknown)[] = [];
+let folder: string;
+let path: string;
+let lines: LogLine[];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  path = join(folder, 'keys.json');
+});
+
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+function write(...keys: object[]) {
+  writeFileSync(path, JSON.stringify({ keys }), { mode: 0o600 });
+}
+
+function open(single?: string, file: string | undefined = path): KeyRing {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  const ring = createKeyRing({ single, file, log: recorded.log, intervalMs: 10 });
+  closings.push(ring.close);
+  return ring;
+}
+
+/** Serves a stream's name behind the guard; answers how to call it. */
+async function serve({ find }: KeyRing) {
+  const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
+    routes.use(requireApiKey(find, () => undefined));
+    routes.all('/api/:stream', (request, response) => {
+      const { apiKey } = response.locals;
+      (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);
+      response.json({ name: apiKey.name });
+    });
+  });
+  const server = await listen(app, '127.0.0.1', 0);
+  closings.push(() => server.stop(0));
+  return async (key: string, method = 'GET', stream = 'news') => {
+    const headers = { 'x-api-key': key };
+    const answer = await fetch(`${server.url}/api/${encodeURIComponent(stream)}`, { method, headers });
+    return { status: answer.status, body: await answer.json() };
+  };
+}
+
+const told = (message: string) => until(() => lines.some(([, text]) => text === message));
+const KEPT = 'the file of API keys cannot be used; the keys read before stay in force';
+const okAs = (name: string) => ({ status: 200, body: { name } });
+
+test('knows the single key by the name default, with all rights', () => {
+  writeFileSync(path, '{"keys":[]}', { mode: 0o600 });
+  for (const { find } of [
+    createKeyRing({ single: SINGLE, file: undefined, log: recordedLog().log }),
+    open(SINGLE),
+  ]) {
+    expect(find(SINGLE)).toEqual({ name: 'default', scope: 'write', streams: undefined });
+    for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
+  }
+});
+
+test('finds each of a thousand keys, and tells nothing but its name and rights', () => {
+  write(...Array.from({ length: 1000 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
+  const { find } = open();
+  for (let index = 0; index < 1000; index += 1)
+    expect(find(`${OLD}-${index}`)).toEqual({ name: `k${index}`, scope: 'write', streams: undefined });
+  expect(find(`${OLD}-1000`)).toBeUndefined();
+});
+
+describe('with keys of several rights', () => {
+  const reads = 'may read only';
+  const reach = 'does not reach this stream';
+  test.each([
+    ['all', 'GET', 'news', 200, 'all'],
+    ['all', 'POST', 'live/news', 200, 'all'],
+    ['reader', 'GET', 'live/news', 200, 'reader'],
+    ['reader', 'POST', 'live/news', 403, reads],
+    ['reader', 'DELETE', 'live/news', 403, reads],
+    ['live', 'GET', 'live/news', 200, 'live'],
+    ['live', 'POST', 'live/news', 200, 'live'],
+    ['live', 'GET', 'live', 403, reach],
+    ['live', 'GET', 'Live/news', 403, reach],
+    ['live', 'POST', 'news', 403, reach],
+    ['live', 'DELETE', 'other/live/news', 403, reach],
+    ['some', 'GET', 'newsroom', 200, 'some'],
+    ['some', 'GET', 'sport/1', 200, 'some'],
+    ['some', 'POST', 'sport/1', 403, reads],
+    ['some', 'POST', 'live/news', 403, reach],
+  ])('a request with the key %s to %s %s is answered %i, %s', async (name, method, stream, status, says) => {
+    write(
+      { name: 'all', key: `${OLD}-all` },
+      { name: 'reader', key: `${OLD}-reader`, scope: 'read' },
+      { name: 'live', sha256: digestOf(`${OLD}-live`).toString('hex'), scope: 'write', streams: ['live/'] },
+      { name: 'some', key: `${OLD}-some`, scope: 'read', streams: ['news', 'sport/'] },
+    );
+    const call = await serve(open());
+    const answer = await call(`${OLD}-${name}`, method, stream);
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toContain(says);
+  });
+});
+
+test('rotates a key without a restart and without a refused request', async () => {
+  write({ name: 'ci', key: OLD });
+  const call = await serve(open());
+  let done = false;
+  const statuses = new Set<number>();
+  const rightful = (async () => {
+    while (!done) statuses.add((await call(OLD)).status);
+  })();
+  expect((await call(NEW)).status).toBe(401);
+  write({ name: 'ci', key: OLD }, { name: 'ci-2', key: NEW });
+  // Each refused look counts as an attempt.
+  await until(() => lines.some(([, , fields]) => fields?.count === 2));
+  expect(await call(NEW)).toEqual(okAs('ci-2'));
+  done = true;
+  await rightful;
+  expect([...statuses]).toEqual([200]);
+  write({ name: 'ci-2', key: NEW });
+  await until(() => lines.filter(([, , fields]) => fields?.count === 1).length === 2);
+  expect((await call(OLD)).status).toBe(401);
+  expect(await call(NEW)).toEqual(okAs('ci-2'));
+  const read = (...names: string[]) => ['info', 'API keys read', { file: path, count: names.length, names }];
+  expect(lines).toEqual([read('ci'), read('ci', 'ci-2'), read('ci-2')]);
+});
+
+test('takes other rights of a key as they change', async () => {
+  write({ name: 'ci', key: OLD });
+  const call = await serve(open());
+  expect((await call(OLD, 'POST')).status).toBe(200);
+  write({ name: 'ci', key: OLD, scope: 'read' });
+  await until(async () => (await call(OLD, 'POST')).status === 403);
+  expect((await call(OLD, 'GET')).status).toBe(200);
+});
+
+test('takes the keys of a swapped link', async () => {
+  for (const [version, key] of Object.entries({ '..v1': OLD, '..v2': NEW })) {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, 'keys.json'), JSON.stringify({ keys: [{ name: 'ci', key }] }));
+  }
+  symlinkSync('..v1', join(folder, '..data'));
+  symlinkSync('..data/keys.json', path);
+  const { find } = open();
+  symlinkSync('..v2', join(folder, '..next'));
+  renameSync(join(folder, '..next'), join(folder, '..data'));
+  await until(() => find(NEW) !== undefined);
+  expect(find(OLD)).toBeUndefined();
+});
+
+describe('when the file cannot be used any more', () => {
+  test.each<[what: string, spoil: () => void, fault: string]>([
+    [
+      'malformed',
+      () => writeFileSync(path, `{"keys":[{"name":"ci","key":"${NEW}"`),
+      'the file is not valid JSON: look at line 1',
+    ],
+    ['truncated to nothing', () => truncateSync(path), 'the file is empty'],
+    ['deleted', () => rmSync(path), 'there is no such file'],
+    ['faulty', () => write({ name: 'ci', key: NEW, scope: 'all' }), 'keys[0].scope: must be read or write'],
+    ['empty of keys', () => write(), 'keys: is empty; with no key nobody could use the service'],
+    [
+      'replaced by a folder',
+      () => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+      'is not a file',
+    ],
+  ])('keeps the keys of a file that is %s, and says once why', async (_what, spoil, fault) => {
+    write({ name: 'ci', key: OLD });
+    const call = await serve(open());
+    spoil();
+    await told(KEPT);
+    expect(await call(OLD)).toEqual(okAs('ci'));
+    expect((await call(NEW)).status).toBe(401);
+    rmSync(path, { recursive: true, force: true });
+    write({ name: 'ci-2', key: NEW });
+    await until(() => lines.length > 2 && lines.at(-1)?.[0] === 'info');
+    expect(await call(NEW)).toEqual(okAs('ci-2'));
+    const faults = lines.filter(([level]) => level === 'error');
+    expect(faults[0]).toEqual(['error', KEPT, { file: path, faults: [expect.stringContaining(fault)] }]);
+    expect(JSON.stringify(lines)).not.toMatch(/of-the-tests/);
+  });
+});
+
+test('refuses the start with a file that cannot be used, naming every fault', () => {
+  expect(() => open()).toThrow(
+    new ConfigError([`PACKAGERDRMAPI_APIKEYS_FILE: ${path}: there is no such file`]),
+  );
+  write({ name: 'c i', key: 'brief' });
+  expect(() => open(SINGLE)).toThrow(
+    new ConfigError([
+      'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
+      'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].key: must have at least 16 characters',
+    ]),
+  );
+});
+
+test('warns of a file that everybody can read', () => {
+  write({ name: 'ci', key: OLD });
+  chmodSync(path, 0o644);
+  open();
+  expect(lines).toEqual([
+    ['info', 'API keys read', { file: path, count: 1, names: ['ci'] }],
+    ['warn', 'every user of this machine can read the file of API keys', { file: path }],
+  ]);
+});

@@ -1,0 +1,275 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decodeBase64Block } from '../../../src/drm/bytes';
+import { widevinePsshDataOf } from '../../../src/drm/widevine';
+import type { FakeUpstream } from '../../support/fake-upstream';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL } from '../../support/post-manual';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  FAIRPLAY_PATH,
+  PLAIN_CENC,
+  PLAIN_FAIRPLAY,
+  PROVIDED,
+  PROVIDED_FILE,
+  SHARED_SECRET,
+  sealed,
+  startProvisioning,
+} from '../../support/start-provisioning';
+import { startSidecar } from '../../support/start-sidecar';
+import { drmVectors } from '../../vectors/drm-vectors';
+
+const PATH = '/api/keyfiles';
+const { client, clientApiKey, contentId } = PROVIDED;
+const FAILED_PROVIDER = { status: 500, body: 'down' };
+
+/** Has the provider know another content, and answers the content id as it stands in its key files. */
+function teach(upstream: FakeUpstream, content: string): void {
+  const keyId = decodeBase64Block(PLAIN_CENC.key_id_big ?? '');
+  if (!keyId.ok) throw new Error('the vectors have no key id');
+  upstream.on(
+    `/keys/cenc/${client}/${content}`,
+    sealed({ ...PLAIN_CENC, widevine_drm_specific_data: widevinePsshDataOf(keyId.value, content) }),
+  );
+  upstream.on(
+    `/keys/fairplay/${client}/${content}`,
+    sealed({ ...PLAIN_FAIRPLAY, laurl: `skd://fairplay-license.example.com/license/${content}` }),
+  );
+}
+
+function contentsAskedFor({ received }: FakeUpstream): string[] {
+  const contents = received.filter(({ path }) => path.startsWith('/keys/cenc/'));
+  return contents.map(({ path }) => path.split('/').at(-1) ?? '').sort();
+}
+
+const failure = (streamid: string, ...errors: [code: string, description: string][]) => ({
+  streamid,
+  result: 'failed',
+  errors: errors.map(([code, description]) => ({ code, description })),
+});
+
+describe('a group with the same keys', () => {
+  it('is provisioned once, and every member gets the file', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    const members = Array.from({ length: 50 }, (_, index) => `live/a_${index}`);
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ groups: [{ members, ...PROVIDED }] })
+      .expect(200);
+    expect(body.summary).toEqual({ created: 50, changed: 0, unchanged: 0, failed: 0 });
+    expect(upstream.received.map(({ path }) => path).sort()).toEqual(
+      [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH].sort(),
+    );
+    const { live, ...files } = await sidecar.files();
+    expect(live).toBe('folder');
+    expect(files).toEqual(Object.fromEntries(members.map((member) => [`${member}.key`, PROVIDED_FILE])));
+  });
+
+  it('fails with every member when its keys cannot be had, and others go on', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(FAIRPLAY_PATH, FAILED_PROVIDER);
+    const groups = [
+      { members: ['a', 'b'], keys: 'same', ...PROVIDED },
+      { members: ['c'], ...CENC_ONLY },
+    ];
+    const { body } = await sidecar.api.post(PATH).send({ groups }).expect(200);
+    const error: [string, string] = [
+      'key_provider_failed',
+      'The key provider answered 500. No key file was changed.',
+    ];
+    expect(body.results).toEqual([
+      failure('a', error),
+      failure('b', error),
+      expect.objectContaining({ streamid: 'c', result: 'created' }),
+    ]);
+    expect(await sidecar.files()).toEqual({ 'c.key': CENC_ONLY_FILE });
+  });
+});
+
+describe('a group with keys for each', () => {
+  it('asks for a content of its own for each member', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    for (const content of ['film-vod_a.mp4', 'film-vod_b_x_1', 'c-1']) teach(upstream, content);
+    const group = {
+      members: ['a.mp4', 'b@x~1', { streamid: 'c', contentId: 'c-1' }],
+      folder: 'vod',
+      keys: 'each',
+      client,
+      clientApiKey,
+      contentId: 'film',
+    };
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ groups: [group] })
+      .expect(200);
+    expect(body.results).toEqual(
+      ['vod/a.mp4', 'vod/b@x~1', 'vod/c'].map((streamid) => ({
+        streamid,
+        result: 'created',
+        etag: expect.any(String),
+      })),
+    );
+    expect(contentsAskedFor(upstream)).toEqual(['c-1', 'film-vod_a.mp4', 'film-vod_b_x_1']);
+    const files = await sidecar.files();
+    expect(files['vod/c.key']).toContain('skd://fairplay-license.example.com/license/c-1\n');
+    expect(files['vod/b@x~1.key']).toContain('/license/film-vod_b_x_1\n');
+  });
+
+  it('takes each member of a SMIL document', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    for (const content of ['film-a', 'film-b']) teach(upstream, content);
+    const smil = '<smil><body><video src="a"/><audio src="b"/></body></smil>';
+    const group = { smil, keys: 'each', client, clientApiKey, contentId: 'film' };
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ groups: [group] })
+      .expect(200);
+    expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 0 });
+    expect(Object.keys(await sidecar.files())).toEqual(['a.key', 'b.key']);
+  });
+
+  it('refuses members that would have the same content, and asks for neither', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    teach(upstream, 'film-d');
+    const members = ['a/b', 'a_b', { streamid: 'c', contentId: 'film-a_b' }, 'd', 'd'];
+    const group = { members, keys: 'each', client, clientApiKey, contentId: 'film' };
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ groups: [group] })
+      .expect(200);
+    const same: [string, string] = [
+      'duplicate_content_id',
+      'Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".',
+    ];
+    expect(body.results.slice(0, 3)).toEqual(['a/b', 'a_b', 'c'].map((streamid) => failure(streamid, same)));
+    expect(body.results.slice(3)).toEqual([
+      expect.objectContaining({ streamid: 'd', result: 'created' }),
+      expect.objectContaining({ streamid: 'd', result: 'failed' }),
+    ]);
+    expect(contentsAskedFor(upstream)).toEqual(['film-d']);
+  });
+
+  it('refuses supplied keys, which would be the same', async () => {
+    const { sidecar } = await startProvisioning();
+    const groups = [{ members: ['a', 'b'], keys: 'each', ...PROVIDED, ...POST_MANUAL }];
+    const { body } = await sidecar.api.post(PATH).send({ groups }).expect(200);
+    const error: [string, string] = [
+      'invalid_body',
+      'keys: "each" has the keys provisioned, so cenc and fairplay must be left out; "same" gives these keys to all members.',
+    ];
+    expect(body.results).toEqual([failure('a', error), failure('b', error)]);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('tells for each member what is wrong with its content id', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    const rule = 'contentId: must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+    const group = { members: ['a', { streamid: 'b', contentId: 'x y' }, { streamid: 'c', contentId: 7 }] };
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ groups: [{ ...group, keys: 'each', client, clientApiKey }] })
+      .expect(200);
+    expect(body.results).toEqual([
+      failure('a', ['invalid_body', 'contentId: is missing']),
+      failure('b', ['invalid_body', rule]),
+      failure('c', ['invalid_body', 'contentId: must be a string']),
+    ]);
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+describe('upstreams', () => {
+  it('that fail for some streams fail for those alone', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    for (const content of ['one', 'two', 'three']) teach(upstream, content);
+    upstream.on(`/keys/cenc/${client}/two`, FAILED_PROVIDER);
+    const streams = ['one', 'two', 'three', 'unknown'].map((content) => ({
+      streamid: content,
+      ...PROVIDED,
+      contentId: content,
+    }));
+    const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
+    expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 2 });
+    expect(body.results[1]).toEqual(
+      failure('two', ['key_provider_failed', 'The key provider answered 500. No key file was changed.']),
+    );
+    expect(Object.keys(await sidecar.files())).toEqual(['one.key', 'three.key']);
+    const entries = await sidecar.logEntries();
+    expect(entries.filter(({ message }) => message === 'streams of a batch failed')).toEqual([
+      expect.objectContaining({ code: 'key_provider_failed', status: 502, count: 2 }),
+    ]);
+  });
+
+  it('are asked for eight streams at a time, all batches together', async () => {
+    let underWay = 0;
+    let most = 0;
+    const answers = new Map<string, unknown>([
+      [CONFIG_PATH, { shared_secret: SHARED_SECRET }],
+      [CENC_PATH, drmVectors.envelope.cenc_response],
+      [FAIRPLAY_PATH, drmVectors.envelope.fairplay_response],
+    ]);
+    const server = createServer(({ url = '' }, response) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      setTimeout(() => {
+        underWay -= 1;
+        response.end(JSON.stringify(answers.get(url)));
+      }, 10);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
+    const batch = (name: string) => ({
+      streams: Array.from({ length: 30 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
+      groups: Array.from({ length: 30 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
+    });
+    const results = await Promise.all(
+      ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
+    );
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    for (const { body } of results) expect(body.summary).toMatchObject({ created: 60 });
+    // Three calls for each of them.
+    expect(most).toBeGreaterThan(8);
+    expect(most).toBeLessThanOrEqual(24);
+  });
+
+  it('that answer nobody in time are not asked for the rest of the batch', async () => {
+    const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 50 });
+    upstream.on(CONFIG_PATH, 'hang');
+    upstream.on(CENC_PATH, 'hang');
+    upstream.on(FAIRPLAY_PATH, 'hang');
+    const streams = Array.from({ length: 200 }, (_, index) => ({ streamid: `s-${index}`, ...PROVIDED }));
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ streams: [...streams, { streamid: 'supplied', ...CENC_ONLY }] })
+      .expect(200);
+    expect(body.summary).toEqual({ created: 1, changed: 0, unchanged: 0, failed: 200 });
+    expect(body.results[0]).toEqual(
+      failure('s-0', [
+        'config_service_failed',
+        'The configuration service did not answer within 50 ms. No key file was changed.',
+      ]),
+    );
+    expect(body.results[199]).toEqual(
+      failure('s-199', [
+        'config_service_failed',
+        'Not tried: 24 streams of this batch in a row were not provisioned in time. No key file was changed; send the batch again later.',
+      ]),
+    );
+    expect(upstream.received.length).toBeLessThanOrEqual(3 * (24 + 8));
+    expect(await sidecar.files()).toEqual({ 'supplied.key': CENC_ONLY_FILE });
+  });
+});
+
+it('asks the provider again in a repeated batch, and writes nothing', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  const body = {
+    streams: [{ streamid: 'a', ...PROVIDED }],
+    groups: [{ members: ['b', 'c'], ...PROVIDED, contentId }],
+  };
+  await sidecar.api.post(PATH).send(body).expect(200);
+  const { body: again } = await sidecar.api.post(PATH).send(body).expect(200);
+  expect(again.summary).toEqual({ created: 0, changed: 0, unchanged: 3, failed: 0 });
+  expect(upstream.received).toHaveLength(12);
+});

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Express } from 'express';
+import { createApp } from '../../../src/kernel/app';
+import type { HttpError } from '../../../src/kernel/errors';
+import { listen } from '../../../src/kernel/server';
+import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import { batchHandlers } from '../../../src/sidecar/batch/batch-handlers';
+import { createDurableWriter } from '../../../src/sidecar/durable-file';
+import { createKeyFileChanges } from '../../../src/sidecar/key-file-changes';
+import { createKeyFileStore } from '../../../src/sidecar/key-file-store';
+import type { AuditEntry } from '../../../src/sidecar/observe/audit';
+import { createProvision, type Provision } from '../../../src/sidecar/provision';
+import { CENC_ONLY } from '../../support/post-manual';
+import { rawRequest } from '../../support/raw-http';
+import { recordedLog } from '../../support/recorded-log';
+import { PROVIDED } from '../../support/start-provisioning';
+import { temporaryFolder } from '../../support/start-sidecar';
+
+const stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** Starts the batch alone, behind a guard that takes everybody for the owner of `apiKey`. */
+async function startBatch(apiKey: ApiKey) {
+  const { log } = recordedLog();
+  const audited: AuditEntry[] = [];
+  const errors: HttpError[] = [];
+  const provisioned: string[] = [];
+  const supplied = createProvision({ missing: [] }, { checks: 'strict', cmaf: false });
+  const provision: Provision = (request, requestId) => {
+    provisioned.push(request.contentId ?? 'supplied');
+    return supplied(request, requestId);
+  };
+  const store = createKeyFileStore(
+    await temporaryFolder(),
+    0o640,
+    createDurableWriter(() => 'writer'),
+  );
+  const changes = createKeyFileChanges({ store, provision, log, audit: (entry) => audited.push(entry) });
+  const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes: Express) => {
+    routes.use((_request, response, next) => {
+      response.locals.apiKey = apiKey;
+      next();
+    });
+    const onError = (error: HttpError) => errors.push(error);
+    routes.route('/api/keyfiles').post(...batchHandlers({ changes, provision, log, onError }));
+  });
+  const { port, stop } = await listen(app, '127.0.0.1', 0);
+  stops.push(() => stop(0));
+  const post = async (body: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const { status, text } = await rawRequest(port, 'POST', '/api/keyfiles', headers, JSON.stringify(body));
+    return { status, body: JSON.parse(text) };
+  };
+  return { port, post, audited, errors, provisioned };
+}
+
+const writer: ApiKey = { name: 'sports', scope: 'write', streams: ['sports/'] };
+const forbidden = {
+  code: 'forbidden',
+  description:
+    'The API key sports does not reach this stream. Use another API key, or have its rights changed in the file of API keys.',
+};
+
+it('fails what the API key does not reach, and does the rest', async () => {
+  const { post, audited, errors } = await startBatch(writer);
+  const { status, body } = await post({
+    streams: [
+      { streamid: 'news/a', ...CENC_ONLY },
+      { streamid: 'sports/b', ...CENC_ONLY },
+    ],
+    groups: [{ members: ['sports/c', 'news/d'], ...CENC_ONLY }],
+  });
+  expect(status).toBe(200);
+  const refused = (streamid: string) => ({ streamid, result: 'failed', errors: [forbidden] });
+  expect(body).toEqual({
+    results: [
+      refused('news/a'),
+      { streamid: 'sports/b', result: 'created', etag: expect.any(String) },
+      { streamid: 'sports/c', result: 'created', etag: expect.any(String) },
+      refused('news/d'),
+    ],
+    summary: { created: 2, changed: 0, unchanged: 0, failed: 2 },
+  });
+  expect(audited.map(({ action, streamId, result }) => `${action} ${streamId} ${result}`).sort()).toEqual([
+    'put sports/b created',
+    'put sports/c created',
+    'refused news/a forbidden',
+    'refused news/d forbidden',
+  ]);
+  expect(errors.map(({ message }) => message)).toEqual(['forbidden', 'forbidden']);
+});
+
+it('provisions nothing for a stream or a group that the API key does not reach', async () => {
+  const { post, provisioned } = await startBatch(writer);
+  const { body } = await post({
+    streams: [{ streamid: 'news/a', ...PROVIDED }],
+    groups: [
+      { members: ['news/b', 'news/c'], ...PROVIDED },
+      { members: ['d', 'e'], folder: 'news', keys: 'each', ...PROVIDED },
+    ],
+  });
+  expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 5 });
+  for (const { errors } of body.results) expect(errors).toEqual([forbidden]);
+  expect(provisioned).toEqual([]);
+});
+
+it('refuses an API key that may read only, before its body is read', async () => {
+  const { port } = await startBatch({ name: 'player', scope: 'read', streams: undefined });
+  const socket = connect(port, '127.0.0.1');
+  socket.write(
+    'POST /api/keyfiles HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\ncontent-length: 16000000\r\n\r\n{',
+  );
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1.1 403 [\s\S]*"code":"forbidden"/);
+  socket.destroy();
+});
+
+it('tells every failure by its code, for the metrics', async () => {
+  const { post, errors } = await startBatch(writer);
+  await post({
+    streams: [
+      7,
+      { streamid: 'sports/a', cenc: 7 },
+      { streamid: 'sports/a' },
+      { streamid: 'sports/b', ...PROVIDED },
+    ],
+  });
+  expect(errors.map(({ status, message }) => `${status} ${message}`)).toEqual([
+    '400 invalid_body',
+    '400 duplicate_stream',
+    '400 invalid_body',
+    '503 provisioning_not_configured',
+  ]);
+});

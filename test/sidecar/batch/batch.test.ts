@@ -1,0 +1,355 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { etagOf } from '../../../src/sidecar/etag';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+
+const PATH = '/api/keyfiles';
+const CENC_TAG = etagOf(Buffer.from(CENC_ONLY_FILE));
+const MANUAL_TAG = etagOf(Buffer.from(POST_MANUAL_FILE));
+
+const created = (streamid: string, etag = CENC_TAG) => ({ streamid, result: 'created', etag });
+const unchanged = (streamid: string, etag = CENC_TAG) => ({ streamid, result: 'unchanged', etag });
+const failed = (streamid: string | null, code: string, description: string) => ({
+  streamid,
+  result: 'failed',
+  errors: [{ code, description }],
+});
+const summary = (counts: object) => ({ created: 0, changed: 0, unchanged: 0, failed: 0, ...counts });
+
+async function post(sidecar: TestSidecar, body: object, query = '') {
+  return (
+    await sidecar.api
+      .post(PATH + query)
+      .send(body)
+      .expect(200)
+  ).body;
+}
+
+/** Tells every file apart from one that was written again with the same bytes. */
+async function marks(folder: string): Promise<Record<string, string>> {
+  const names = (await fs.readdir(folder, { recursive: true }))
+    .map(String)
+    .filter((name) => name.endsWith('.key'));
+  const found = names.map(async (name): Promise<[string, string]> => {
+    const { ino, mtimeNs } = await stat(join(folder, name), { bigint: true });
+    return [name, `${ino} ${mtimeNs}`];
+  });
+  return Object.fromEntries(await Promise.all(found));
+}
+
+describe('streams and groups', () => {
+  it('are written, with a result for each in the order of the request', async () => {
+    const sidecar = await startSidecar();
+    const answer = await post(sidecar, {
+      groups: [{ members: ['a_720p', { streamid: 'a_360p' }], folder: 'live', ...CENC_ONLY }],
+      streams: [
+        { streamid: 'z', ...POST_MANUAL },
+        { streamid: 'live/b', ...CENC_ONLY, playready: null, drmJson: '{}' },
+      ],
+    });
+    expect(answer).toEqual({
+      results: [created('z', MANUAL_TAG), created('live/b'), created('live/a_720p'), created('live/a_360p')],
+      summary: summary({ created: 4 }),
+    });
+    expect(await sidecar.files()).toEqual({
+      live: 'folder',
+      'live/a_360p.key': CENC_ONLY_FILE,
+      'live/a_720p.key': CENC_ONLY_FILE,
+      'live/b.key': CENC_ONLY_FILE,
+      'z.key': POST_MANUAL_FILE,
+    });
+  });
+
+  it('are answered as JSON that nobody stores', async () => {
+    const { api } = await startSidecar();
+    await api
+      .post(PATH)
+      .send({ streams: [] })
+      .expect(200, { results: [], summary: summary({}) })
+      .expect('content-type', 'application/json; charset=utf-8')
+      .expect('cache-control', 'no-store');
+  });
+
+  it('leave as it is what would not change, so that a batch can be repeated', async () => {
+    const sidecar = await startSidecar();
+    const body = {
+      streams: [
+        { streamid: 'a', ...CENC_ONLY },
+        { streamid: 'b', ...POST_MANUAL },
+      ],
+      groups: [{ members: ['c', 'd'], ...CENC_ONLY }],
+    };
+    await post(sidecar, body);
+    const before = await marks(sidecar.folder);
+    expect(await post(sidecar, body)).toEqual({
+      results: [unchanged('a'), unchanged('b', MANUAL_TAG), unchanged('c'), unchanged('d')],
+      summary: summary({ unchanged: 4 }),
+    });
+    expect(await marks(sidecar.folder)).toEqual(before);
+    body.streams[0] = { streamid: 'a', ...POST_MANUAL };
+    expect(await post(sidecar, body)).toEqual({
+      results: [
+        { streamid: 'a', result: 'changed', etag: MANUAL_TAG },
+        unchanged('b', MANUAL_TAG),
+        unchanged('c'),
+        unchanged('d'),
+      ],
+      summary: summary({ changed: 1, unchanged: 3 }),
+    });
+    expect(await marks(sidecar.folder)).toEqual({
+      ...before,
+      'a.key': expect.not.stringMatching(before['a.key'] ?? ''),
+    });
+  });
+
+  it('answer their warnings', async () => {
+    const sidecar = await startSidecar();
+    const odd = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' } };
+    const { results } = await post(sidecar, { streams: [{ streamid: 'a', ...odd }] });
+    const description = 'widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)';
+    expect(results).toEqual([
+      {
+        streamid: 'a',
+        result: 'created',
+        etag: expect.any(String),
+        warnings: [{ code: 'scheme_mismatch', description }],
+      },
+    ]);
+  });
+
+  it('warn of the name of a group, and write it', async () => {
+    const sidecar = await startSidecar();
+    const description =
+      'The packager reads no key file of a group (.smil); each of its member streams needs its own. POST /api/keyfiles writes them all';
+    const warnings = [{ code: 'group_name', description }];
+    expect(
+      await post(sidecar, {
+        streams: [{ streamid: 'live/a.smil', ...CENC_ONLY }],
+        groups: [{ members: ['b.SMIL'], ...CENC_ONLY }],
+      }),
+    ).toEqual({
+      results: [
+        { ...created('live/a.smil'), warnings },
+        { ...created('b.SMIL'), warnings },
+      ],
+      summary: summary({ created: 2 }),
+    });
+  });
+
+  it('are named once: what comes later fails', async () => {
+    const sidecar = await startSidecar();
+    const description =
+      'The batch has named this stream before; the first of its entries is the one that counts.';
+    const duplicate = (streamid: string) => failed(streamid, 'duplicate_stream', description);
+    const { results } = await post(sidecar, {
+      streams: [
+        { streamid: 'a', ...CENC_ONLY },
+        { streamid: 'a', ...POST_MANUAL },
+        { streamid: 'live/c', cenc: {} },
+      ],
+      groups: [{ members: ['c', 'd', 'd'], folder: 'live', ...CENC_ONLY }],
+    });
+    expect(results).toEqual([
+      created('a'),
+      duplicate('a'),
+      expect.objectContaining({ streamid: 'live/c', result: 'failed' }),
+      duplicate('live/c'),
+      created('live/d'),
+      duplicate('live/d'),
+    ]);
+    expect(await sidecar.files()).toEqual({
+      'a.key': CENC_ONLY_FILE,
+      live: 'folder',
+      'live/d.key': CENC_ONLY_FILE,
+    });
+  });
+
+  it('come from a SMIL document, whose own name gets no file', async () => {
+    const sidecar = await startSidecar();
+    const smil = `<smil><body><switch>
+      <video src="mp4:sample_720p.mp4" system-bitrate="2500000"/>
+      <video src="mp4:sample_360p.mp4" system-bitrate="700000"/>
+      <video src="mp4:sample_360p.mp4" system-bitrate="64000"><param name="audioOnly" value="TRUE"/></video>
+      <video src="sample @1"/>
+    </switch></body></smil>`;
+    expect(
+      await post(sidecar, {
+        groups: [
+          { smil, ...CENC_ONLY },
+          { smil, folder: 'vod/2026', ...POST_MANUAL },
+        ],
+      }),
+    ).toEqual({
+      results: [
+        created('sample_720p.mp4'),
+        created('sample_360p.mp4'),
+        failed(
+          null,
+          'invalid_stream_id',
+          'groups.0.members.2: A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).',
+        ),
+        created('vod/2026/sample_720p.mp4', MANUAL_TAG),
+        created('vod/2026/sample_360p.mp4', MANUAL_TAG),
+        failed(
+          null,
+          'invalid_stream_id',
+          'groups.1.members.2: A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).',
+        ),
+      ],
+      summary: summary({ created: 4, failed: 2 }),
+    });
+    expect(Object.keys(await sidecar.files())).toEqual([
+      'sample_360p.mp4.key',
+      'sample_720p.mp4.key',
+      'vod',
+      'vod/2026',
+      'vod/2026/sample_360p.mp4.key',
+      'vod/2026/sample_720p.mp4.key',
+    ]);
+  });
+});
+
+describe('a dry run', () => {
+  it('tells which lines would change, and writes nothing', async () => {
+    const sidecar = await startSidecar();
+    await post(sidecar, {
+      streams: [
+        { streamid: 'old', ...CENC_ONLY },
+        { streamid: 'same', ...CENC_ONLY },
+      ],
+    });
+    const other = { cenc: { ...CENC_ONLY.cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
+    const answer = await post(
+      sidecar,
+      {
+        streams: [
+          { streamid: 'old', ...other },
+          { streamid: 'same', ...CENC_ONLY },
+          { streamid: 'bad', cenc: 1 },
+        ],
+        groups: [{ members: ['new'], ...CENC_ONLY }],
+      },
+      '?dryrun=true',
+    );
+    const [keyId, contentKey, algorithm] = CENC_ONLY_FILE.trimEnd()
+      .split('\n')
+      .map((line) => ({ name: line.split(': ')[0], value: line.split(': ')[1] }));
+    const mask = '********';
+    expect(answer).toEqual({
+      results: [
+        {
+          streamid: 'old',
+          result: 'changed',
+          etag: expect.stringMatching(/^".{27}"$/),
+          lines: [{ ...contentKey, value: mask, change: 'changed', former: mask }],
+        },
+        unchanged('same'),
+        failed('bad', 'invalid_body', 'cenc: must be an object'),
+        {
+          ...created('new'),
+          lines: [keyId, { ...contentKey, value: mask }, algorithm].map((line) => ({
+            ...line,
+            change: 'added',
+          })),
+        },
+      ],
+      summary: summary({ created: 1, changed: 1, unchanged: 1, failed: 1 }),
+    });
+    expect(await sidecar.files()).toEqual({ 'old.key': CENC_ONLY_FILE, 'same.key': CENC_ONLY_FILE });
+  });
+
+  it('is asked for with true or false alone', async () => {
+    const sidecar = await startSidecar();
+    const description = 'dryrun must be true or false. Nothing was written.';
+    await sidecar.api
+      .post(`${PATH}?dryrun=yes`)
+      .send({ streams: [{ streamid: 'a', ...CENC_ONLY }] })
+      .expect(400, { errors: [{ code: 'invalid_query', description }] });
+    expect(await sidecar.files()).toEqual({});
+  });
+});
+
+describe('a batch of ten thousand', () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => ({
+    streamid: `live/s-${index}`,
+    ...(index % 10 === 9 ? { cenc: { keyid: 'x' } } : CENC_ONLY),
+  }));
+
+  it('writes nine of ten when every tenth is bad, and nothing the second time', async () => {
+    const sidecar = await startSidecar();
+    const answer = await post(sidecar, { streams: many });
+    expect(answer.summary).toEqual(summary({ created: 9000, failed: 1000 }));
+    const errors = [
+      { code: 'invalid_body', description: 'cenc.keyid: is not base64' },
+      { code: 'invalid_body', description: 'cenc.contentkey: is missing' },
+    ];
+    expect(answer.results).toEqual(
+      many.map(({ streamid }, index) =>
+        index % 10 === 9
+          ? {
+              streamid,
+              result: 'failed',
+              errors: [expect.objectContaining({ code: 'invalid_body' }), errors[1]],
+            }
+          : created(streamid),
+      ),
+    );
+    const before = await marks(sidecar.folder);
+    expect(Object.keys(before).sort()).toEqual(
+      many
+        .filter((_, index) => index % 10 !== 9)
+        .map(({ streamid }) => `${streamid}.key`)
+        .sort(),
+    );
+    expect(new Set(Object.values(await sidecar.files()))).toEqual(new Set(['folder', CENC_ONLY_FILE]));
+    const again = await post(sidecar, { streams: many });
+    expect(again.summary).toEqual(summary({ unchanged: 9000, failed: 1000 }));
+    expect(again.results).toEqual(
+      answer.results.map((result: { result: string }) => ({
+        ...result,
+        result: result.result === 'failed' ? 'failed' : 'unchanged',
+      })),
+    );
+    expect(await marks(sidecar.folder)).toEqual(before);
+  }, 120_000);
+
+  it('is the most, groups counted', async () => {
+    const sidecar = await startSidecar();
+    const description =
+      "A batch has 10000 streams at most, its groups' counted. Send several batches. Nothing was written.";
+    const errors = [{ code: 'invalid_body', description }];
+    const one = { streamid: 'one-more', ...CENC_ONLY };
+    const members = Array.from({ length: 5001 }, (_, index) => `m-${index}`);
+    for (const body of [
+      { streams: [...many, one] },
+      { streams: many.slice(0, 5000), groups: [{ members, ...CENC_ONLY }] },
+      {
+        groups: [
+          { members, ...CENC_ONLY },
+          { members, ...CENC_ONLY },
+        ],
+      },
+    ]) {
+      await sidecar.api.post(PATH).send(body).expect(400, { errors });
+    }
+    expect(await sidecar.files()).toEqual({});
+  }, 30_000);
+
+  it('goes on beside another over the same streams, and leaves each file whole', async () => {
+    const sidecar = await startSidecar();
+    const streams = (fields: object) => many.slice(0, 300).map(({ streamid }) => ({ streamid, ...fields }));
+    const answers = await Promise.all([
+      post(sidecar, { streams: streams(CENC_ONLY) }),
+      post(sidecar, { streams: streams(POST_MANUAL) }),
+      post(sidecar, {
+        groups: [{ members: many.slice(0, 300).map(({ streamid }) => streamid), ...CENC_ONLY }],
+      }),
+    ]);
+    for (const { summary: counts } of answers) expect(counts).toMatchObject({ failed: 0 });
+    const files = Object.values(await sidecar.files()).filter((text) => text !== 'folder');
+    expect(files).toHaveLength(300);
+    expect(files.filter((text) => text !== CENC_ONLY_FILE && text !== POST_MANUAL_FILE)).toEqual([]);
+  }, 30_000);
+});

@@ -1,0 +1,250 @@
+import fc from 'fast-check';
+import { check } from '../../src/drm/check/check';
+import { crossCheck } from '../../src/drm/cross-check';
+import { parseKeyFileRequest } from '../../src/sidecar/key-file-request';
+import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
+import invalid from '../vectors/drm-invalid.json';
+import { drmVectors } from '../vectors/drm-vectors';
+
+const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+const PROVIDED = { client: 'demo-client', clientApiKey: 'client-key', contentId: 'some_content-1.2' };
+
+/** Whether `POST /api/keyfile/{streamid}` refuses a body, by its form or by the checks. */
+function isRefused(body: unknown): boolean {
+  const parsed = parseKeyFileRequest(body);
+  if (!parsed.ok) return true;
+  if (parsed.value.source === 'provider') return false;
+  const findings = crossCheck(parsed.value.keyFile, parsed.value.contentId);
+  return findings.some(({ severity }) => severity === 'error');
+}
+
+function errorCodes(body: unknown): string[] {
+  return check(body)
+    .faults.filter(({ severity }) => severity === 'error')
+    .map(({ code }) => code);
+}
+
+const badBlocks = [...invalid.base64, ...invalid.base64_block].map(({ text }) => text);
+const badHex = invalid.hex_block.map(({ text }) => text);
+const badWidevine = [
+  ...invalid.widevine_value.map(({ text }) => text),
+  ...invalid.widevine_pssh_data.map(({ hex }) => Buffer.from(hex, 'hex').toString('base64')),
+];
+const badUrls = [
+  ...[
+    '',
+    'license.example',
+    '//license.example',
+    'ftp://a',
+    'javascript:alert(1)',
+    'https:license.example',
+    'skd://',
+  ],
+  ...[
+    'https://',
+    'https://a/"',
+    'https://a:99999/',
+    'https://[::1/',
+    'https://a b/',
+    'https://a/\nforged: line',
+  ],
+  ...[
+    ' https://a/',
+    'https://a/\t',
+    'https://a/\u0000',
+    'https://ä.example/',
+    `https://a/${'a'.repeat(1991)}`,
+  ],
+];
+const badIds = [
+  '',
+  '.',
+  '..',
+  'a/b',
+  '../a',
+  'a b',
+  'ä',
+  '%2e',
+  'a\\b',
+  'a?b',
+  'a#b',
+  'a'.repeat(201),
+  '\ud800',
+];
+const notStrings = [5, {}, [], true, null];
+
+const REFUSED: unknown[] = [
+  ...[
+    undefined,
+    null,
+    [],
+    [POST_MANUAL],
+    'text',
+    5,
+    true,
+    {},
+    { drmjson: null },
+    { cenc: null, fairplay: null },
+  ],
+  ...[...badBlocks, ...notStrings].flatMap((value) => [
+    { cenc: { ...cenc, keyid: value } },
+    { cenc: { ...cenc, contentkey: value } },
+  ]),
+  ...[...badHex, ...notStrings].flatMap((value) => [
+    { fairplay: { ...fairplay, key: value } },
+    { fairplay: { ...fairplay, iv: value } },
+  ]),
+  ...[...badWidevine, 5, {}].map((psshdata) => ({ cenc, widevine: { psshdata } })),
+  ...[...badUrls, ...notStrings].flatMap((laurl) => [
+    { cenc, playready: { laurl } },
+    { fairplay: { ...fairplay, laurl } },
+  ]),
+  ...['AAAA', 'pcTs6CEp98A', 'a5c4ece82129f7c0', 5, {}].map((checksum) => ({
+    cenc,
+    playready: { ...playready, checksum },
+  })),
+  ...badIds.flatMap((id) => [
+    { ...PROVIDED, client: id },
+    { ...PROVIDED, contentId: id },
+    { ...POST_MANUAL, contentId: id },
+  ]),
+  ...['', ' ', 'a b', 'ключ', 'k'.repeat(1001), 5].map((clientApiKey) => ({ ...PROVIDED, clientApiKey })),
+  ...[{ client: 'c' }, { clientApiKey: 'k' }, { contentId: 'i' }, { ...PROVIDED, clientApiKey: null }],
+  ...['text', 5, true, []].flatMap((value) =>
+    ['cenc', 'playready', 'widevine', 'fairplay'].map((name) => ({ cenc, [name]: value })),
+  ),
+  ...['cenc', 'fairplay', 'playready'].map((name) => ({ cenc, [name]: {} })),
+  ...[
+    { playready, fairplay },
+    { widevine, fairplay },
+    { playready },
+    { ...PROVIDED, playready },
+    { cmaf: true, fairplay },
+  ],
+  ...[
+    'widewine',
+    'Widevine',
+    'fairPlay',
+    'contentid',
+    'psshdata',
+    'completely different',
+    '',
+    'toString',
+  ].flatMap((name) => [
+    { cenc, [name]: {} },
+    { ...PROVIDED, [name]: {} },
+  ]),
+  ...[
+    { cenc: { ...cenc, keyId: 'x' } },
+    { cenc, widevine: { pssh: 'x' } },
+    { fairplay: { ...fairplay, keyid: 'x' } },
+  ],
+  ...['cmaf', 5, {}, 'aesctr'].flatMap((cmaf) => [
+    { cenc, cmaf },
+    { ...PROVIDED, cmaf },
+  ]),
+  JSON.parse(`{"__proto__":{"cenc":1},"cenc":${JSON.stringify(cenc)}}`),
+  JSON.parse('{"cenc":null,"constructor":{"prototype":{}}}'),
+  { ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } },
+  { ...POST_MANUAL, playready: { ...playready, checksum: 'Mv5YB5EhHKw=' } },
+];
+
+describe('a body that the key-file API refuses', () => {
+  it.each(REFUSED.map((body) => [body]))('gets an error: %j', (body) => {
+    expect(isRefused(body)).toBe(true);
+    expect(errorCodes(body)).not.toEqual([]);
+  });
+
+  it.each([
+    [{ ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } }, 'key_id_byte_order'],
+    [{ ...POST_MANUAL, playready: { ...playready, checksum: 'Mv5YB5EhHKw=' } }, 'checksum_mismatch'],
+    [{ cenc: { ...cenc, keyid: '44da52ef-4523-098e-6854-777ee322681d' } }, 'uuid_for_base64'],
+    [{ cenc: { ...cenc, keyid: '44da52ef4523098e6854777ee322681d' } }, 'hex_for_base64'],
+    [{ cenc: { ...cenc, keyid: 'RNpS70UjCY5oVHd-4yJoHQ==' } }, 'base64url'],
+    [{ cenc: { ...cenc, keyid: 'RNpS70UjCY5oVHd+4yJoHQ' } }, 'padding_missing'],
+    [{ cenc: { ...cenc, keyid: `${cenc.keyid} ` } }, 'white_space'],
+    [{ cenc: { ...cenc, keyid: Buffer.from(cenc.keyid).toString('base64') } }, 'encoded_twice'],
+    [{ cenc: { ...cenc, keyid: 'AAAA' } }, 'wrong_length'],
+    [{ fairplay: { ...fairplay, key: cenc.contentkey } }, 'base64_for_hex'],
+    [{ fairplay: { ...fairplay, key: `0x${fairplay.key}` } }, 'separators'],
+    [{ cenc, playready: { laurl: 'license.example/rightsmanager.asmx' } }, 'scheme_missing'],
+    [{ cenc, playready: { laurl: fairplay.laurl } }, 'wrong_scheme'],
+    [
+      { fairplay: { ...fairplay, laurl: `${fairplay.laurl}?wowzasessionid=30273096` } },
+      'session_id_in_address',
+    ],
+    [{ cenc: { keyid: cenc.contentkey, contentkey: cenc.keyid }, playready }, 'key_and_key_id_swapped'],
+    [{ cenc: { ...cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAA==' } }, 'all_zero'],
+    [{ cenc, widevine: { psshdata: drmVectors.pssh_boxes[1]?.b64 } }, 'box_of_other_system'],
+    [{ cenc, widevine: { psshdata: drmVectors.playready_object_self_made.pro_b64 } }, 'data_of_other_system'],
+    [{ cenc, widevine: { psshdata: 'IgtteWNvbnRlbg==' } }, 'malformed_data'],
+  ])('gets the name of its fault: %#', (body, code) => {
+    expect(errorCodes(body)).toEqual([code]);
+  });
+});
+
+describe('a body that the key-file API takes', () => {
+  it.each([
+    [POST_MANUAL],
+    [CENC_ONLY],
+    [PROVIDED],
+    [{ fairplay }],
+    [{ cenc, playready: { laurl: playready.laurl, checksum: null }, widevine: {}, cmaf: 'cbcs' }],
+    [{ ...PROVIDED, cenc: null, fairplay: null, cmaf: true }],
+    [{ ...POST_MANUAL, client: '\n', clientApiKey: { a: [] }, drmJson: [1] }],
+    [{ cenc, widevine: { psshdata: drmVectors.widevine_pssh_data[0]?.box_v0_b64 } }],
+  ])('gets no error: %#', (body) => {
+    expect(isRefused(body)).toBe(false);
+    expect(errorCodes(body)).toEqual([]);
+  });
+});
+
+describe('any body', () => {
+  const strings = fc.oneof(
+    fc.constantFrom(
+      cenc.keyid,
+      cenc.contentkey,
+      playready.laurl,
+      playready.checksum,
+      widevine.psshdata,
+      fairplay.key,
+    ),
+    fc.constantFrom(fairplay.laurl, 'skd://a', 'https://a/\n', 'demo-client', '', ...badBlocks, ...badHex),
+    fc.base64String(),
+    fc.string({ unit: 'binary' }),
+  );
+  const value = fc.oneof({ weight: 6, arbitrary: strings }, { weight: 1, arbitrary: fc.jsonValue() });
+  const part = (...names: string[]) =>
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] }),
+      },
+      { weight: 1, arbitrary: fc.jsonValue() },
+    );
+  const body = fc.oneof(
+    fc.record(
+      {
+        cenc: part('keyid', 'contentkey'),
+        playready: part('laurl', 'checksum'),
+        widevine: part('psshdata'),
+        fairplay: part('key', 'iv', 'laurl'),
+        contentId: value,
+        client: value,
+        clientApiKey: value,
+        cmaf: fc.oneof(fc.constantFrom(true, false, 'cenc', 'cbcs', null), value),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.jsonValue().filter((json) => typeof json !== 'string'),
+  );
+
+  it('gets an error when the key-file API refuses it', () => {
+    fc.assert(
+      fc.property(body, (json) => {
+        if (isRefused(json) && errorCodes(json).length === 0) throw new Error('refused, but not a fault');
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});

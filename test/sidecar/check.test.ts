@@ -1,0 +1,154 @@
+import { Writable } from 'node:stream';
+import request from 'supertest';
+import { createApp } from '../../src/kernel/app';
+import { createLog } from '../../src/kernel/log';
+import { listen } from '../../src/kernel/server';
+import { checkRoutes } from '../../src/sidecar/check-routes';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { rawExchange } from '../support/raw-http';
+
+const { contentkey, keyid } = POST_MANUAL.cenc;
+const CHECK = '/api/check';
+
+function startCheck() {
+  let logged = '';
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      logged += String(chunk);
+      done();
+    },
+  });
+  const log = createLog('debug', sink, () => new Date(0));
+  const app = createApp({ log, newId: () => 'request-1', now: () => 0 }, checkRoutes);
+  const logText = async () => {
+    // The log passes its lines on at the end of a turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    return logged;
+  };
+  return { app, api: request(app), logText };
+}
+
+function error(code: string, description: string) {
+  return { errors: [{ code, description }] };
+}
+
+const KEY_ID_NOTE = "base64 RNpS70UjCY5oVHd+4yJoHQ==; in PlayReady's byte order 71LaRCNFjgloVHd+4yJoHQ==";
+const CENC_FIELDS = [
+  { name: 'cenc.keyid', value: '44da52ef-4523-098e-6854-777ee322681d', note: KEY_ID_NOTE },
+  { name: 'cenc.contentkey', value: '********', note: '16 bytes' },
+];
+
+describe('POST /api/check', () => {
+  it('answers what a JSON body decodes to, its content key masked', async () => {
+    const answer = await startCheck().api.post(CHECK).send({ cenc: POST_MANUAL.cenc }).expect(200);
+    expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [] });
+    expect(answer.headers['cache-control']).toBe('no-store');
+  });
+
+  it('answers the faults of a body by their names, with what to do', async () => {
+    const body = { cenc: { keyid: '44da52ef-4523-098e-6854-777ee322681d', contentkey } };
+    const answer = await startCheck().api.post(CHECK).send(body).expect(200);
+    expect(answer.body.faults).toEqual([
+      {
+        severity: 'error',
+        code: 'uuid_for_base64',
+        field: 'cenc.keyid',
+        description: 'cenc.keyid is a UUID; send the base64 of its 16 bytes, big endian.',
+      },
+    ]);
+  });
+
+  it.each([
+    ['a key file as text', POST_MANUAL_FILE, 'text/plain', 'key_file'],
+    ['a value as text', `${keyid}\n`, 'text/plain; charset=utf-8', 'key_id'],
+    ['a JSON body as text', JSON.stringify(POST_MANUAL), 'text/plain', 'request'],
+    ['a value in JSON', JSON.stringify({ value: keyid }), 'application/json', 'key_id'],
+    ['nonsense', 'nonsense?', 'text/plain', 'unknown'],
+    ['an empty text', '', 'text/plain', 'unknown'],
+  ])('takes %s', async (_what, body, type, kind) => {
+    const answer = await startCheck().api.post(CHECK).set('content-type', type).send(body);
+    expect([answer.status, answer.body.kind]).toEqual([200, kind]);
+  });
+
+  it('answers 400 to a POST without a body', async () => {
+    const { url, port, stop } = await listen(startCheck().app, '127.0.0.1', 0);
+    const answer = await rawExchange(port, `POST ${CHECK} HTTP/1.1\r\nhost: ${url}\r\n\r\n`, /\}\]\}$/);
+    await stop(0);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    const description = 'Send a key file, a body of the key-file API or one value to check.';
+    expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(error('invalid_body', description)));
+  });
+
+  it('shows content keys when asked, and only then', async () => {
+    const { api } = startCheck();
+    const masked = await api.post(CHECK).send(POST_MANUAL).expect(200);
+    const unasked = await api.post(`${CHECK}?reveal=false`).send(POST_MANUAL).expect(200);
+    const shown = await api.post(`${CHECK}?reveal=true`).send(POST_MANUAL).expect(200);
+    expect(unasked.text).toBe(masked.text);
+    for (const secret of [contentkey, POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.iv]) {
+      expect(masked.text).not.toContain(secret);
+      expect(shown.text).toContain(secret);
+    }
+  });
+
+  it.each([
+    ['reveal=yes', 'reveal must be true or false.'],
+    ['reveal=', 'reveal must be true or false.'],
+    ['reveal=true&reveal=true', 'reveal must be true or false.'],
+    ['revael=true', 'This path takes reveal alone in its query.'],
+  ])('answers 400 to ?%s', async (query, description) => {
+    const { api } = startCheck();
+    await api.post(`${CHECK}?${query}`).send(POST_MANUAL).expect(400, error('invalid_query', description));
+  });
+
+  it.each(['text/html', 'application/x-www-form-urlencoded', 'application/octet-stream', 'nonsense'])(
+    'answers 415 to %s',
+    async (type) => {
+      const description = 'Send the body as text/plain, or as JSON with content-type: application/json.';
+      const { api } = startCheck();
+      await api
+        .post(CHECK)
+        .set('content-type', type)
+        .send(keyid)
+        .expect(415, error('unsupported_media_type', description));
+    },
+  );
+
+  it.each(['text/plain', 'application/json'])('answers 413 to more than 64 KiB of %s', async (type) => {
+    const { api } = startCheck();
+    const body = JSON.stringify({ value: 'A'.repeat(64 * 1024) });
+    await api
+      .post(CHECK)
+      .set('content-type', type)
+      .send(body)
+      .expect(413, error('body_too_large', 'The body is larger than this route takes: 64 KiB.'));
+  });
+
+  it('answers 400 to JSON that is none, and quotes nothing of it', async () => {
+    const { api, logText } = startCheck();
+    await api
+      .post(CHECK)
+      .set('content-type', 'application/json')
+      .send(`{"cenc":{"contentkey":"${contentkey}",}}`)
+      .expect(400, error('malformed_json', 'The body is not valid JSON. Send one JSON object.'));
+    expect(await logText()).not.toContain(contentkey.slice(0, 10));
+  });
+
+  it.each(['get', 'put', 'delete', 'patch'] as const)('answers 405 to %s', async (method) => {
+    const { api } = startCheck();
+    const answer = await api[method](CHECK);
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST']);
+  });
+
+  it('logs nothing of what it checked', async () => {
+    const { api, logText } = startCheck();
+    await api.post(`${CHECK}?reveal=true`).send(POST_MANUAL).expect(200);
+    await api.post(CHECK).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(200);
+    const log = await logText();
+    expect(log).toContain('"status":200');
+    for (const value of [contentkey, keyid, POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.laurl]) {
+      expect(log).not.toContain(value);
+    }
+  });
+});

@@ -1,0 +1,263 @@
+import { join, resolve } from 'node:path';
+import fs from 'fs-extra';
+import { errorBody, toHttpError } from '../../../src/kernel/errors';
+import { requireWrite } from '../../../src/sidecar/access/api-key';
+import { ERRORS, type ErrorCode } from '../../../src/sidecar/describe/error-codes';
+import { FROM_PROVIDER, SUPPLIED, SWAPPED } from '../../../src/sidecar/describe/samples-wire';
+import { toStorageError } from '../../../src/sidecar/storage-error';
+import { objections } from '../../support/accepts-schema';
+import { rawExchange, rawRequest } from '../../support/raw-http';
+import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';
+import type { Provisioning } from '../../support/start-provisioning';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Makes the service answer with an error. */
+type Provoke = (described: Provisioning) => Promise<Answer> | Answer;
+
+const KEY_FILE = '/api/keyfile/news';
+const { cenc, playready } = SUPPLIED;
+
+const get =
+  (path: string): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.get(path);
+const post =
+  (body: object, path = KEY_FILE): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.post(path).send(body);
+
+/** A POST whose keys are fetched, while an upstream answers so. */
+const provision =
+  (path: string, status: number): Provoke =>
+  async ({ sidecar, upstream }) => {
+    upstream.on(path, { status });
+    return sidecar.api.post(KEY_FILE).send(FROM_PROVIDER);
+  };
+
+const thrown = (error: unknown): Answer => {
+  const found = toHttpError(error);
+  return { status: found.status, body: errorBody(found) };
+};
+
+/** The answer to what is no HTTP for a client library. */
+async function exchange(port: number, text: string): Promise<Answer> {
+  const received = await rawExchange(port, text, /\]\}$/);
+  const [, status, body = ''] = /^HTTP\/1\.1 (\d+) .*?\r\n\r\n(.*)$/s.exec(received) ?? [];
+  return { status: Number(status), body: JSON.parse(body) };
+}
+
+/** A POST that announces no body; client libraries announce an empty one. */
+const CHECK_OF_NOTHING = `POST /api/check HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${API_KEY}\r\n\r\n`;
+
+/** For what takes too long to wait for: the sentence stands in the source. */
+const written =
+  (code: ErrorCode, status: number, file: string, pieces: readonly string[] = [ERRORS[code].says]): Provoke =>
+  () => {
+    const source = fs.readFileSync(resolve(__dirname, '../../../src', file), 'utf8');
+    for (const piece of [String(status), ...pieces]) expect(source).toContain(piece);
+    return { status, body: { errors: [{ code, description: ERRORS[code].says }] } };
+  };
+
+/** Each error provoked, and in whose description it is looked up: an operation's, or everyone's. */
+const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
+  ['invalid_stream_id', 'readKeyFile', get('/api/keyfile/.news')],
+  ['invalid_path', 'readKeyFile', get('/api/keyfile/%ff')],
+  ['invalid_query', 'writeKeyFile', post(SUPPLIED, `${KEY_FILE}?dryrun=yes`)],
+  ['invalid_query', 'writeKeyFiles', post({}, '/api/keyfiles?dryrun=yes')],
+  ['invalid_query', 'listKeyFiles', get('/api/keyfiles?limit=0')],
+  ['invalid_query', 'checkKeyMaterial', post(SUPPLIED, '/api/check?reveal=yes')],
+  ['invalid_body', 'writeKeyFile', post({ cenc: { ...cenc, keyid: '44da52ef4523098e6854777ee322681d' } })],
+  ['invalid_body', 'writeKeyFiles', post({}, '/api/keyfiles')],
+  ['invalid_body', 'checkKeyMaterial', ({ sidecar }) => exchange(sidecar.port, CHECK_OF_NOTHING)],
+  ['unknown_field', 'writeKeyFile', post({ cenc, widevin: {} })],
+  ['unknown_field', 'writeKeyFiles', post({ stream: [] }, '/api/keyfiles')],
+  ['malformed_json', 'writeKeyFile', ({ sidecar }) => sidecar.api.post(KEY_FILE).type('json').send('{')],
+  [
+    'malformed_json',
+    'checkKeyMaterial',
+    ({ sidecar }) => sidecar.api.post('/api/check').type('json').send('{'),
+  ],
+  ['key_id_byte_order', 'writeKeyFile', post(SWAPPED)],
+  [
+    'checksum_mismatch',
+    'writeKeyFile',
+    post({ cenc, playready: { ...playready, checksum: 'j+7cluk2J58=' } }),
+  ],
+  ['bad_request', 'readKeyFile', ({ sidecar }) => exchange(sidecar.port, 'HELLO\r\n\r\n')],
+  ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],
+  ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],
+  ['key_file_not_found', 'removeKeyFile', ({ sidecar }) => sidecar.api.delete('/api/keyfile/absent')],
+  ['request_timeout', 'readKeyFile', written('request_timeout', 408, 'kernel/server.ts')],
+  ['https_required', 'readKeyFile', written('https_required', 400, 'kernel/secure-server.ts')],
+  [
+    'client_certificate_required',
+    'readKeyFile',
+    written('client_certificate_required', 401, 'kernel/client-certificate.ts'),
+  ],
+  [
+    'client_certificate_refused',
+    'readKeyFile',
+    written('client_certificate_refused', 403, 'kernel/client-certificate.ts', [
+      'The client certificate is refused: ',
+      'it has expired',
+    ]),
+  ],
+  ['cursor_expired', 'listKeyFiles', get('/api/keyfiles?cursor=gone.2')],
+  ['body_too_large', 'writeKeyFile', post({ drmjson: 'x'.repeat(64 * 1024) })],
+  ['body_too_large', 'checkKeyMaterial', post({ value: 'x'.repeat(64 * 1024) }, '/api/check')],
+  ['body_too_large', 'writeKeyFiles', post({ streams: 'x'.repeat(16 * 1024 * 1024) }, '/api/keyfiles')],
+  ['client_unknown', 'writeKeyFile', provision('/config/demo', 404)],
+  ['client_api_key_refused', 'writeKeyFile', provision('/config/demo', 403)],
+  ['config_service_failed', 'writeKeyFile', provision('/config/demo', 500)],
+  ['key_provider_failed', 'writeKeyFile', provision('/keys/cenc/demo/somecontentid', 500)],
+  ['server_error', 'readKeyFile', () => thrown(new Error('a fault'))],
+  ['key_files_not_writable', 'writeKeyFile', () => thrown(toStorageError('write', { code: 'EROFS' }))],
+  ['key_files_not_readable', 'readKeyFile', () => thrown(toStorageError('read', { code: 'ENOENT' }))],
+  ['too_many_open_files', 'readKeyFile', () => thrown(toStorageError('read', { code: 'EMFILE' }))],
+  ['insufficient_storage', 'writeKeyFile', () => thrown(toStorageError('write', { code: 'ENOSPC' }))],
+  ['starting', 'isReady', written('starting', 503, 'sidecar/app.ts')],
+  [
+    'forbidden',
+    'writeKeyFile',
+    () => {
+      try {
+        requireWrite({ name: 'monitoring', scope: 'read', streams: undefined }, 'news');
+      } catch (error) {
+        return thrown(error);
+      }
+      throw new Error('The key may write');
+    },
+  ],
+  [
+    'not_a_key_file',
+    'readKeyFile',
+    ({ sidecar }) => {
+      fs.symlinkSync('news.key', join(sidecar.folder, 'link.key'));
+      return sidecar.api.get('/api/keyfile/link');
+    },
+  ],
+  [
+    'key_file_malformed',
+    'readKeyFile',
+    ({ sidecar }) => {
+      fs.writeFileSync(join(sidecar.folder, 'odd.key'), 'a: b\nc: d\nno line\n');
+      return sidecar.api.get('/api/keyfile/odd').accept('application/json');
+    },
+  ],
+  [
+    'precondition_failed',
+    'writeKeyFile',
+    ({ sidecar }) => sidecar.api.post(KEY_FILE).set('if-match', '"another"').send(SUPPLIED),
+  ],
+  [
+    'unsupported_media_type',
+    'writeKeyFile',
+    ({ sidecar }) => sidecar.api.post(KEY_FILE).type('text/plain').send('x'),
+  ],
+  [
+    'unsupported_media_type',
+    'writeKeyFiles',
+    ({ sidecar }) => sidecar.api.post('/api/keyfiles').type('text/plain').send('x'),
+  ],
+  [
+    'unsupported_media_type',
+    'checkKeyMaterial',
+    ({ sidecar }) => sidecar.api.post('/api/check').type('text/html').send('x'),
+  ],
+  [
+    'too_many_attempts',
+    'readKeyFile',
+    async ({ sidecar }) => {
+      const ask = () => sidecar.stranger.get(KEY_FILE).set('x-api-key', 'wrong');
+      for (let attempt = 0; attempt < 10; attempt += 1) await ask().expect(401);
+      return ask();
+    },
+  ],
+  [
+    'request_header_fields_too_large',
+    'readKeyFile',
+    async ({ sidecar }) => {
+      const headers = { 'x-long': 'x'.repeat(20_000) };
+      const { status, text } = await rawRequest(sidecar.port, 'GET', KEY_FILE, headers);
+      return { status, body: JSON.parse(text) };
+    },
+  ],
+  [
+    'provisioning_not_configured',
+    'writeKeyFile',
+    async () => {
+      const { api } = await startSidecar();
+      return api.post(KEY_FILE).send(FROM_PROVIDER);
+    },
+  ],
+  [
+    'too_many_batches',
+    'writeKeyFiles',
+    async ({ sidecar, upstream }) => {
+      upstream.on('/config/demo', 'hang');
+      const batch = { streams: [{ streamid: 'a', ...FROM_PROVIDER }] };
+      const send = () => sidecar.api.post('/api/keyfiles').send(batch);
+      const underWay = Array.from({ length: 4 }, () => send().catch(() => undefined));
+      while (upstream.received.filter(({ path }) => path === '/config/demo').length < 4) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const answer = await send();
+      void Promise.allSettled(underWay);
+      return answer;
+    },
+  ],
+];
+
+describe.each(PROVOKED)('%s of %s', (code, operationId, provoke) => {
+  it('is answered as its example says', async () => {
+    const found = OPERATIONS.find(({ operation }) => operation.operationId === operationId);
+    const { status, body } = await provoke(await startDescribed());
+    const documented = found?.operation.responses[status]?.content?.['application/json'];
+    expect([status, body]).toEqual([status, documented?.examples?.[code]?.value]);
+    expect(objections(documented?.schema ?? {}, body)).toEqual([]);
+  });
+});
+
+it.each([
+  ['not_found', 404, 'get', '/nothing', DOCUMENT.components.responses.NoSuchPath],
+  ['method_not_allowed', 405, 'put', KEY_FILE, DOCUMENT.components.responses.NoSuchMethod],
+] as const)('%s is answered as its example says', async (code, status, method, path, { content }) => {
+  const { sidecar } = await startDescribed();
+  const answer = await sidecar.api[method](path);
+  const example = content?.['application/json']?.examples?.[code]?.value;
+  expect([answer.status, answer.body]).toEqual([status, example]);
+});
+
+it('provokes every error of the description', () => {
+  const provoked = [...PROVOKED.map(([code]) => code), 'not_found', 'method_not_allowed'];
+  expect([...new Set(provoked)].sort()).toEqual(Object.keys(ERRORS).sort());
+});
+
+it('describes every error of the source', () => {
+  const told = JSON.stringify(DOCUMENT);
+  const silent = sources(['sidecar', 'kernel']).flatMap(({ file, text }) =>
+    [...text.matchAll(/\bcode: '([a-z_]+)'/g)]
+      .map(([, code = '']) => code)
+      // Zod's word for an issue of our own.
+      .filter((code) => code !== 'custom')
+      .filter((code) => !told.includes(`"${code}"`) && !told.includes(`\`${code}\``))
+      .map((code) => `${file}: ${code}`),
+  );
+  expect(silent).toEqual([]);
+});
+
+function sources(houses: readonly string[]) {
+  const src = resolve(__dirname, '../../../src');
+  return houses.flatMap((house) =>
+    fs
+      .readdirSync(join(src, house), { recursive: true })
+      .map((name) => join(house, String(name)))
+      .filter((file) => file.endsWith('.ts') && !file.includes('describe'))
+      .map((file) => ({ file, text: fs.readFileSync(join(src, file), 'utf8') })),
+  );
+}

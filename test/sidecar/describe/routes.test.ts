@@ -1,0 +1,51 @@
+import type { Express } from 'express';
+import type * as kernelApp from '../../../src/kernel/app';
+import { OPERATIONS } from '../../support/start-described';
+import { startSidecar } from '../../support/start-sidecar';
+
+let app: Express | undefined;
+
+jest.mock('../../../src/kernel/app', () => {
+  const actual = jest.requireActual<typeof kernelApp>('../../../src/kernel/app');
+  const createApp: typeof actual.createApp = (...options) => {
+    app = actual.createApp(...options);
+    return app;
+  };
+  return { ...actual, createApp };
+});
+
+/** Routes that do nothing but refuse every method. */
+const REFUSALS = ['/api/keyfile', '/api/keyfile/*rest'];
+
+interface Layer {
+  readonly route?: { readonly path: string; readonly stack: readonly { readonly method?: string }[] };
+}
+
+async function routes(): Promise<string[]> {
+  await startSidecar();
+  const layers: readonly Layer[] = app?.router.stack ?? [];
+  return layers.flatMap(({ route }) => {
+    if (!route || REFUSALS.includes(route.path)) return [];
+    const methods = new Set(route.stack.flatMap(({ method }) => method ?? []));
+    return [...methods].map((method) => `${method.toUpperCase()} ${route.path.replace(/:(\w+)/g, '{$1}')}`);
+  });
+}
+
+it('describes every route of the service, and none beside them', async () => {
+  const described = OPERATIONS.map(({ title }) => title);
+  expect([...new Set(await routes())].sort()).toEqual(described.sort());
+});
+
+it.each(REFUSALS)('%s is no route to describe: it refuses whatever comes', async (path) => {
+  const { api } = await startSidecar();
+  const target = path.replace('*rest', 'a/b');
+  for (const method of ['get', 'post', 'delete'] as const) await api[method](target).expect(400);
+});
+
+it('needs the API key exactly where it says so', async () => {
+  const { stranger } = await startSidecar();
+  for (const { title, method, path, operation } of OPERATIONS) {
+    const { status } = await stranger[method](path.replace('{streamid}', 'news'));
+    expect([title, status === 401 || status === 429]).toEqual([title, operation.security.length > 0]);
+  }
+});

@@ -1,0 +1,110 @@
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { startSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/live?dryrun=true';
+const MASK = '********';
+const SECRETS = /^(.*-content-key|cupertinostreaming-aes128-key|cupertinostreaming-aes128-iv)$/;
+
+/** The lines of a key file with what is secret masked. */
+function masked(file: string) {
+  return file
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [name = '', value = ''] = line.split(/: (.*)/);
+      return { name, value: SECRETS.test(name) ? MASK : value };
+    });
+}
+
+test('tells the lines of a file that would be created, and writes none', async () => {
+  const sidecar = await startSidecar();
+  const { body } = await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  expect(body).toEqual({
+    streamid: 'live',
+    dryrun: true,
+    result: 'created',
+    etag: expect.stringMatching(/^".{27}"$/),
+    present_etag: null,
+    lines: masked(POST_MANUAL_FILE).map((line) => ({ ...line, change: 'added' })),
+    warnings: [],
+  });
+  expect(await sidecar.files()).toEqual({});
+  expect(await sidecar.logText()).not.toContain('key file written');
+});
+
+test('tells what would change, come and go', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+  const other = {
+    cenc: { ...CENC_ONLY.cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' },
+    widevine: { psshdata: 'SOPclZsG' },
+  };
+  const { body } = await sidecar.api.post(PATH).send(other).expect(200);
+  expect(body.result).toBe('changed');
+  expect(body.present_etag).not.toBe(body.etag);
+  const changes: { name: string; change: string; value: string; former?: string }[] = body.lines;
+  const names = (change: string) => changes.filter((line) => line.change === change).map(({ name }) => name);
+  expect(names('added')).toEqual([]);
+  expect(names('removed')).toHaveLength(11);
+  expect(changes.filter(({ change }) => change === 'changed')).toEqual([
+    { name: 'mpegdashstreaming-cenc-content-key', value: MASK, change: 'changed', former: MASK },
+    {
+      name: 'mpegdashstreaming-cenc-keyserver-widevine-pssh-data',
+      value: 'SOPclZsG',
+      change: 'changed',
+      former: POST_MANUAL.widevine.psshdata,
+    },
+  ]);
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+});
+
+test('shows a diff to a client that asks for text', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live').send(CENC_ONLY).expect(200);
+  const body = { ...CENC_ONLY, widevine: { psshdata: 'SOPclZsG' } };
+  const answer = await sidecar.api.post(PATH).set('accept', 'text/plain').send(body).expect(200);
+  expect(answer.text).toBe(`\
+  mpegdashstreaming-cenc-key-id: ${CENC_ONLY.cenc.keyid}
+  mpegdashstreaming-cenc-content-key: ${MASK}
+  mpegdashstreaming-cenc-algorithm: AESCTR
++ mpegdashstreaming-cenc-keyserver-widevine: true
++ mpegdashstreaming-cenc-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
++ mpegdashstreaming-cenc-keyserver-widevine-pssh-data: SOPclZsG
+`);
+});
+
+test('masks the values of lines that nobody knows', async () => {
+  const sidecar = await startSidecar();
+  const { writeFile } = await import('node:fs/promises');
+  await writeFile(`${sidecar.folder}/live.key`, `${CENC_ONLY_FILE}custom-secret: hush\n`);
+  const { body, text } = await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+  expect(text).not.toContain('hush');
+  expect(body.lines.at(-1)).toEqual({ name: 'custom-secret', value: MASK, change: 'removed' });
+});
+
+test('answers warnings, preconditions and faults as the real run would', async () => {
+  const sidecar = await startSidecar();
+  const odd = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' } };
+  const { body, headers } = await sidecar.api.post(PATH).send(odd).expect(200);
+  const description = 'widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)';
+  expect(body.warnings).toEqual([{ code: 'scheme_mismatch', description }]);
+  expect(headers.warning).toBe(`299 - "scheme_mismatch: ${description}"`);
+  await sidecar.api.post(PATH).send({ cenc: {} }).expect(400);
+  await sidecar.api.post(PATH).set('if-match', '*').send(CENC_ONLY).expect(412);
+  expect(await sidecar.files()).toEqual({});
+});
+
+test.each(['yes', '1', '', 'TRUE'])('refuses dryrun=%s, which might be meant either way', async (value) => {
+  const sidecar = await startSidecar();
+  const description = 'dryrun must be true or false. Nothing was written.';
+  await sidecar.api
+    .post(`/api/keyfile/live?dryrun=${value}`)
+    .send(CENC_ONLY)
+    .expect(400, { errors: [{ code: 'invalid_query', description }] });
+  expect(await sidecar.files()).toEqual({});
+});
+
+test('writes with dryrun=false', async () => {
+  const { api } = await startSidecar();
+  await api.post('/api/keyfile/live?dryrun=false').send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
+});

@@ -1,0 +1,246 @@
+import { lstatSync, opendirSync } from 'node:fs';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { LIST_PATH } from '../../../src/sidecar/listing/list-handler';
+import { readSmallFile } from '../../../src/sidecar/read-file';
+import { keyFileSamples } from '../../vectors/drm-vectors';
+import { ALL, EXPIRED, place, startListing } from './start-listing';
+
+jest.mock('node:fs', () => {
+  const real = jest.requireActual('node:fs');
+  return { ...real, lstatSync: jest.fn(real.lstatSync), opendirSync: jest.fn(real.opendirSync) };
+});
+jest.mock('../../../src/sidecar/read-file', () => {
+  const real = jest.requireActual('../../../src/sidecar/read-file');
+  return { ...real, readSmallFile: jest.fn(real.readSmallFile) };
+});
+
+const real = {
+  lstatSync: jest.requireActual<typeof import('node:fs')>('node:fs').lstatSync,
+  opendirSync: jest.requireActual<typeof import('node:fs')>('node:fs').opendirSync,
+  readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/read-file')>(
+    '../../../src/sidecar/read-file',
+  ).readSmallFile,
+};
+const opened = jest.mocked(opendirSync);
+const looked = jest.mocked(lstatSync);
+const read = jest.mocked(readSmallFile);
+
+beforeEach(() => {
+  looked.mockReset().mockImplementation(real.lstatSync);
+  opened.mockReset().mockImplementation(real.opendirSync);
+  read.mockReset().mockImplementation(real.readSmallFile);
+});
+
+function failure(code: string, syscall = 'open'): Error {
+  return Object.assign(new Error(`${code}: injected`), { code, syscall });
+}
+
+it('lists a file that cannot be read, with the fault', async () => {
+  const { folder, page } = await startListing();
+  place(folder, 'binary', 'huge', 'locked');
+  fs.writeFileSync(join(folder, 'binary.key'), Buffer.from([0x6e, 0xff, 0xfe]));
+  fs.writeFileSync(join(folder, 'huge.key'), Buffer.alloc(64 * 1024 + 1));
+  read.mockImplementation((path) => {
+    if (path.endsWith('locked.key')) throw failure('EACCES');
+    return real.readSmallFile(path);
+  });
+  const { keyfiles, cursor } = await page({});
+  const told = keyfiles.map(({ modified, ...rest }) => rest);
+  const nothing = { parts: [], key_id: null, content_id: null };
+  const fault = (code: string, description: string) => [{ severity: 'error', code, description }];
+  expect(told.sort((one, other) => (one.streamid < other.streamid ? -1 : 1))).toEqual([
+    {
+      streamid: 'binary',
+      size: 3,
+      ...nothing,
+      faults: fault('not_utf8', 'The file is not UTF-8. Write the key file again.'),
+    },
+    {
+      streamid: 'huge',
+      size: 65_537,
+      ...nothing,
+      faults: fault('too_large', 'The file is too large for a key file.'),
+    },
+    {
+      streamid: 'locked',
+      size: 12,
+      ...nothing,
+      faults: fault('unreadable', 'The file cannot be read (EACCES). Check its owner and its mode.'),
+    },
+  ]);
+  expect(cursor).toBeNull();
+});
+
+it('answers no more than 20 faults a file', async () => {
+  const { folder, page } = await startListing();
+  fs.writeFileSync(join(folder, 'nonsense.key'), 'nonsense\n'.repeat(1000));
+  const { keyfiles } = await page({});
+  expect(keyfiles[0]?.faults).toHaveLength(20);
+});
+
+it('passes over a file that vanishes between the look at the folder and the read', async () => {
+  const { folder, streamIds } = await startListing();
+  place(folder, 'a', 'b', 'c');
+  read.mockImplementation((path) => {
+    if (path.endsWith('b.key')) fs.removeSync(path);
+    return real.readSmallFile(path);
+  });
+  expect((await streamIds({ limit: 1 })).sort()).toEqual(['a', 'c']);
+});
+
+it('passes over an entry that vanishes where the file system does not tell its type', async () => {
+  const { folder, streamIds } = await startListing();
+  place(folder, 'a', 'b', 'c');
+  opened.mockImplementation((...given) => {
+    const dir = real.opendirSync(...given);
+    jest.spyOn(dir, 'readSync').mockImplementationOnce(() => {
+      throw failure('ENOENT', 'lstat');
+    });
+    return dir;
+  });
+  expect((await streamIds()).sort()).toEqual(['a', 'b', 'c']);
+});
+
+it('passes over a sub-folder that vanishes before it is opened or while it is read', async () => {
+  const { folder, page, streamIds } = await startListing();
+  place(folder, ...Array.from({ length: 9 }, (_none, index) => `live/s${index}`));
+  const { cursor } = await page({ limit: 2 });
+  fs.removeSync(join(folder, 'live'));
+  expect((await page({ cursor: String(cursor) })).keyfiles).toEqual([]);
+  place(folder, 'a', 'live/b', 'vod/c');
+  opened.mockImplementation((path, options) => {
+    if (String(path).endsWith('live')) fs.removeSync(String(path));
+    return real.opendirSync(path, options);
+  });
+  expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
+});
+
+it.each(['EACCES', 'EPERM'])(
+  'lists the others, and logs it, when a sub-folder cannot be opened (%s)',
+  async (code) => {
+    const { folder, streamIds, warnings, openFolders } = await startListing();
+    place(folder, 'a', 'lost+found/b', 'vod/c');
+    opened.mockImplementation((path, options) => {
+      if (String(path).endsWith('lost+found')) throw failure(code, 'opendir');
+      return real.opendirSync(path, options);
+    });
+    expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
+    const message = 'a sub-folder of the key files cannot be listed';
+    expect(warnings).toEqual([{ message, subFolder: 'lost+found', code }]);
+    expect(openFolders()).toBe(0);
+  },
+);
+
+it('lists the others, and logs it, when a sub-folder may be read and not entered', async () => {
+  const { folder, streamIds, warnings, openFolders } = await startListing();
+  place(folder, 'a', 'shut/b', 'vod/c');
+  looked.mockImplementation(((path: string, options: object) => {
+    if (path.includes('shut/')) throw failure('EACCES', 'lstat');
+    return real.lstatSync(path, options);
+  }) as typeof lstatSync);
+  expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
+  const message = 'a sub-folder of the key files cannot be listed';
+  expect(warnings).toEqual([{ message, subFolder: 'shut', code: 'EACCES' }]);
+  expect(openFolders()).toBe(0);
+});
+
+it('opens only the folders that a prefix names', async () => {
+  const { folder, streamIds } = await startListing();
+  place(folder, 'live/news', 'live/new/x', 'live/sport/y', 'vod/z');
+  expect((await streamIds({ prefix: 'live/ne' })).sort()).toEqual(['live/new/x', 'live/news']);
+  expect(opened.mock.calls.map(([path]) => path)).toEqual([
+    join(folder, 'live'),
+    join(folder, 'live', 'new'),
+  ]);
+});
+
+it('opens no link, and no folder deeper than a stream id reaches', async () => {
+  const { folder, streamIds } = await startListing();
+  place(folder, 'a/b/c/d/e/f/g/h/i/j', 'live/x');
+  fs.symlinkSync('live', join(folder, 'linked'));
+  expect(await streamIds({ prefix: 'a/' })).toEqual([]);
+  expect(opened).toHaveBeenCalledTimes(7);
+  expect(await streamIds({ prefix: 'linked/' })).toEqual([]);
+  expect(opened).toHaveBeenCalledTimes(7);
+});
+
+const TOO_MANY = {
+  code: 'too_many_open_files',
+  description: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
+};
+const GONE = {
+  code: 'key_files_not_readable',
+  description:
+    'The key-file folder is not readable: the folder is gone (ENOENT). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
+};
+const BROKEN_DISK = {
+  code: 'key_files_not_readable',
+  description:
+    'The key-file folder is not readable: the disk reports an error (EIO). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
+};
+
+it.each(['EMFILE', 'ENFILE'])(
+  'answers 503 when no descriptor is left to read a file with (%s)',
+  async (code) => {
+    const { folder, page, refusal, openFolders } = await startListing();
+    place(folder, 'a', 'b', 'c');
+    const { cursor } = await page({ limit: 1 });
+    read.mockImplementationOnce(() => {
+      throw failure(code);
+    });
+    expect(await refusal({ cursor: String(cursor) })).toEqual([503, { errors: [TOO_MANY] }]);
+    expect(await refusal({ cursor: String(cursor) })).toEqual(EXPIRED);
+    expect(openFolders()).toBe(0);
+  },
+);
+
+it.each([
+  ['EMFILE', 503, TOO_MANY],
+  ['EIO', 500, BROKEN_DISK],
+])('answers the storage error when a folder cannot be opened (%s)', async (code, status, problem) => {
+  const { folder, refusal, openFolders } = await startListing();
+  place(folder, 'live/a');
+  for (const failing of [folder, join(folder, 'live')]) {
+    opened.mockImplementation((path, options) => {
+      if (path === failing) throw failure(code, 'opendir');
+      return real.opendirSync(path, options);
+    });
+    expect(await refusal({})).toEqual([status, { errors: [problem] }]);
+  }
+  expect(openFolders()).toBe(0);
+});
+
+it('answers the storage error when the key-file folder is gone', async () => {
+  const { folder, page, refusal, openFolders } = await startListing();
+  place(folder, 'live/a', 'live/b', 'live/c');
+  const { cursor } = await page({ limit: 1 });
+  fs.renameSync(folder, `${folder}-moved`);
+  const gone = [500, { errors: [GONE] }];
+  expect(await refusal({ cursor: String(cursor) })).toEqual(gone);
+  expect(await refusal({})).toEqual(gone);
+  expect(await refusal({ prefix: 'live/' })).toEqual(gone);
+  expect(await refusal({ prefix: 'none/x' })).toEqual(gone);
+  fs.renameSync(`${folder}-moved`, folder);
+  expect(openFolders()).toBe(0);
+  expect(await refusal({ cursor: String(cursor) })).toEqual(EXPIRED);
+  expect((await page({})).keyfiles).toHaveLength(3);
+});
+
+it('answers no secret of any published key file', async () => {
+  const { folder, client } = await startListing();
+  keyFileSamples.forEach(([name, { lines }]) => {
+    fs.writeFileSync(join(folder, `${name}.key`), `${lines.join('\n')}\n`);
+    fs.writeFileSync(join(folder, `${name}-torn.key`), lines.join('\n').replaceAll(': ', '\n'));
+  });
+  const { text } = await client.get(LIST_PATH).set('x-test-key', JSON.stringify(ALL)).expect(200);
+  expect(JSON.parse(text).keyfiles).toHaveLength(2 * keyFileSamples.length);
+  const secrets = keyFileSamples.flatMap(([, { values }]) => [
+    values.cenc.contentkey,
+    Buffer.from(values.cenc.contentkey, 'base64').toString('hex'),
+    values.fairplay.key,
+    values.fairplay.iv,
+  ]);
+  const lower = text.toLowerCase();
+  expect(secrets.filter((secret) => lower.includes(secret.slice(0, 12).toLowerCase()))).toEqual([]);
+});

@@ -1,0 +1,241 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { LIST_PATH } from '../../../src/sidecar/listing/list-handler';
+import { listAnswer } from '../../../src/sidecar/listing/list-wire';
+import { POST_MANUAL_CONTENT_ID, POST_MANUAL_FILE } from '../../support/post-manual';
+import { ALL, place, startListing } from './start-listing';
+
+const TREE = ['a', 'ab', 'b', 'live/new/s', 'live/news', 'live/sport', 'live/x/y/z', 'live2', 'vod/a/b'];
+
+it('answers an empty page, and no cursor, for an empty folder', async () => {
+  const { page, openFolders } = await startListing();
+  expect(await page({})).toEqual({ keyfiles: [], cursor: null });
+  expect(openFolders()).toBe(0);
+});
+
+it('answers for each key file its stream id, time and size, and what its text says', async () => {
+  const { folder, client, openFolders } = await startListing();
+  const path = join(folder, 'live', 'demo.key');
+  fs.outputFileSync(path, POST_MANUAL_FILE);
+  fs.utimesSync(path, new Date(0), new Date('2026-03-04T05:06:07.089Z'));
+  const answer = await client.get(LIST_PATH).set('x-test-key', JSON.stringify(ALL)).expect(200);
+  expect(answer.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+  });
+  expect(answer.body).toEqual({
+    keyfiles: [
+      {
+        streamid: 'live/demo',
+        modified: '2026-03-04T05:06:07.089Z',
+        size: POST_MANUAL_FILE.length,
+        parts: ['cenc', 'widevine', 'playready', 'fairplay'],
+        key_id: '44da52ef-4523-098e-6854-777ee322681d',
+        content_id: POST_MANUAL_CONTENT_ID,
+        faults: [],
+      },
+    ],
+    cursor: null,
+  });
+  expect(listAnswer.parse(answer.body)).toEqual(answer.body);
+  expect(openFolders()).toBe(0);
+});
+
+it.each([1, 2, 3, 8, 9, 10, 1000])('finds every key file once in pages of %i', async (limit) => {
+  const { folder, pages, openFolders } = await startListing();
+  place(folder, ...TREE);
+  const bodies = await pages({ limit });
+  expect(bodies.flatMap(({ keyfiles }) => keyfiles.map(({ streamid }) => streamid)).sort()).toEqual(TREE);
+  expect(bodies.every(({ keyfiles }) => keyfiles.length <= limit)).toBe(true);
+  expect(openFolders()).toBe(0);
+});
+
+it('answers 100 key files when no limit is given', async () => {
+  const { folder, pages } = await startListing();
+  place(folder, ...Array.from({ length: 120 }, (_none, index) => `s${index}`));
+  expect((await pages({})).map(({ keyfiles }) => keyfiles.length)).toEqual([100, 20]);
+});
+
+it('finds what stays exactly once while other key files come, go and change between the pages', async () => {
+  const { folder, streamIds } = await startListing();
+  const stay = Array.from({ length: 300 }, (_none, index) => `${index % 3 ? 'stay' : 'live/stay'}-${index}`);
+  const go = Array.from({ length: 300 }, (_none, index) => `${index % 2 ? 'go' : 'live/go'}-${index}`);
+  place(folder, ...stay, ...go);
+  let step = 0;
+  const found = await streamIds({ limit: 7 }, ALL, () => {
+    for (const streamId of go.splice(0, 8)) fs.removeSync(join(folder, `${streamId}.key`));
+    place(folder, `come-${step}`, `live/come-${step}`, `new-${step}/come`);
+    step += 1;
+  });
+  expect(found.filter((streamId) => streamId.includes('stay')).sort()).toEqual(stay.toSorted());
+  expect(new Set(found).size).toBe(found.length);
+});
+
+it('finds a key file once that is replaced, as a POST does it, before and after its page', async () => {
+  const { folder, streamIds } = await startListing();
+  const all = Array.from({ length: 200 }, (_none, index) => `s${index}`);
+  place(folder, ...all);
+  let step = 0;
+  const found = await streamIds({ limit: 9 }, ALL, () => {
+    for (const streamId of all.slice(step * 5, step * 5 + 20)) {
+      fs.writeFileSync(join(folder, '.next'), 'name: changed\n');
+      fs.renameSync(join(folder, '.next'), join(folder, `${streamId}.key`));
+    }
+    step += 1;
+  });
+  expect(found.sort()).toEqual(all.sort());
+});
+
+it.each<[string, string[]]>([
+  ['', TREE],
+  ['a', ['a', 'ab']],
+  ['ab', ['ab']],
+  ['abc', []],
+  ['a.k', []],
+  ['live', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z', 'live2']],
+  ['live/', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z']],
+  ['live/ne', ['live/new/s', 'live/news']],
+  ['live/new/', ['live/new/s']],
+  ['live/x/y/z', ['live/x/y/z']],
+  ['live/x/y/z/', []],
+  ['a/', []],
+  ['none/', []],
+  ['none/such/', []],
+  ['a.key/', []],
+  ['vod', ['vod/a/b']],
+])('finds with the prefix "%s" what begins with it', async (prefix, expected) => {
+  const { folder, streamIds, openFolders } = await startListing();
+  place(folder, ...TREE);
+  expect((await streamIds({ prefix, limit: 2 })).sort()).toEqual(expected.toSorted());
+  expect(openFolders()).toBe(0);
+});
+
+it('lists what a stream id can name and nothing else', async () => {
+  const { folder, streamIds, warnings } = await startListing();
+  const outside = fs.mkdtempSync(`${folder}-outside-`);
+  place(outside, 'secret');
+  const deep = 'b/c/d/e/f/g/h';
+  const long = 'l'.repeat(198);
+  const good = ['a', 'a.key', `1/${long}`, `${deep}/8`, 'x@y+z~0-_', 'dots.key/x'];
+  place(folder, ...good);
+  const bad = [
+    '.hidden',
+    '.dotted/x',
+    `12/${long}`,
+    `${deep}/8/9`,
+    'with space',
+    'ümlaut',
+    'new\nline',
+    'q?',
+  ];
+  place(
+    folder,
+    ...bad,
+    'é/x',
+    'a b/x',
+    '%2e%2e',
+    '..%2fx',
+    ...['\u202e', '\u0000'.replace('\u0000', '\u0001')],
+  );
+  place(folder, 'x'.repeat(251));
+  for (const name of ['none', 'a.KEY', 'a.key~', 'key', '.key', '..key'])
+    fs.writeFileSync(join(folder, name), '');
+  for (const name of ['ff.key', 'c3.key']) {
+    const bytes = Buffer.concat([
+      Buffer.from(`${folder}/`),
+      Buffer.from([parseInt(name, 16)]),
+      Buffer.from('.key'),
+    ]);
+    fs.writeFileSync(bytes, 'name: value\n');
+  }
+  fs.mkdirSync(Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]));
+  fs.symlinkSync(join(outside, 'secret.key'), join(folder, 'link.key'));
+  fs.symlinkSync(outside, join(folder, 'linked'));
+  fs.symlinkSync('a.key', join(folder, 'inner.key'));
+  execFileSync('mkfifo', [join(folder, 'pipe.key')]);
+  fs.mkdirSync(join(folder, 'folder.key'));
+  expect((await streamIds({ limit: 3 })).sort()).toEqual(good.sort());
+  expect(await streamIds({ prefix: 'linked/' })).toEqual([]);
+  expect(await streamIds({ prefix: 'linked/secret' })).toEqual([]);
+  expect(warnings).toEqual([]);
+  fs.removeSync(outside);
+});
+
+it('follows no link that took the place of a folder after it was opened', async () => {
+  const { folder, page, streamIds } = await startListing();
+  const outside = fs.mkdtempSync(`${folder}-outside-`);
+  const names = Array.from({ length: 9 }, (_none, index) => `s${index}`);
+  place(outside, ...names);
+  place(folder, ...names.map((name) => `live/${name}`));
+  const { cursor } = await page({ limit: 1 });
+  fs.removeSync(join(folder, 'live'));
+  fs.symlinkSync(outside, join(folder, 'live'));
+  expect((await page({ cursor: String(cursor) })).keyfiles).toEqual([]);
+  expect(await streamIds()).toEqual([]);
+  fs.removeSync(outside);
+});
+
+it('answers a page with few or none, and a cursor, when few of many match', async () => {
+  const { folder, pages, openFolders } = await startListing();
+  place(folder, 'one');
+  for (let index = 0; index < 25_000; index += 1) {
+    fs.linkSync(join(folder, 'one.key'), join(folder, `other-${index}.key`));
+  }
+  const bodies = await pages({ prefix: 'one' });
+  expect(bodies.map(({ cursor }) => cursor === null)).toEqual([false, true]);
+  expect(bodies.flatMap(({ keyfiles }) => keyfiles.map(({ streamid }) => streamid))).toEqual(['one']);
+  expect(openFolders()).toBe(0);
+});
+
+it('opens no listing for HEAD', async () => {
+  const { folder, client, openFolders } = await startListing();
+  place(folder, 'a', 'b');
+  const head = client.head(LIST_PATH).query({ limit: 1 }).set('x-test-key', JSON.stringify(ALL));
+  const { headers, text } = await head.expect(200);
+  expect([headers['content-type'], text]).toEqual(['application/json; charset=utf-8', undefined]);
+  expect(openFolders()).toBe(0);
+});
+
+const UNKNOWN = 'is not a parameter of this request.';
+const ID_RULE = 'A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).';
+
+it.each<[string, ...string[]]>([
+  ['limit=0', 'limit: must be from 1 to 1000'],
+  ['limit=1001', 'limit: must be from 1 to 1000'],
+  ['limit=-1', 'limit: must be a whole number from 1 to 1000'],
+  ['limit=1e3', 'limit: must be a whole number from 1 to 1000'],
+  ['limit=', 'limit: must be a whole number from 1 to 1000'],
+  ['limit=1&limit=2', 'limit: is given twice'],
+  ['cursor=a&cursor=b', 'cursor: is given twice'],
+  ['prefix=.hidden', 'prefix: No part of a stream id may start with a dot.'],
+  ['prefix=live/.', 'prefix: No part of a stream id may start with a dot.'],
+  ['prefix=..', 'prefix: No part of a stream id may start with a dot.'],
+  ['prefix=../', 'prefix: No part of a stream id may start with a dot.'],
+  ['prefix=live/../', 'prefix: No part of a stream id may start with a dot.'],
+  ['prefix=/', 'prefix: A part of the stream id is empty.'],
+  ['prefix=/etc/', 'prefix: A part of the stream id is empty.'],
+  ['prefix=live//', 'prefix: A part of the stream id is empty.'],
+  ['prefix=a%00', `prefix: ${ID_RULE}`],
+  ['prefix=a%0Ab', `prefix: ${ID_RULE}`],
+  ['prefix=%FF', `prefix: ${ID_RULE}`],
+  ['prefix=*', `prefix: ${ID_RULE}`],
+  ['prefix=a/b/c/d/e/f/g/h/', 'prefix: The stream id has 9 parts; 8 are allowed.'],
+  [`prefix=${'a'.repeat(201)}`, 'prefix: The stream id has 201 characters; 200 are allowed.'],
+  ['prefx=live', `prefx ${UNKNOWN} Did you mean prefix?`],
+  ['Limit=1', `Limit ${UNKNOWN} Did you mean limit?`],
+  ['__proto__=1', `__proto__ ${UNKNOWN} Parameters: prefix, limit, cursor.`],
+  ['%0A%1B[31mred=1', `??[31mred ${UNKNOWN} Parameters: prefix, limit, cursor.`],
+  [
+    'limit=x&prefix=.&page=2',
+    'prefix: No part of a stream id may start with a dot.',
+    'limit: must be a whole number from 1 to 1000',
+    `page ${UNKNOWN} Parameters: prefix, limit, cursor.`,
+  ],
+])('answers 400 that says what is wrong to ?%s', async (query, ...descriptions) => {
+  const { client } = await startListing();
+  const answer = await client.get(`${LIST_PATH}?${query}`).set('x-test-key', JSON.stringify(ALL)).expect(400);
+  expect(answer.body).toEqual({
+    errors: descriptions.map((description) => ({ code: 'invalid_query', description })),
+  });
+});

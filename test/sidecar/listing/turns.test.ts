@@ -1,0 +1,81 @@
+import { createCollect } from '../../../src/sidecar/listing/page';
+import { type Walk, walk } from '../../../src/sidecar/listing/walk';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { place } from './start-listing';
+
+const EVERYTHING = [{ folder: '', beginnings: [''] }];
+const NOTHING_KNOWN = { parts: [], keyId: undefined, contentId: undefined, faults: [] };
+
+/** Counts the turns of the event loop until something is done. */
+async function turnsOf(action: Promise<unknown>): Promise<number> {
+  let [turns, done] = [0, false];
+  const count = () => {
+    turns += 1;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  await action;
+  done = true;
+  return turns;
+}
+
+/** A hundred key files, and a clock that goes on by a millisecond with each that is described. */
+async function startCollect() {
+  const folder = await temporaryFolder();
+  place(folder, ...Array.from({ length: 100 }, (_none, index) => `s${index}`));
+  let time = 0;
+  const summarise = () => {
+    time += 1;
+    return NOTHING_KNOWN;
+  };
+  const collect = createCollect(folder, summarise, () => time);
+  const start = (): Walk => walk(folder, EVERYTHING, () => undefined);
+  return { collect, start, described: () => time };
+}
+
+it('describes only what is wanted', async () => {
+  const { collect, start, described } = await startCollect();
+  const { entries, ended } = await collect(start(), 1000, (streamId) => streamId.startsWith('s9'));
+  expect([entries.length, described(), ended]).toEqual([11, 11, true]);
+});
+
+it('gives others their turn after every 4 milliseconds of a page', async () => {
+  const { collect, start } = await startCollect();
+  const turns = await turnsOf(collect(start(), 1000, () => true));
+  expect(turns).toBeGreaterThanOrEqual(100 / 4);
+});
+
+it('gives others their turn in pages that describe nothing', async () => {
+  let time = 0;
+  const nothing = (function* (): Walk {
+    for (;;) {
+      time += 1;
+      yield undefined;
+    }
+  })();
+  const folder = await temporaryFolder();
+  const collect = createCollect(
+    folder,
+    () => NOTHING_KNOWN,
+    () => time,
+  );
+  const page = collect(nothing, 1000, () => true);
+  expect(await turnsOf(page)).toBeGreaterThanOrEqual(20_000 / 4);
+  expect(await page).toEqual({ entries: [], ended: false });
+});
+
+it('works on one page a turn when many are made at the same time', async () => {
+  const { collect, start, described } = await startCollect();
+  const pages = Promise.all(Array.from({ length: 5 }, () => collect(start(), 1000, () => true)));
+  const perTurn: number[] = [];
+  let [before, done] = [0, false];
+  const look = () => {
+    perTurn.push(described() - before);
+    before = described();
+    if (!done) setImmediate(look);
+  };
+  setImmediate(look);
+  expect((await pages).map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 100]);
+  done = true;
+  expect(Math.max(...perTurn)).toBe(4);
+});

@@ -1,0 +1,338 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MOST_WAITING } from '../../../src/sidecar/observe/audit-file';
+import * as faulty from '../../support/faulty-fs';
+import { auditLine, startAudit, until } from '../../support/start-audit';
+import { temporaryFolder } from '../../support/start-sidecar';
+
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
+
+const UNWRITABLE = 'audit lines cannot be written; they wait in memory';
+const AGAIN = 'audit lines are written again';
+const cause = (code: string) => expect.objectContaining({ code });
+
+let folder: string;
+let path: string;
+const text = () => readFileSync(path, 'utf8');
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  path = join(folder, 'audit.log');
+});
+
+test('appends the lines in their order, to a file that nobody but owner and group may read', async () => {
+  writeFileSync(path, 'an older line\n');
+  const audit = startAudit(path);
+  audit.change('a', 'b');
+  await until(() => audit.waiting() === 0);
+  audit.change('c');
+  await audit.close();
+  expect(text()).toBe(`an older line\n${auditLine('a')}${auditLine('b')}${auditLine('c')}`);
+  expect(audit.logged).toEqual([]);
+});
+
+test('makes file and folder at the start, before there is a line', async () => {
+  const umask = process.umask(0);
+  path = join(folder, 'var', 'log', 'audit.log');
+  const audit = startAudit(path);
+  await until(() => faulty.openDescriptors().length === 0 && faulty.recorded().length > 0);
+  await audit.close();
+  process.umask(umask);
+  expect(text()).toBe('');
+  expect(statSync(path).mode & 0o7777).toBe(0o640);
+  expect(statSync(join(folder, 'var')).mode & 0o7777).toBe(0o750);
+});
+
+test('leaves the mode of a file that is there as it is', async () => {
+  writeFileSync(path, '', { mode: 0o600 });
+  const audit = startAudit(path);
+  audit.change('a');
+  await audit.close();
+  expect(statSync(path).mode & 0o7777).toBe(0o600);
+});
+
+test('writes what comes together in one write', async () => {
+  const audit = startAudit(path);
+  await until(() => faulty.recorded().some(({ call, moment }) => call === 'open' && moment === 'end'));
+  faulty.reset();
+  for (let count = 0; count < 1000; count += 1) audit.change(`request-${count}`);
+  await until(() => audit.waiting() === 0);
+  expect(faulty.recorded().filter(({ call, moment }) => call === 'write' && moment === 'end')).toHaveLength(
+    1,
+  );
+  expect(text().split('\n')).toHaveLength(1001);
+});
+
+test('goes on in a new file when the old one was renamed', async () => {
+  const audit = startAudit(path);
+  audit.change('a');
+  await until(() => audit.waiting() === 0);
+  renameSync(path, `${path}.1`);
+  audit.change('b');
+  await until(() => audit.waiting() === 0);
+  expect([readFileSync(`${path}.1`, 'utf8'), text()]).toEqual([auditLine('a'), auditLine('b')]);
+});
+
+test('goes on at the beginning of a file that was copied and truncated', async () => {
+  const audit = startAudit(path);
+  audit.change('a', 'b');
+  await until(() => audit.waiting() === 0);
+  truncateSync(path);
+  audit.change('c');
+  await until(() => audit.waiting() === 0);
+  expect(text()).toBe(auditLine('c'));
+});
+
+test('shares a file with another sidecar', async () => {
+  const [one, other] = [startAudit(path), startAudit(path)];
+  for (let count = 0; count < 50; count += 1) {
+    one.change(`one-${count}`);
+    other.change(`other-${count}`);
+    await until(() => one.waiting() + other.waiting() === 0);
+  }
+  const lines = text().split(/(?<=\n)/);
+  const wanted = Array.from({ length: 50 }, (_, count) => [
+    auditLine(`one-${count}`),
+    auditLine(`other-${count}`),
+  ]);
+  expect(lines.sort()).toEqual(wanted.flat().sort());
+});
+
+test('begins a line of its own behind half a line that a power cut left', async () => {
+  writeFileSync(path, 'half a li');
+  const audit = startAudit(path);
+  audit.change('a');
+  await audit.close();
+  expect(text()).toBe(`half a li\n${auditLine('a')}`);
+});
+
+test.each(['EACCES', 'EROFS', 'EISDIR', 'EMFILE', 'ENOENT', 'EIO'])(
+  'keeps the lines when the file cannot be opened (%s), tells it once, and writes them when it can',
+  async (code) => {
+    for (let nth = 1; nth <= 5; nth += 1) faulty.fail('open', nth, code);
+    const audit = startAudit(path);
+    audit.change('a');
+    await until(() => faulty.recorded().filter(({ call }) => call === 'open').length > 2);
+    audit.change('b');
+    await until(() => audit.waiting() === 0);
+    await until(() => audit.logged.length === 2);
+    expect(text()).toBe(auditLine('a') + auditLine('b'));
+    expect(audit.logged).toEqual([
+      ['error', UNWRITABLE, { path, cause: cause(code) }],
+      ['warn', AGAIN, { path, dropped: 0 }],
+    ]);
+    expect(audit.lost()).toBe(0);
+  },
+);
+
+test('keeps the lines while its folder is gone for good, and makes it anew when it may', async () => {
+  path = join(folder, 'log', 'audit.log');
+  const audit = startAudit(path);
+  audit.change('a');
+  await until(() => audit.waiting() === 0);
+  rmSync(join(folder, 'log'), { recursive: true });
+  writeFileSync(join(folder, 'log'), 'a file in its place');
+  audit.change('b');
+  await until(() => audit.logged.length === 1);
+  expect([audit.waiting(), audit.logged]).toEqual([
+    1,
+    [['error', UNWRITABLE, { path, cause: cause('ENOTDIR') }]],
+  ]);
+  rmSync(join(folder, 'log'));
+  await until(() => audit.waiting() === 0);
+  expect(text()).toBe(auditLine('b'));
+});
+
+test.each([1, 7, 400])(
+  'leaves no half line when a disk takes no more than %d bytes at a time',
+  async (bytes) => {
+    faulty.shortenWrites(bytes);
+    const audit = startAudit(path);
+    audit.change('a', 'b', 'c');
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(auditLine('a') + auditLine('b') + auditLine('c'));
+  },
+);
+
+describe('when the disk is full in the middle of a line', () => {
+  /** The state of a full disk: `a` and half of `b` are written, the rest waits. */
+  async function fillUp() {
+    faulty.shortenWrites(auditLine('a').length + 10);
+    faulty.fail('write', 2, 'ENOSPC');
+    const audit = startAudit(path, { retryMs: 20 });
+    audit.change('a', 'b');
+    await until(() => audit.logged.length === 1);
+    expect(text()).toBe(auditLine('a') + auditLine('b').slice(0, 10));
+    return audit;
+  }
+
+  test('goes on with the rest of it', async () => {
+    const audit = await fillUp();
+    audit.change('c');
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(auditLine('a') + auditLine('b') + auditLine('c'));
+    expect(audit.logged).toEqual([
+      ['error', UNWRITABLE, { path, cause: cause('ENOSPC') }],
+      ['warn', AGAIN, { path, dropped: 0 }],
+    ]);
+  });
+
+  test('writes it whole into a new file when the old one is renamed meanwhile', async () => {
+    const audit = await fillUp();
+    renameSync(path, `${path}.1`);
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(auditLine('b'));
+  });
+
+  test('writes it whole when the file is truncated meanwhile', async () => {
+    const audit = await fillUp();
+    truncateSync(path);
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(auditLine('b'));
+  });
+
+  test('writes it whole in a line of its own when another has appended meanwhile', async () => {
+    const audit = await fillUp();
+    appendFileSync(path, 'theirs');
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(`${auditLine('a')}${auditLine('b').slice(0, 10)}theirs\n${auditLine('b')}`);
+  });
+});
+
+test('keeps the older lines and counts the newer ones when the disk stays full', async () => {
+  symlinkSync('/dev/full', path);
+  const audit = startAudit(path);
+  const size = auditLine('request-000000').length;
+  const fitting = Math.floor(MOST_WAITING / size);
+  for (let count = 0; count < fitting + 100; count += 1) {
+    audit.change(`request-${String(count).padStart(6, '0')}`);
+  }
+  expect([audit.waiting(), audit.lost()]).toEqual([fitting, 100]);
+  await until(() => audit.logged.length === 1);
+  expect([audit.waiting(), audit.lost()]).toEqual([fitting, 100]);
+  audit.change('request-dropped');
+  rmSync(path);
+  await until(() => audit.waiting() === 0);
+  await until(() => audit.logged.length === 2);
+  const lines = text().split(/(?<=\n)/);
+  expect([lines.length, lines.at(0), lines.at(-1)]).toEqual([
+    fitting,
+    auditLine('request-000000'),
+    auditLine(`request-${String(fitting - 1).padStart(6, '0')}`),
+  ]);
+  expect([audit.lost(), audit.logged]).toEqual([
+    101,
+    [
+      ['error', UNWRITABLE, { path, cause: cause('ENOSPC') }],
+      ['warn', AGAIN, { path, dropped: 1 }],
+    ],
+  ]);
+});
+
+test('ends, and tells how many lines are lost, when the disk is full at the stop', async () => {
+  symlinkSync('/dev/full', path);
+  const audit = startAudit(path);
+  audit.change('a', 'b');
+  await until(() => audit.logged.length === 1);
+  await audit.close();
+  expect(audit.logged.slice(1)).toEqual([
+    ['error', 'audit lines are lost: they could not be written before the stop', { count: 2 }],
+  ]);
+});
+
+test('ends when the file system hangs', async () => {
+  const audit = startAudit(path, { closeMs: 1 });
+  const gate = faulty.hold('write');
+  audit.change('a');
+  await gate.reached;
+  await audit.close();
+  expect(audit.logged).toEqual([
+    ['error', 'audit lines are lost: they could not be written before the stop', { count: 1 }],
+  ]);
+  gate.release();
+});
+
+test('takes entries while a write is under way, without waiting for it', async () => {
+  const audit = startAudit(path);
+  const gate = faulty.hold('write');
+  audit.change('a');
+  await gate.reached;
+  audit.change('b', 'c');
+  expect(audit.waiting()).toBe(3);
+  gate.release();
+  await until(() => audit.waiting() === 0);
+  expect(text()).toBe(auditLine('a') + auditLine('b') + auditLine('c'));
+});
+
+test('leaves no descriptor open, whatever fails', async () => {
+  faulty.fail('write', 1, 'EIO');
+  faulty.fail('open', 3, 'EIO');
+  const audit = startAudit(path);
+  audit.change('a');
+  await until(() => audit.waiting() === 0);
+  await audit.close();
+  expect(faulty.openDescriptors()).toEqual([]);
+});
+
+test('is a folder for nobody: a path that names one is told, and stops nothing', async () => {
+  mkdirSync(path);
+  const audit = startAudit(path);
+  await until(() => audit.logged.length === 1);
+  expect(audit.logged).toEqual([['error', UNWRITABLE, { path, cause: cause('EISDIR') }]]);
+});
+
+// Elsewhere the injected faults above cover the same.
+const disk = mkdtempSync(join(tmpdir(), 'packager-drm-api-audit-'));
+const mounted = mount();
+
+function mount(): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+afterAll(() => {
+  if (mounted) execFileSync('umount', [disk]);
+  rmdirSync(disk);
+});
+
+(mounted ? test : test.skip)(
+  'loses no line and tears none on a real disk that is full for a while',
+  async () => {
+    path = join(disk, 'audit.log');
+    const ballast = join(disk, 'ballast');
+    writeFileSync(ballast, Buffer.alloc(32 * 1024));
+    const audit = startAudit(path);
+    const ids = Array.from({ length: 120 }, (_, count) => `request-${count}`);
+    audit.change(...ids);
+    await until(() => audit.logged.length === 1);
+    const written = text();
+    expect(written.length).toBeGreaterThan(0);
+    expect(
+      ids
+        .map((id) => auditLine(id))
+        .join('')
+        .startsWith(written),
+    ).toBe(true);
+    rmSync(ballast);
+    await until(() => audit.waiting() === 0);
+    expect(text()).toBe(ids.map((id) => auditLine(id)).join(''));
+  },
+);

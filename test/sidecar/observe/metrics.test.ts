@@ -1,0 +1,214 @@
+import { connect } from 'node:net';
+import { HttpError } from '../../../src/kernel/errors';
+import { createMetrics } from '../../../src/sidecar/observe/metrics';
+import { AUDIT_ENTRY } from '../../support/start-audit';
+import { seriesOf, startObserved } from '../../support/start-observed';
+
+/** What is there before anything happened. */
+const AT_REST = {
+  'packagerdrmapi_failures_total{code="server_error"}': 0,
+  'packagerdrmapi_failures_total{code="insufficient_storage"}': 0,
+  'packagerdrmapi_failures_total{code="key_files_not_readable"}': 0,
+  'packagerdrmapi_failures_total{code="key_files_not_writable"}': 0,
+  'packagerdrmapi_refused_total{reason="unauthorized"}': 0,
+  'packagerdrmapi_refused_total{reason="forbidden"}': 0,
+  'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
+  packagerdrmapi_audit_lines_waiting: 5,
+  packagerdrmapi_audit_lines_lost_total: 3,
+};
+
+test('answers /metrics without a key, in the text format of Prometheus, and lets nobody keep it', async () => {
+  const { client } = await startObserved();
+  const { status, headers, text } = await client.get('/metrics');
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+    'cache-control': 'no-store',
+  });
+  expect(text).toContain(`packagerdrmapi_build_info{version="1.2.3",node="${process.version}"} 1\n`);
+  expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
+});
+
+test('answers HEAD to /metrics as GET, and 405 to what would change something', async () => {
+  const { client } = await startObserved();
+  expect((await client.head('/metrics')).status).toBe(200);
+  const { status, headers, body } = await client.post('/metrics').send({});
+  expect({ status, allow: headers.allow, body }).toEqual({
+    status: 405,
+    allow: 'GET, HEAD',
+    body: { errors: [{ code: 'method_not_allowed', description: 'This path takes GET, HEAD, not POST.' }] },
+  });
+});
+
+test('tells nothing of what has not happened', async () => {
+  const { series } = await startObserved();
+  expect(await series()).toEqual(AT_REST);
+});
+
+test('counts requests by method, route and status, and their durations', async () => {
+  const { client, series } = await startObserved([200, 300, 40]);
+  await client.get('/api/keyfile/live');
+  await client.get('/api/keyfile/other');
+  await client.get('/nowhere');
+  expect(await series()).toEqual({
+    ...AT_REST,
+    'packagerdrmapi_http_requests_total{method="GET",route="/api/keyfile/:streamid",status="200"}': 2,
+    'packagerdrmapi_http_request_duration_seconds_sum{method="GET",route="/api/keyfile/:streamid"}': 0.5,
+    'packagerdrmapi_http_request_duration_seconds_count{method="GET",route="/api/keyfile/:streamid"}': 2,
+    'packagerdrmapi_http_requests_total{method="GET",route="unmatched",status="404"}': 1,
+    'packagerdrmapi_http_request_duration_seconds_sum{method="GET",route="unmatched"}': 0.04,
+    'packagerdrmapi_http_request_duration_seconds_count{method="GET",route="unmatched"}': 1,
+    'packagerdrmapi_failures_total{code="not_found"}': 1,
+  });
+});
+
+test('counts a refused caller by the reason, and the failure by its code', async () => {
+  const { client, series } = await startObserved([0]);
+  await client.put('/api/keyfile/live');
+  expect(await series()).toMatchObject({
+    'packagerdrmapi_http_requests_total{method="PUT",route="/api/keyfile/:streamid",status="401"}': 1,
+    'packagerdrmapi_failures_total{code="unauthorized"}': 1,
+    'packagerdrmapi_refused_total{reason="unauthorized"}': 1,
+  });
+});
+
+test('counts upstream calls, write phases, changes and key files', async () => {
+  const { metrics, series } = await startObserved();
+  metrics.upstreamCall('key_provider', 200, 250);
+  metrics.upstreamCall('key_provider', 'none', 5000);
+  metrics.upstreamCall('config_service', 999, 1);
+  metrics.writePhase('sync', 2);
+  metrics.writePhase('folder_sync', 4);
+  metrics.keyFilesCounted(10);
+  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
+  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
+  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'changed' });
+  metrics.changed({ ...AUDIT_ENTRY, action: 'delete', result: 'deleted' });
+  metrics.changed({ ...AUDIT_ENTRY, action: 'refused', result: 'forbidden' });
+  metrics.failed(new HttpError(507, { code: 'insufficient_storage', description: 'Full.' }));
+  expect(await series()).toEqual({
+    ...AT_REST,
+    'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="200"}': 1,
+    'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="none"}': 1,
+    'packagerdrmapi_upstream_requests_total{upstream="config_service",status="other"}': 1,
+    'packagerdrmapi_upstream_request_duration_seconds_sum{upstream="key_provider"}': 5.25,
+    'packagerdrmapi_upstream_request_duration_seconds_count{upstream="key_provider"}': 2,
+    'packagerdrmapi_upstream_request_duration_seconds_sum{upstream="config_service"}': 0.001,
+    'packagerdrmapi_upstream_request_duration_seconds_count{upstream="config_service"}': 1,
+    'packagerdrmapi_write_phase_duration_seconds_sum{phase="sync"}': 0.002,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="sync"}': 1,
+    'packagerdrmapi_write_phase_duration_seconds_sum{phase="folder_sync"}': 0.004,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="folder_sync"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 2,
+    'packagerdrmapi_key_file_changes_total{action="put",result="changed"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="refused",result="forbidden"}': 1,
+    packagerdrmapi_key_files: 11,
+    'packagerdrmapi_failures_total{code="insufficient_storage"}': 1,
+  });
+});
+
+test('counts a client that went away as 499', async () => {
+  const { metrics, series } = await startObserved();
+  metrics.request({ method: 'GET', route: '/slow', status: 200, ms: 9, aborted: true });
+  expect(await series()).toMatchObject({
+    'packagerdrmapi_http_requests_total{method="GET",route="/slow",status="499"}': 1,
+  });
+});
+
+test('loses nothing that happened before the client library was loaded', async () => {
+  const metrics = createMetrics({ version: '1', audit: { lost: () => 0, waiting: () => 0 } });
+  // Beyond the number at which it is loaded.
+  for (let count = 0; count < 3000; count += 1) {
+    metrics.failed(new HttpError(404, { code: 'not_found', description: 'No.' }));
+    if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(seriesOf((await metrics.scrape()).text)).toMatchObject({
+    'packagerdrmapi_failures_total{code="not_found"}': 3000,
+  });
+});
+
+test('answers scrapes that come together, each with the whole', async () => {
+  const { client } = await startObserved();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => client.get('/metrics')));
+  for (const { status, text } of answers) {
+    expect(status).toBe(200);
+    expect(text).toContain('packagerdrmapi_build_info');
+    expect(text).toContain('nodejs_version_info');
+  }
+});
+
+describe('hostile callers', () => {
+  const lines = async (client: Awaited<ReturnType<typeof startObserved>>['client']) =>
+    (await client.get('/metrics')).text.split('\n').filter((line) => line.startsWith('packagerdrmapi_'))
+      .length;
+
+  /** Sends requests in one connection, one after another, and answers when all are answered. */
+  function pipeline(port: number, requests: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let answered = 0;
+      const socket = connect(port, '127.0.0.1', () => socket.write(requests.join('')));
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        answered += text.split('HTTP/1.1 ').length - 1;
+        if (answered >= requests.length) socket.destroy();
+      });
+      socket.on('error', reject).on('close', () => resolve());
+    });
+  }
+
+  test('add no series by 10,000 stream ids, paths, queries and addresses', async () => {
+    const { client, port } = await startObserved();
+    const ask = (target: string) => `GET ${target} HTTP/1.1\r\nhost: here\r\n\r\n`;
+    await pipeline(port, [ask('/api/keyfile/live'), ask('/elsewhere')]);
+    await client.get('/metrics');
+    const before = await lines(client);
+    for (let round = 0; round < 20; round += 1) {
+      await pipeline(
+        port,
+        Array.from({ length: 500 }, (_, index) => {
+          const name = `hostile-${round}-${index}`;
+          return ask(
+            [`/api/keyfile/${name}`, `/${name}`, `/api/keyfile/x?${name}`, `/${name}%0a%7b%22`][index % 4] ??
+              '/',
+          );
+        }),
+      );
+    }
+    const { text } = await client.get('/metrics');
+    expect(await lines(client)).toBe(before);
+    expect(text).not.toContain('hostile');
+    expect(seriesOf(text)).toMatchObject({
+      'packagerdrmapi_http_requests_total{method="GET",route="/api/keyfile/:streamid",status="200"}': 5001,
+      'packagerdrmapi_http_requests_total{method="GET",route="unmatched",status="404"}': 5001,
+    });
+  });
+
+  test('share one label for methods that are none of ours', async () => {
+    const { client, port } = await startObserved();
+    const methods = ['PROPFIND', 'MKCOL', 'LOCK', 'SEARCH', 'PURGE', 'TRACE', 'UNLINK', 'M-SEARCH'];
+    await pipeline(
+      port,
+      methods.map((method) => `${method} /x HTTP/1.1\r\nhost: here\r\n\r\n`),
+    );
+    const { text } = await client.get('/metrics');
+    expect(seriesOf(text)).toMatchObject({
+      'packagerdrmapi_http_requests_total{method="other",route="unmatched",status="404"}': methods.length,
+    });
+  });
+
+  test('reach an end even where a label came from them', async () => {
+    const { metrics, client } = await startObserved();
+    for (let count = 0; count < 2000; count += 1) {
+      const name = `hostile_${count}`;
+      metrics.request({ method: name, route: name, status: count, ms: 1, aborted: false });
+      metrics.failed(new HttpError(403, { code: name, description: 'No.' }));
+      metrics.changed({ ...AUDIT_ENTRY, action: 'refused', result: name });
+      metrics.upstreamCall('key_provider', count, 1);
+    }
+    expect(await lines(client)).toBeLessThan(3000);
+    const { text } = await client.get('/metrics');
+    expect(text).toMatch(/^packagerdrmapi_failures_total\{code="other"\} \d+$/m);
+    expect(text).not.toContain('hostile_1999');
+  });
+});

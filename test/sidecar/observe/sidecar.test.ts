@@ -1,0 +1,208 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
+import { until } from '../../support/start-audit';
+import { seriesOf } from '../../support/start-observed';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  FAIRPLAY_PATH,
+  PLAIN_CENC,
+  PLAIN_FAIRPLAY,
+  PROVIDED,
+  SHARED_SECRET,
+  startProvisioning,
+} from '../../support/start-provisioning';
+import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const ROUTE = '/api/keyfile/:streamid';
+
+const SECRETS = [
+  API_KEY,
+  'a-wrong-key-that-someone-sent',
+  PROVIDED.clientApiKey,
+  SHARED_SECRET,
+  POST_MANUAL.cenc.contentkey,
+  POST_MANUAL.fairplay.key,
+  POST_MANUAL.fairplay.iv,
+  PLAIN_CENC.content_key ?? '',
+  PLAIN_FAIRPLAY.key_hex ?? '',
+  PLAIN_FAIRPLAY.iv_hex ?? '',
+];
+
+function secretsIn(text: string): string[] {
+  return SECRETS.filter((secret) => text.toLowerCase().includes(secret.slice(0, 12).toLowerCase()));
+}
+
+/** The sidecar's series without those of durations, which the tests of the metrics themselves look at. */
+async function countsOf(stranger: { get(path: string): PromiseLike<{ text: string }> }) {
+  const { text } = await stranger.get('/metrics');
+  const counts = Object.entries(seriesOf(text)).filter(([name]) => !name.includes('_seconds_sum'));
+  return Object.fromEntries(counts);
+}
+
+test('counts what a day of a sidecar brings, and nothing of whom and what', async () => {
+  const keyFilesPath = await temporaryFolder();
+  await fs.outputFile(join(keyFilesPath, 'old.key'), 'name: value\n');
+  await fs.outputFile(join(keyFilesPath, 'site', 'older.key'), 'name: value\n');
+  const { sidecar } = await startProvisioning({ keyFilesPath });
+  const { api, stranger } = sidecar;
+  await api.post('/api/keyfile/secret-stream').send(POST_MANUAL).expect(200);
+  await api.post('/api/keyfile/secret-stream').send(CENC_ONLY).expect(200);
+  await api.post('/api/keyfile/provided').send(PROVIDED).expect(200);
+  await api.get('/api/keyfile/secret-stream').expect(200);
+  await api.get('/api/keyfile/absent').expect(404);
+  await api.delete('/api/keyfile/provided').expect(200);
+  await stranger
+    .get('/api/keyfile/secret-stream')
+    .set('x-api-key', 'a-wrong-key-that-someone-sent')
+    .expect(401);
+  await api.post('/api/keyfile/secret-stream').set('if-match', '"other"').send(CENC_ONLY).expect(412);
+  await stranger.get('/readyz').expect(200);
+  expect(await countsOf(stranger)).toEqual({
+    [`packagerdrmapi_http_requests_total{method="POST",route="${ROUTE}",status="200"}`]: 3,
+    [`packagerdrmapi_http_requests_total{method="POST",route="${ROUTE}",status="412"}`]: 1,
+    [`packagerdrmapi_http_requests_total{method="GET",route="${ROUTE}",status="200"}`]: 1,
+    [`packagerdrmapi_http_requests_total{method="GET",route="${ROUTE}",status="404"}`]: 1,
+    'packagerdrmapi_http_requests_total{method="GET",route="unmatched",status="401"}': 1,
+    [`packagerdrmapi_http_requests_total{method="DELETE",route="${ROUTE}",status="200"}`]: 1,
+    'packagerdrmapi_http_requests_total{method="GET",route="/readyz",status="200"}': 1,
+    [`packagerdrmapi_http_request_duration_seconds_count{method="POST",route="${ROUTE}"}`]: 4,
+    [`packagerdrmapi_http_request_duration_seconds_count{method="GET",route="${ROUTE}"}`]: 2,
+    [`packagerdrmapi_http_request_duration_seconds_count{method="DELETE",route="${ROUTE}"}`]: 1,
+    'packagerdrmapi_http_request_duration_seconds_count{method="GET",route="unmatched"}': 1,
+    'packagerdrmapi_http_request_duration_seconds_count{method="GET",route="/readyz"}': 1,
+    'packagerdrmapi_upstream_requests_total{upstream="config_service",status="200"}': 1,
+    'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="200"}': 2,
+    'packagerdrmapi_upstream_request_duration_seconds_count{upstream="config_service"}': 1,
+    'packagerdrmapi_upstream_request_duration_seconds_count{upstream="key_provider"}': 2,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="temporary"}': 3,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="sync"}': 3,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="rename"}': 3,
+    'packagerdrmapi_write_phase_duration_seconds_count{phase="folder_sync"}': 3,
+    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 2,
+    'packagerdrmapi_key_file_changes_total{action="put",result="changed"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="refused",result="precondition_failed"}': 1,
+    'packagerdrmapi_key_file_changes_total{action="refused",result="unauthorized"}': 1,
+    packagerdrmapi_key_files: 3,
+    'packagerdrmapi_failures_total{code="server_error"}': 0,
+    'packagerdrmapi_failures_total{code="insufficient_storage"}': 0,
+    'packagerdrmapi_failures_total{code="key_files_not_readable"}': 0,
+    'packagerdrmapi_failures_total{code="key_files_not_writable"}': 0,
+    'packagerdrmapi_failures_total{code="key_file_not_found"}': 1,
+    'packagerdrmapi_failures_total{code="unauthorized"}': 1,
+    'packagerdrmapi_failures_total{code="precondition_failed"}': 1,
+    'packagerdrmapi_refused_total{reason="unauthorized"}': 1,
+    'packagerdrmapi_refused_total{reason="forbidden"}': 0,
+    'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
+    packagerdrmapi_audit_lines_waiting: 0,
+    packagerdrmapi_audit_lines_lost_total: 0,
+  });
+  const { text } = await stranger.get('/metrics');
+  expect(secretsIn(text)).toEqual([]);
+  expect(text).not.toMatch(/secret-stream|provided|default|127\.0\.0\.1/);
+});
+
+test('audits each change and each refused one, with key ids and without key material', async () => {
+  const path = join(await temporaryFolder(), 'audit.log');
+  const { sidecar, upstream } = await startProvisioning({ audit: path });
+  const { api } = sidecar;
+  await api.post('/api/keyfile/live').set('x-request-id', 'one').send(POST_MANUAL).expect(200);
+  await api.post('/api/keyfile/live').set('x-request-id', 'two').send(PROVIDED).expect(200);
+  upstream.on(CONFIG_PATH, { status: 404, body: {} });
+  await api.post('/api/keyfile/live').set('x-request-id', 'three').send(PROVIDED).expect(422);
+  await api.delete('/api/keyfile/live').set('x-request-id', 'four').expect(200);
+  const text = () => readFileSync(path, 'utf8');
+  await until(() => text().split('\n').length === 5);
+  const common = {
+    time: '1970-01-01T00:00:00.000Z',
+    audit: true,
+    key: 'default',
+    address: '127.0.0.1',
+    stream_id: 'live',
+  };
+  const [first, second] = ['44da52ef-4523-098e-6854-777ee322681d', 'a8c4ee99-4cf9-76b8-1bba-c598f9f8b92c'];
+  expect(
+    text()
+      .split('\n')
+      .slice(0, -1)
+      .map((line): unknown => JSON.parse(line)),
+  ).toEqual([
+    { ...common, action: 'put', result: 'created', old_key_id: null, new_key_id: first, request_id: 'one' },
+    { ...common, action: 'put', result: 'changed', old_key_id: first, new_key_id: second, request_id: 'two' },
+    {
+      ...common,
+      action: 'refused',
+      result: 'client_unknown',
+      old_key_id: null,
+      new_key_id: null,
+      request_id: 'three',
+    },
+    {
+      ...common,
+      action: 'delete',
+      result: 'deleted',
+      old_key_id: second,
+      new_key_id: null,
+      request_id: 'four',
+    },
+  ]);
+  expect(secretsIn(text())).toEqual([]);
+});
+
+test('tells calls that it cancelled from calls that were not answered', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  upstream.on(CONFIG_PATH, { status: 404, body: {} });
+  upstream.on(CENC_PATH, 'hang');
+  upstream.on(FAIRPLAY_PATH, 'hang');
+  await sidecar.api.post('/api/keyfile/live').send(PROVIDED).expect(422);
+  expect(await countsOf(sidecar.stranger)).toMatchObject({
+    'packagerdrmapi_upstream_requests_total{upstream="config_service",status="404"}': 1,
+    'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="cancelled"}': 2,
+  });
+});
+
+test('serves and writes while the disk of the audit is full', async () => {
+  const { api, stranger } = await startSidecar({ audit: '/dev/full' });
+  for (let count = 0; count < 20; count += 1) {
+    await api.post(`/api/keyfile/live-${count}`).send(CENC_ONLY).expect(200);
+  }
+  expect(await countsOf(stranger)).toMatchObject({
+    packagerdrmapi_key_files: 20,
+    packagerdrmapi_audit_lines_waiting: 20,
+    packagerdrmapi_audit_lines_lost_total: 0,
+  });
+});
+
+test('adds no series for stream ids that nobody can foresee', async () => {
+  const { api, stranger } = await startSidecar();
+  const ask = async (from: number, to: number) => {
+    for (let count = from; count < to; count += 1) {
+      await api.get(`/api/keyfile/hostile-${count}`).expect(404);
+      await api.get(`/api/keyfile/hostile%2F${count}%0A`).expect(400);
+      await api.put(`/api/keyfile/hostile-${count}`).expect(405);
+    }
+  };
+  await ask(0, 1);
+  await stranger.get('/metrics');
+  const before = Object.keys(await countsOf(stranger));
+  await ask(1, 100);
+  expect(Object.keys(await countsOf(stranger))).toEqual(before);
+  expect((await stranger.get('/metrics')).text).not.toContain('hostile');
+});
+
+test('is quiet in the log about scrapes', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.stranger.get('/metrics').expect(200);
+  expect(await sidecar.logEntries()).toEqual([
+    expect.objectContaining({ level: 'debug', route: '/metrics' }),
+  ]);
+});
+
+test('answers 404 to /metrics when metrics are off', async () => {
+  const { api, stranger } = await startSidecar({ metrics: false });
+  await api.post('/api/keyfile/live').send(CENC_ONLY).expect(200);
+  await stranger.get('/metrics').expect(404);
+});

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { startSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/live';
+const MANUAL_TAG = tagOf(POST_MANUAL_FILE);
+const CENC_TAG = tagOf(CENC_ONLY_FILE);
+
+function tagOf(text: string): string {
+  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
+}
+
+function failed(description: string) {
+  return { errors: [{ code: 'precondition_failed', description }] };
+}
+
+test('answers POST, GET and DELETE with the tag of the file', async () => {
+  const { api } = await startSidecar();
+  for (const accept of ['text/plain', 'application/json']) {
+    const headers = { accept };
+    await api.post(PATH).set(headers).send(POST_MANUAL).expect(200).expect('etag', MANUAL_TAG);
+    await api.get(PATH).set(headers).expect(200).expect('etag', MANUAL_TAG);
+    await api.delete(PATH).set(headers).expect(200).expect('etag', MANUAL_TAG);
+  }
+});
+
+test('keeps the tag of a file that is written again as it is', async () => {
+  const { api } = await startSidecar();
+  for (let count = 0; count < 2; count += 1) {
+    await api.post(PATH).send(POST_MANUAL).expect(200).expect('etag', MANUAL_TAG);
+  }
+  await api.post(PATH).send(CENC_ONLY).expect(200).expect('etag', CENC_TAG);
+});
+
+test.each([[MANUAL_TAG], [`W/${MANUAL_TAG}`], [`"other", ${MANUAL_TAG}`], ['*']])(
+  'answers 304 without a body to If-None-Match: %s',
+  async (tags) => {
+    const { api } = await startSidecar();
+    await api.post(PATH).send(POST_MANUAL).expect(200);
+    const { text } = await api.get(PATH).set('if-none-match', tags).expect(304).expect('etag', MANUAL_TAG);
+    expect(text).toBe('');
+  },
+);
+
+test('answers the file to an If-None-Match of another', async () => {
+  const { api } = await startSidecar();
+  await api.post(PATH).send(POST_MANUAL).expect(200);
+  await api.get(PATH).set('if-none-match', CENC_TAG).expect(200, POST_MANUAL_FILE);
+});
+
+test('does not let the second of two engineers overwrite the first', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  const change = () => sidecar.api.post(PATH).set('if-match', MANUAL_TAG);
+  await change().send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
+  await change()
+    .send(POST_MANUAL)
+    .expect(
+      412,
+      failed(
+        'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.',
+      ),
+    );
+  expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
+});
+
+test('lets one of many changes at the same time through', async () => {
+  const { api } = await startSidecar();
+  await api.post(PATH).send(POST_MANUAL).expect(200);
+  const bodies = Array.from({ length: 10 }, (_, index) => ({
+    ...CENC_ONLY,
+    widevine: {},
+    contentId: `content-${index}`,
+  }));
+  const answers = await Promise.all(
+    bodies.map((body) => api.post(PATH).set('if-match', MANUAL_TAG).send(body)),
+  );
+  const statuses = answers.map(({ status }) => status).sort();
+  expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 412)]);
+});
+
+test.each([
+  ['post', 'if-match', CENC_TAG],
+  ['post', 'if-match', `W/${MANUAL_TAG}`],
+  ['post', 'if-match', 'nonsense'],
+  ['post', 'if-none-match', '*'],
+  ['post', 'if-none-match', MANUAL_TAG],
+  ['delete', 'if-match', CENC_TAG],
+] as const)('refuses a %s with %s: %s', async (method, header, tags) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  await sidecar.api[method](PATH).set(header, tags).send(CENC_ONLY).expect(412);
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+});
+
+test('refuses If-Match for a stream without a key file, and creates it with If-None-Match: *', async () => {
+  const sidecar = await startSidecar();
+  for (const tags of ['*', MANUAL_TAG]) {
+    await sidecar.api
+      .post(PATH)
+      .set('if-match', tags)
+      .send(POST_MANUAL)
+      .expect(
+        412,
+        failed(
+          'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.',
+        ),
+      );
+  }
+  expect(await sidecar.files()).toEqual({});
+  await sidecar.api.post(PATH).set('if-none-match', '*').send(POST_MANUAL).expect(200);
+});
+
+test('tells a file that another program changed', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  await writeFile(join(sidecar.folder, 'live.key'), `${POST_MANUAL_FILE}# by hand\n`);
+  await sidecar.api.delete(PATH).set('if-match', MANUAL_TAG).expect(412);
+  await sidecar.api
+    .get(PATH)
+    .expect(200)
+    .expect('etag', tagOf(`${POST_MANUAL_FILE}# by hand\n`));
+});

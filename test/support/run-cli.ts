@@ -1,0 +1,61 @@
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { runCli } from '../../src/cli/run-cli';
+import type { Environment } from '../../src/kernel/config';
+
+export interface CliRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly env?: Environment;
+  readonly cwd: string;
+  readonly stdin?: string | Buffer;
+  /** Makes standard input, output and error a terminal; the keys are typed when the program asks. */
+  readonly typed?: string;
+  readonly interrupt?: AbortSignal;
+  /** Called with each pause that the program makes; it makes none. */
+  readonly onWait?: (ms: number) => void;
+}
+
+/** Runs the command line within this process. Nothing of this process's own environment reaches it. */
+export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
+  const { env = {}, cwd, stdin = '', typed, interrupt, onWait } = options;
+  const isTTY = typed !== undefined;
+  const stdout = new Sink(isTTY);
+  const stderr = new Sink(isTTY);
+  const input = isTTY ? new PassThrough() : Readable.from([Buffer.from(stdin)]);
+  if (input instanceof PassThrough) {
+    stderr.onText = (text) => {
+      if (text.includes('[y/N]')) input.write(`${typed}\n`);
+    };
+  }
+  const code = await runCli({
+    argv,
+    version: '1.2.3',
+    env,
+    cwd,
+    stdin: Object.assign(input, { isTTY }),
+    stdout,
+    stderr,
+    interrupted: interrupt ?? new AbortController().signal,
+    wait: async (ms) => onWait?.(ms),
+  });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+class Sink extends Writable {
+  text = '';
+  onText: ((text: string) => void) | undefined;
+
+  constructor(readonly isTTY: boolean) {
+    super({
+      write: (chunk, _encoding, done) => {
+        this.text += String(chunk);
+        this.onText?.(String(chunk));
+        done();
+      },
+    });
+  }
+}

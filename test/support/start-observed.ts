@@ -1,0 +1,69 @@
+import type { Express } from 'express';
+import request from 'supertest';
+import { createApp } from '../../src/kernel/app';
+import { HttpError } from '../../src/kernel/errors';
+import type { Log } from '../../src/kernel/log';
+import { listen } from '../../src/kernel/server';
+import { createMetrics, type Metrics } from '../../src/sidecar/observe/metrics';
+import { METRICS_PATH, metricsRoutes } from '../../src/sidecar/observe/metrics-routes';
+
+export interface Observed {
+  readonly metrics: Metrics;
+  readonly client: ReturnType<typeof request>;
+  readonly port: number;
+  /** The series of `/metrics` that are ours, without those of the scrapes themselves: `name{labels}` and value. */
+  series(): Promise<Record<string, number>>;
+}
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+const QUIET: Log = {
+  error: () => undefined,
+  warn: () => undefined,
+  info: () => undefined,
+  debug: () => undefined,
+};
+
+/** Starts a small app whose requests are observed; each request takes the next of these milliseconds, over and over. */
+export async function startObserved(durations: readonly number[] = [1]): Promise<Observed> {
+  const audit = { lost: () => 3, waiting: () => 5 };
+  const metrics = createMetrics({ version: '1.2.3', audit });
+  let asked = 0;
+  let clock = 0;
+  const now = () => {
+    // The first question of a request is its start, the second its end; they come in turn here.
+    if (asked % 2 === 1) clock += durations[((asked - 1) / 2) % durations.length] ?? 0;
+    asked += 1;
+    return clock;
+  };
+  const shell = { log: QUIET, newId: () => 'id', now, observe: metrics.request, onError: metrics.failed };
+  const app = createApp(shell, (routes: Express) => {
+    routes.get('/api/keyfile/:streamid', (_request, response) => void response.send('name: value\n'));
+    routes.put('/api/keyfile/:streamid', () => {
+      throw new HttpError(401, { code: 'unauthorized', description: 'No.' });
+    });
+    metricsRoutes(routes, metrics);
+  });
+  const { url, port, stop } = await listen(app, '127.0.0.1', 0);
+  cleanups.push(() => stop(0));
+  const client = request(url);
+  const series = async () => {
+    const { text } = await client.get(METRICS_PATH);
+    return seriesOf(text);
+  };
+  return { metrics, client, port, series };
+}
+
+/** The series of a scrape that are the sidecar's own, without buckets and the scrapes themselves. */
+export function seriesOf(text: string): Record<string, number> {
+  const found = text
+    .split('\n')
+    .filter((line) => line.startsWith('packagerdrmapi_'))
+    .filter((line) => !/_bucket|route="\/metrics"|_build_info/.test(line))
+    .map((line) => line.split(/ (?=[^ ]+$)/));
+  return Object.fromEntries(found.map(([name, value]) => [name, Number(value)]));
+}
