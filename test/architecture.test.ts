@@ -29,13 +29,23 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   drm: ['drm'],
   sidecar: ['sidecar', 'kernel', 'drm'],
   emulator: ['emulator', 'kernel', 'drm'],
+  cli: ['cli', 'kernel', 'drm'],
 };
 
 /** Entries of a process: they alone reach for the environment, the clock and the random source. */
-const ENTRIES = ['sidecar/main.ts', 'emulator/main.ts', 'emulator/demo.ts'];
+const ENTRIES = [
+  'sidecar/main.ts',
+  'sidecar/health-check.ts',
+  'cli/main.ts',
+  'emulator/main.ts',
+  'emulator/demo.ts',
+];
+
+/** What production runs. */
+const SHIPPED = ['sidecar/main.ts', 'cli/main.ts'];
 
 const PURE =
-  /^drm\/|^sidecar\/(key-file-request|stream-id|license-url)\.ts$|^emulator\/(live\/event-machine|listing\/(query|pattern|filter|sorting|fields))\.ts$/;
+  /^drm\/|^sidecar\/(key-file-request|key-file-request-wire|stream-id|dry-run|group-name|listing\/search)\.ts$|^emulator\/(live\/event-machine|listing\/(query|pattern|filter|sorting|fields))\.ts$|^cli\/(key-file-text|yaml-text|checked-fields|lineup\/(lineup-wire|csv-lineup|merge-defaults|build-lineup)|apply\/chunks|doctor\/(finding|application-settings|setting-checks|streaming-checks|path-variables|same-folder|access-rights|accounts|key-folder-names|known-streams|key-file-checks|sidecar-checks|diagnose|report))\.ts$/;
 
 const BANNED_NAMES = [
   'utils',
@@ -111,7 +121,7 @@ test('reads the source', () => {
   expect(sources.map(({ file }) => file)).toEqual(expect.arrayContaining(ENTRIES));
 });
 
-test('there are four houses and nothing beside them', () => {
+test('there are five houses and nothing beside them', () => {
   expect([...new Set(sources.map(({ house }) => house))].sort()).toEqual(Object.keys(HOUSES).sort());
 });
 
@@ -147,9 +157,9 @@ test('of Node, drm imports its crypto alone', () => {
   ).toEqual([]);
 });
 
-test('nothing of the emulator is loaded with the sidecar', () => {
-  const loaded = reachableFrom('sidecar/main.ts').map(({ file }) => file);
-  expect(loaded).toContain('sidecar/key-file-store.ts');
+test('nothing of the emulator is loaded with what is shipped', () => {
+  const loaded = SHIPPED.flatMap((entry) => reachableFrom(entry).map(({ file }) => file));
+  expect(loaded).toEqual(expect.arrayContaining(['sidecar/key-file-store.ts', 'cli/sidecar-api.ts']));
   expect(loaded.filter((file) => file.startsWith('emulator/'))).toEqual([]);
 });
 
@@ -255,9 +265,9 @@ test('every package that the source imports is declared', () => {
   ).toEqual([]);
 });
 
-test('the dependencies are what the sidecar loads, and no more', () => {
-  const loaded = reachableFrom('sidecar/main.ts').flatMap(({ imports }) =>
-    imports.flatMap(({ pack }) => pack ?? []),
+test('the dependencies are what is shipped and loaded, and no more', () => {
+  const loaded = SHIPPED.flatMap((entry) =>
+    reachableFrom(entry).flatMap(({ imports }) => imports.flatMap(({ pack }) => pack ?? [])),
   );
   expect([...new Set(loaded)].sort()).toEqual(Object.keys(dependencies).sort());
 });

@@ -1,0 +1,139 @@
+import type { Problem } from '../../kernel/errors';
+import { CliError, EXIT } from '../cli-error';
+import type { CliContext } from '../context';
+import type { LineUpItem } from '../lineup/lineup';
+import { type SidecarApi, SidecarAway } from '../sidecar-api';
+import type { BatchResult } from '../sidecar-wire';
+import type { Chunk } from './chunks';
+import type { Progress } from './progress';
+
+/** What became of one stream. */
+export interface StreamResult {
+  readonly streamid: string;
+  readonly result: BatchResult['result'] | 'not_reached';
+  readonly line: number | undefined;
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Of a dry run: the lines that would not stay as they are; secret values are masked. */
+  readonly lines?: NonNullable<BatchResult['lines']>;
+}
+
+export interface Sent {
+  readonly results: ReadonlyMap<LineUpItem, readonly StreamResult[]>;
+  /** Why the rest was not sent. */
+  readonly stopped: CliError | undefined;
+}
+
+const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
+
+/**
+ * Sends the chunks one after the other. What fails in one is noted and the next is sent; a sidecar that can't be
+ * reached is tried again for half a minute, and then the rest is left.
+ */
+export async function sendChunks(
+  context: CliContext,
+  sidecar: SidecarApi,
+  chunks: readonly Chunk[],
+  dryRun: boolean,
+  progress: Progress,
+): Promise<Sent> {
+  const results = new Map<LineUpItem, readonly StreamResult[]>();
+  for (const chunk of chunks) {
+    if (context.interrupted.aborted) return { results, stopped: interrupted() };
+    try {
+      const answers = await sendPatiently(context, sidecar, chunk, dryRun, progress);
+      for (const [item, found] of answers) results.set(item, found);
+    } catch (thrown) {
+      if (!(thrown instanceof CliError)) throw thrown;
+      if (thrown instanceof SidecarAway) {
+        return { results, stopped: new CliError(EXIT.unreachable, thrown.problems) };
+      }
+      if (thrown.exitCode !== EXIT.failed) return { results, stopped: thrown };
+      for (const item of chunk.items) results.set(item, allFailed(item, thrown.problems));
+    }
+    progress.advance(chunk.items.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
+  }
+  return { results, stopped: undefined };
+}
+
+async function sendPatiently(
+  context: CliContext,
+  sidecar: SidecarApi,
+  chunk: Chunk,
+  dryRun: boolean,
+  progress: Progress,
+): Promise<Answers> {
+  const { interrupted: signal, wait } = context;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const { results } = await sidecar.batch({ [chunk.kind]: chunk.items.map(({ body }) => body) }, dryRun);
+      const answers = resultsByItem(chunk.items, results);
+      if (answers) return answers;
+      const alone: Answers[] = [];
+      for (const item of chunk.items) {
+        alone.push(await sendPatiently(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
+      }
+      return alone.flat();
+    } catch (thrown) {
+      const pause = PAUSES_MS[tries];
+      if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
+      progress.tell(`the sidecar is away or busy, next try in ${pause / 1000} s`);
+      await wait(pause, signal);
+      if (signal.aborted) throw interrupted();
+      progress.tell('');
+    }
+  }
+}
+
+/**
+ * The answers of a chunk by what they were asked for: one for each stream, or member of a group, in order. Undefined
+ * when they can't be told apart, because a group that can't be read has one answer for all its members.
+ */
+function resultsByItem(items: readonly LineUpItem[], results: readonly BatchResult[]): Answers | undefined {
+  const [first] = items;
+  if (first && items.length === 1) return [[first, results.map((result) => asStreamResult(first, result))]];
+  if (items.reduce((sum, { streamIds }) => sum + streamIds.length, 0) !== results.length) return undefined;
+  let from = 0;
+  return items.map((item) => {
+    const own = results.slice(from, from + item.streamIds.length);
+    from += own.length;
+    return [item, own.map((result) => asStreamResult(item, result))];
+  });
+}
+
+type Answers = (readonly [LineUpItem, readonly StreamResult[]])[];
+
+function asStreamResult(item: LineUpItem, answer: BatchResult): StreamResult {
+  const { streamid, result, errors = [], warnings = [], lines = [] } = answer;
+  return {
+    streamid: streamid ?? item.name,
+    result,
+    line: item.line,
+    // The place in the request is none that the user knows.
+    errors: errors.map(({ code, description }) => ({
+      code,
+      description: description.replace(/^(?:streams|groups)\.\d+(?:: |\.)/, ''),
+    })),
+    warnings,
+    ...(lines.length > 0 && { lines }),
+  };
+}
+
+function allFailed(item: LineUpItem, errors: readonly Problem[]): StreamResult[] {
+  return namesOf(item).map((streamid) => ({
+    streamid,
+    result: 'failed',
+    line: item.line,
+    errors,
+    warnings: [],
+  }));
+}
+
+/** What an item's results are known by before there are any. */
+export function namesOf({ streamIds, name }: LineUpItem): readonly string[] {
+  return streamIds.length > 0 ? streamIds : [name];
+}
+
+function interrupted(): CliError {
+  return new CliError(EXIT.interrupted, { code: 'interrupted', description: 'Stopped before the end.' });
+}

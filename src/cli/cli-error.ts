@@ -1,0 +1,34 @@
+import type { Problem } from '../kernel/errors';
+
+/** How the program ends, for scripts. */
+export const EXIT = {
+  done: 0,
+  /** Something failed, was refused by the sidecar, or has a fault. */
+  failed: 1,
+  /** The program was called wrongly, or can't use what it was given; nothing was sent. */
+  usage: 2,
+  /** The sidecar can't be reached, or refused the API key. */
+  unreachable: 3,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Ends a command: what to tell the user, and how the process ends. A description never holds a secret. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode;
+  readonly problems: readonly Problem[];
+
+  constructor(exitCode: ExitCode, problems: Problem | readonly Problem[]) {
+    const list: readonly Problem[] = 'code' in problems ? [problems] : problems;
+    super(list.map(({ code }) => code).join(', '));
+    this.name = 'CliError';
+    this.exitCode = exitCode;
+    this.problems = list;
+  }
+}
+
+/** The program was called in a way that it can't follow. */
+export function usageError(description: string): CliError {
+  return new CliError(EXIT.usage, { code: 'usage', description });
+}

@@ -1,0 +1,35 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Environment } from '../kernel/config';
+import type { ExitCode } from './cli-error';
+import type { Output } from './output';
+import type { SidecarApi } from './sidecar-api';
+
+export type TerminalInput = Readable & { readonly isTTY?: boolean };
+export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** What the program takes from its process. */
+export interface Ambient {
+  readonly env: Environment;
+  /** The folder that relative paths start from. */
+  readonly cwd: string;
+  readonly stdin: TerminalInput;
+  readonly stdout: TerminalOutput;
+  readonly stderr: TerminalOutput;
+  /** Aborted when the user wants the program to end (SIGINT). */
+  readonly interrupted: AbortSignal;
+  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** What a command works with. */
+export interface CliContext extends Ambient {
+  readonly out: Output;
+  /**
+   * The sidecar that options, environment or configuration file name.
+   * With `finishCalls` a SIGINT does not cut a call that is under way.
+   * @throws CliError when none is named, or the naming has a fault.
+   */
+  sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;
+  /** Ends the program with another exit code than 0 although nothing was thrown. */
+  endWith(code: ExitCode): void;
+}

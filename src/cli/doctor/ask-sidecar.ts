@@ -1,0 +1,55 @@
+import type { Problem } from '../../kernel/errors';
+import { CliError, EXIT } from '../cli-error';
+import type { SidecarApi } from '../sidecar-api';
+import type { ListedKeyFile } from '../sidecar-wire';
+
+/** What the doctor asks of a sidecar. */
+export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'>;
+
+/** What a sidecar said of itself. */
+export interface SidecarState {
+  readonly address: string | undefined;
+  /** Why it isn't ready to write; none when it is, undefined when it could not be asked. */
+  readonly notReady: readonly Problem[] | undefined;
+  /** All key files that it lists. */
+  readonly listed: readonly ListedKeyFile[] | undefined;
+  /** Why it could not be asked. */
+  readonly problems: readonly Problem[];
+}
+
+const PAGE = 1000;
+
+/** Asks a sidecar whether it is ready, and for all its key files. `find` may throw when none is named. */
+export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
+  let state: SidecarState = { address: undefined, notReady: undefined, listed: undefined, problems: [] };
+  try {
+    const sidecar = find();
+    state = { ...state, address: sidecar.address };
+    state = { ...state, notReady: await readiness(sidecar) };
+    return { ...state, listed: await listAll(sidecar) };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
+    return { ...state, problems: thrown.problems };
+  }
+}
+
+async function readiness(sidecar: AskedSidecar): Promise<readonly Problem[]> {
+  try {
+    await sidecar.ready();
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof CliError && thrown.exitCode === EXIT.failed) return thrown.problems;
+    throw thrown;
+  }
+}
+
+async function listAll(sidecar: AskedSidecar): Promise<ListedKeyFile[]> {
+  const all: ListedKeyFile[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await sidecar.list({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    all.push(...page.keyfiles);
+    cursor = page.cursor ?? undefined;
+  } while (cursor !== undefined);
+  return all;
+}

@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { EXIT, usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { readLineUp } from '../lineup/read-lineup';
+import { diagnose } from './diagnose';
+import { examine, NothingToExamine } from './examine';
+import type { MachinePaths } from './packager-user';
+import { renderReport, reportDocument, summaryOf } from './report';
+
+const MACHINE: MachinePaths = { passwd: '/etc/passwd', group: '/etc/group', proc: '/proc' };
+
+interface DoctorOptions {
+  readonly packager: string;
+  readonly application?: readonly string[];
+  readonly streams?: readonly string[];
+  readonly lineup?: string;
+  readonly user?: string;
+}
+
+/** `doctor`: checks a packager's installation against the sidecar, and says what to change where. */
+export function registerDoctor(program: Command, context: CliContext, machine: MachinePaths = MACHINE): void {
+  program
+    .command('doctor')
+    .description("check a packager's installation: its settings, its key folder, its rights, its streams")
+    .requiredOption(
+      '--packager <folder>',
+      'where the packager is installed, as /usr/local/WowzaStreamingEngine',
+    )
+    .option('--application <name>', 'check only this application; may be given again', namesInto, undefined)
+    .option(
+      '--streams <ids>',
+      'streams that must have a key file, divided by commas; may be given again',
+      namesInto,
+      undefined,
+    )
+    .option('--lineup <file>', 'line-up whose streams must have a key file')
+    .option('--user <name>', 'whom the packager runs as, by name or number, when it can’t be found out')
+    .addHelpText(
+      'after',
+      '\nIt reads only: nothing is written or changed. Ends with 1 when there is a fault.',
+    )
+    .action(async (options: DoctorOptions) => {
+      const { out, interrupted, wait } = context;
+      const examined = await examine({
+        packager: resolve(context.cwd, options.packager),
+        applications: options.application,
+        user: options.user,
+        given: [...(options.streams ?? []), ...streamsOf(context, options.lineup)],
+        sidecar: () => context.sidecar(),
+        machine,
+        pause: (ms) => wait(ms, interrupted),
+      }).catch((thrown: unknown) => {
+        throw thrown instanceof NothingToExamine ? usageError(thrown.message) : thrown;
+      });
+      const sections = diagnose(examined);
+      if (out.json) out.document(reportDocument(examined, sections));
+      else out.write(renderReport(examined, sections, out));
+      if (summaryOf(sections).faults > 0) context.endWith(EXIT.failed);
+    });
+}
+
+function streamsOf(context: CliContext, lineup: string | undefined): string[] {
+  if (lineup === undefined) return [];
+  const { streams, groups } = readLineUp(context, lineup, {});
+  return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
+}
+
+function namesInto(text: string, former: readonly string[] | undefined): readonly string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return [...(former ?? []), ...names];
+}

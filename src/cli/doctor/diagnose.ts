@@ -1,0 +1,150 @@
+import { join } from 'node:path';
+import { count } from '../output';
+import { checkAccess } from './access-rights';
+import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
+import { type Finding, fault, ok, type Section, warning } from './finding';
+import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
+import { checkNames, isGroupName, streamIdOf } from './key-folder-names';
+import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
+import { DEFAULT_KEY_DIR } from './path-variables';
+import { compareFolders } from './same-folder';
+import { checkHlsSettings } from './setting-checks';
+import { checkSidecar } from './sidecar-checks';
+import { checkStreaming, needsCmafLines } from './streaming-checks';
+
+interface JudgedFolder {
+  readonly section: Section;
+  /** What stands before a stream's name in its stream id, when that is known. */
+  readonly prefix: string | undefined;
+  readonly keyFiles: readonly CheckedKeyFile[];
+}
+
+/** Judges what was examined: the sidecar, each application, each key folder, and the streams that the user named. */
+export function diagnose(examined: Examined): Section[] {
+  const folders = examined.keyFolders.map((folder) => judgeFolder(folder, examined));
+  const applications = examined.applications.map((application) =>
+    applicationSection(application, examined, folders),
+  );
+  const sidecar: Section = {
+    kind: 'sidecar',
+    subject: examined.sidecar.address ?? 'none',
+    note: 'the sidecar',
+    findings: checkSidecar(examined.sidecar),
+  };
+  return [
+    sidecar,
+    ...applications,
+    ...folders.map(({ section }) => section),
+    ...givenSection(examined, folders),
+  ];
+}
+
+function applicationSection(
+  application: ExaminedApplication,
+  { streamerDefaults }: Examined,
+  folders: readonly JudgedFolder[],
+): Section {
+  const { name, file, settings, hasFolder, keyDir } = application;
+  const findings: Finding[] = [];
+  if (!hasFolder) {
+    findings.push(
+      warning(
+        'no_application_folder',
+        `applications/${name} is not there, so the packager does not start this application`,
+        `make the folder applications/${name}, or delete conf/${name}`,
+      ),
+    );
+  }
+  if (!settings.ok) {
+    findings.push(
+      fault(
+        'unreadable_configuration',
+        `${file} ${settings.fault}`,
+        'mend the file; the packager can’t read it either',
+      ),
+    );
+  } else {
+    findings.push(...checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []));
+    findings.push(...checkStreaming(settings.value));
+    const folder = keyDir?.ok ? folders.find(({ section }) => section.subject === keyDir.value) : undefined;
+    if (folder && needsCmafLines(settings.value)) findings.push(checkCmafLines(folder.keyFiles));
+    if (keyDir) findings.push(keyDirFinding(keyDir, settings.value.keyDir));
+  }
+  const inherited =
+    file === `conf/${name}/Application.xml` ? '' : ', which it shares: it has none of its own';
+  return { kind: 'application', subject: name, note: `${file}${inherited}`, findings };
+}
+
+function keyDirFinding(
+  keyDir: { ok: true; value: string } | { ok: false; fault: string },
+  text: string | undefined,
+): Finding {
+  if (keyDir.ok)
+    return ok(
+      'key_dir',
+      `Key files are read from ${keyDir.value}${text === undefined ? ' (the default: no KeyDir)' : ''}`,
+    );
+  return fault(
+    'key_dir',
+    `KeyDir ${keyDir.fault}`,
+    'change Root/Application/Streams/KeyDir to',
+    `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>`,
+  );
+}
+
+function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined): JudgedFolder {
+  const { path, applications, disk, named, probed } = folder;
+  const note = `the key folder of ${applications.join(', ')}`;
+  if ('problem' in disk) {
+    const todo =
+      disk.problem === 'is not there'
+        ? `make it, or correct KeyDir: ${path}`
+        : 'run this as root or as the packager’s user';
+    const findings = [fault('key_folder', `The key folder ${disk.problem}`, todo)];
+    return {
+      section: { kind: 'key_folder', subject: path, note, findings },
+      prefix: undefined,
+      keyFiles: [],
+    };
+  }
+  const entries = disk.entries.flatMap((entry) => {
+    const id = streamIdOf(entry);
+    return id === undefined ? [] : [{ ...entry, id }];
+  });
+  const files = entries.filter(({ isLink }) => !isLink);
+  const { finding, prefix } = compareFolders({
+    folder: disk.realPath,
+    files,
+    listed: sidecar.listed,
+    probed,
+  });
+  // The sidecar's word counts for a file that the doctor may not read.
+  const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
+  const keyFiles = files.map(({ id, summary }) => ({ id, summary: summary ?? listed.get(`${prefix}${id}`) }));
+  const rights = files.map((file) => ({ ...file, path: join(disk.realPath, file.path) }));
+  const [groups, streams] = [groupNames(named), streamNames(named)];
+  const findings = [
+    finding,
+    ...(user
+      ? checkAccess(user.identity, disk.rights, rights, names)
+      : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
+    ...checkKeyFiles(keyFiles.filter(({ id }) => !isGroupName(id, groups, streams))),
+    ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),
+    ...named.unreadable.map((problem) =>
+      warning('unreadable_smil', problem, 'mend the file: its streams are not checked'),
+    ),
+    ...checkNames(disk.entries, groups, streams),
+  ];
+  return { section: { kind: 'key_folder', subject: path, note, findings }, prefix, keyFiles };
+}
+
+function givenSection({ given, keyFolders }: Examined, folders: readonly JudgedFolder[]): Section[] {
+  if (given.length === 0) return [];
+  const ids = keyFolders.flatMap(({ disk }, index) => {
+    const prefix = folders[index]?.prefix ?? '';
+    const found = 'problem' in disk ? [] : disk.entries.flatMap((entry) => streamIdOf(entry) ?? []);
+    return found.flatMap((id) => [id, `${prefix}${id}`]);
+  });
+  const findings = checkGivenStreams(given, new Set(ids));
+  return [{ kind: 'streams', subject: count(given.length, 'stream'), note: 'named by you', findings }];
+}

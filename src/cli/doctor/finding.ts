@@ -1,0 +1,44 @@
+export type Severity = 'ok' | 'warning' | 'fault';
+
+/** One line of the checklist. */
+export interface Finding {
+  readonly severity: Severity;
+  /** Stable and snake_case, for programs. */
+  readonly code: string;
+  /** One sentence for a person. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly todo?: string;
+  /** The XML element to add or to change, as it must stand. */
+  readonly xml?: string;
+}
+
+/** The findings on the sidecar, on one application, on one key folder, or on the streams that the user names. */
+export interface Section {
+  readonly kind: 'sidecar' | 'application' | 'key_folder' | 'streams';
+  /** The sidecar's address, the application's name, or the folder's path. */
+  readonly subject: string;
+  /** Where it was read, for a person. */
+  readonly note: string;
+  readonly findings: readonly Finding[];
+}
+
+export function ok(code: string, message: string): Finding {
+  return { severity: 'ok', code, message };
+}
+
+export function warning(code: string, message: string, todo?: string): Finding {
+  return { severity: 'warning', code, message, ...(todo === undefined ? {} : { todo }) };
+}
+
+export function fault(code: string, message: string, todo: string, xml?: string): Finding {
+  return { severity: 'fault', code, message, todo, ...(xml === undefined ? {} : { xml }) };
+}
+
+const MOST_NAMES = 5;
+
+/** `a, b, c and 7 more`: a folder may hold a million names, and nobody reads them all. */
+export function someOf(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES;
+  return more > 0 ? `${names.slice(0, MOST_NAMES).join(', ')} and ${more} more` : names.join(', ');
+}

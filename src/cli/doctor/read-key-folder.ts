@@ -1,0 +1,97 @@
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
+import { systemCode } from '../../kernel/errors';
+import type { Rights } from './access-rights';
+import type { FolderEntry } from './key-folder-names';
+
+/** A key folder as it lies on the disk. */
+export interface KeyFolder {
+  /** Without links on the way. */
+  readonly realPath: string;
+  readonly entries: readonly FolderEntry[];
+  /** The sub-folders, absolute. */
+  readonly subFolders: readonly string[];
+  /** The folder, its sub-folders and all that a user passes on the way to it. */
+  readonly rights: readonly Rights[];
+}
+
+/** Larger than any key file; nothing of a larger file is read. */
+const MOST_BYTES = 64 * 1024;
+const MOST_DEPTH = 8;
+const AT_ONCE = 64;
+
+/** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
+export async function readKeyFolder(folder: string): Promise<KeyFolder | { readonly problem: string }> {
+  try {
+    const realPath = await realpath(folder);
+    const entries: FolderEntry[] = [];
+    const subFolders: string[] = [];
+    await readInto(realPath, '', entries, subFolders);
+    const above = new Set([...foldersAbove(folder), ...foldersAbove(realPath), realPath, ...subFolders]);
+    const rights = await Promise.all([...above].map(rightsOf));
+    return { realPath, entries, subFolders, rights };
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === undefined) throw thrown;
+    return { problem: code === 'ENOENT' ? 'is not there' : `can’t be read (${code})` };
+  }
+}
+
+async function readInto(
+  root: string,
+  below: string,
+  entries: FolderEntry[],
+  subFolders: string[],
+): Promise<void> {
+  const found = await readdir(join(root, below), { withFileTypes: true });
+  const files = found.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  for (let at = 0; at < files.length; at += AT_ONCE) {
+    const names = files.slice(at, at + AT_ONCE);
+    const read = await Promise.all(
+      names.map((name) => readEntry(root, below === '' ? name : `${below}/${name}`)),
+    );
+    entries.push(...read.filter((entry) => entry !== undefined));
+  }
+  for (const entry of found) {
+    if (!entry.isDirectory() || below.split('/').length >= MOST_DEPTH) continue;
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    subFolders.push(join(root, path));
+    await readInto(root, path, entries, subFolders);
+  }
+}
+
+/** One file; undefined when it went away meanwhile. */
+async function readEntry(root: string, path: string): Promise<FolderEntry | undefined> {
+  const file = join(root, path);
+  try {
+    const stats = await lstat(file);
+    const { size, mtimeMs, mode, uid, gid } = stats;
+    const isKeyFile = stats.isFile() && path.endsWith('.key') && size <= MOST_BYTES;
+    const summary = isKeyFile ? await summaryOf(file) : undefined;
+    return { path, isLink: stats.isSymbolicLink(), size, mtimeMs, mode, uid, gid, summary };
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+async function summaryOf(file: string): Promise<FolderEntry['summary']> {
+  try {
+    return summariseKeyFile(await readFile(file, 'utf8'));
+  } catch {
+    // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
+    return undefined;
+  }
+}
+
+async function rightsOf(path: string): Promise<Rights> {
+  const { mode, uid, gid } = await stat(path);
+  return { path, mode, uid, gid };
+}
+
+/** The folders on the way to a path, the nearest first. */
+export function foldersAbove(path: string): string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [parent, ...foldersAbove(parent)];
+}

@@ -1,0 +1,130 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { CliError, EXIT } from './cli-error';
+import type { CliContext } from './context';
+import { columns, count, shown } from './output';
+import type { ListedKeyFile } from './sidecar-wire';
+
+interface ListOptions {
+  readonly prefix?: string;
+  readonly faulty?: boolean;
+  readonly limit?: number;
+}
+
+const PAGE = 1000;
+const HEADER = ['STREAM', 'MODIFIED (UTC)', 'PARTS', 'KEY ID', 'CONTENT ID', 'FAULTS'];
+const SHORT: Readonly<Record<string, string>> = { widevine: 'wv', playready: 'pr', fairplay: 'fp' };
+
+/** `list`: the key files, a page at a time as they come, so that a million of them need no memory. */
+export function registerList(program: Command, context: CliContext): void {
+  program
+    .command('list')
+    .description('list the key files')
+    .option('--prefix <text>', 'only streams whose id starts with this')
+    .option('--faulty', 'only key files with a fault; ends with 1 when one of them is an error')
+    .option('--limit <number>', 'at most so many', wholeNumber)
+    .action(async (options: ListOptions) => {
+      const { out } = context;
+      const sink = out.json ? jsonSink(context) : tableSink(context);
+      let shownFiles = 0;
+      let faulty = 0;
+      let errors = 0;
+      try {
+        for await (const page of pages(context, options)) {
+          sink.add(page);
+          shownFiles += page.length;
+          faulty += page.filter(({ faults }) => faults.length > 0).length;
+          errors += page.filter(hasError).length;
+          if (!(await out.ready())) break;
+        }
+      } catch (thrown) {
+        if (!(thrown instanceof CliError) || shownFiles === 0 || !out.json) throw thrown;
+        sink.end(thrown);
+        context.endWith(thrown.exitCode);
+        return;
+      }
+      sink.end();
+      const trouble = faulty === 0 ? 'no faults' : `${count(faulty, 'of them', 'of them')} with faults`;
+      out.note(out.noteStyle('dim', `${count(shownFiles, 'key file')}, ${trouble}.`));
+      if (options.faulty && errors > 0) context.endWith(EXIT.failed);
+    });
+}
+
+async function* pages(
+  context: CliContext,
+  { prefix, faulty, limit = Number.POSITIVE_INFINITY }: ListOptions,
+) {
+  let left = limit;
+  let cursor: string | undefined;
+  do {
+    const query = { limit: Math.min(PAGE, faulty ? PAGE : left) };
+    const page = await context
+      .sidecar()
+      .list({ ...query, ...(prefix !== undefined && { prefix }), ...(cursor !== undefined && { cursor }) });
+    const found = faulty ? page.keyfiles.filter(({ faults }) => faults.length > 0) : page.keyfiles;
+    const some = found.slice(0, left);
+    left -= some.length;
+    cursor = page.cursor ?? undefined;
+    yield some;
+  } while (cursor !== undefined && left > 0);
+}
+
+interface Sink {
+  add(page: readonly ListedKeyFile[]): void;
+  end(error?: CliError): void;
+}
+
+function tableSink({ out }: CliContext): Sink {
+  const widths: number[] = [];
+  let isFirst = true;
+  return {
+    add: (page) => {
+      if (page.length === 0) return;
+      const table = columns([...(isFirst ? [HEADER] : []), ...page.map(rowOf)], widths).split('\n');
+      if (isFirst) out.write(`${out.style('bold', table.shift() ?? '')}\n`);
+      isFirst = false;
+      page.forEach((keyFile, index) => {
+        const line = table[index] ?? '';
+        const style = hasError(keyFile) ? 'red' : keyFile.faults.length > 0 ? 'yellow' : undefined;
+        out.write(`${style ? out.style(style, line) : line}\n`);
+      });
+    },
+    end: () => undefined,
+  };
+}
+
+/** One JSON document, written as it comes. */
+function jsonSink({ out }: CliContext): Sink {
+  let isFirst = true;
+  return {
+    add: (page) => {
+      for (const keyFile of page) {
+        out.write(`${isFirst ? '{"keyfiles":[' : ','}\n${JSON.stringify(keyFile)}`);
+        isFirst = false;
+      }
+    },
+    end: (error) => {
+      const errors = error === undefined ? '' : `,"errors":${JSON.stringify(error.problems)}`;
+      out.write(`${isFirst ? '{"keyfiles":[' : ''}\n]${errors}}\n`);
+    },
+  };
+}
+
+function rowOf({ streamid, modified, parts, key_id, content_id, faults }: ListedKeyFile): string[] {
+  return [
+    shown(streamid),
+    shown(modified.replace('T', ' ').replace(/(?:\.\d+)?Z$/, '')),
+    shown(parts.map((part) => SHORT[part] ?? part).join(' ')) || '-',
+    shown(key_id ?? '-'),
+    shown(content_id ?? '-'),
+    shown(faults.map(({ code }) => code).join(', ')) || '-',
+  ];
+}
+
+function hasError({ faults }: ListedKeyFile): boolean {
+  return faults.some(({ severity }) => severity === 'error');
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
+  return Number(text);
+}

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { styleText } from 'node:util';
+import type { Environment } from '../kernel/config';
+import type { Problem } from '../kernel/errors';
+import type { TerminalOutput } from './context';
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
+
+/** Where a command's words go: results to stdout, everything about them to stderr. */
+export interface Output {
+  /** Whether results are one JSON document. */
+  readonly json: boolean;
+  /** A part of the result, as it is. */
+  write(text: string | Buffer): void;
+  /** The result as the JSON document. */
+  document(value: unknown): void;
+  /** A line beside the result; none with `--json`, where the document says it. */
+  note(line: string): void;
+  /** A line that is told in any case. */
+  warn(line: string): void;
+  errors(problems: readonly Problem[]): void;
+  /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */
+  style(style: Style, text: string): string;
+  noteStyle(style: Style, text: string): string;
+  /** Resolves when stdout takes more. Answers false when its reader is gone. */
+  ready(): Promise<boolean>;
+}
+
+export function createOutput(
+  stdout: TerminalOutput,
+  stderr: TerminalOutput,
+  env: Environment,
+  json: boolean,
+): Output {
+  const colour = !env.NO_COLOR && env.TERM !== 'dumb';
+  const styled = (stream: TerminalOutput) => (style: Style, text: string) =>
+    colour && stream.isTTY ? styleText(style, text, { validateStream: false }) : text;
+  const style = styled(stdout);
+  const noteStyle = styled(stderr);
+  let gone = false;
+  for (const stream of [stdout, stderr]) {
+    // `| head` closes the pipe when it has enough; that is no fault of ours, and no reason to leave work half done.
+    stream.on('error', () => {
+      gone ||= stream === stdout;
+    });
+  }
+  const write = (text: string | Buffer) => {
+    if (!gone) stdout.write(text);
+  };
+  const document = (value: unknown) => write(`${JSON.stringify(value, null, 2)}\n`);
+  const warn = (line: string) => void stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
+  return {
+    json,
+    style,
+    noteStyle,
+    write,
+    document,
+    warn,
+    note: (line) => {
+      if (!json) stderr.write(`${line}\n`);
+    },
+    errors: (problems) => {
+      if (json) document({ errors: problems.map(({ code, description }) => ({ code, description })) });
+      else
+        for (const { description } of problems)
+          stderr.write(`${noteStyle('red', 'error:')} ${shownLines(description)}\n`);
+    },
+    ready: async () => {
+      if (!gone && stdout.writableNeedDrain)
+        await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
+      return !gone && !stdout.destroyed;
+    },
+  };
+}
+
+/** A text from elsewhere as a terminal may have it: an escape sequence in a name would move the cursor. */
+export function shown(text: string): string {
+  return text.replaceAll(/\p{C}/gu, '\u{fffd}');
+}
+
+/** The same for a text of several lines. */
+export function shownLines(text: string): string {
+  return text.split('\n').map(shown).join('\n');
+}
+
+/** A cell that is longer moves what follows in its row, not in all rows. */
+const WIDEST = 80;
+
+/** Rows as aligned columns, two spaces between them; `widths` grows with what comes and may be handed on. */
+export function columns(rows: readonly (readonly string[])[], widths: number[] = []): string {
+  for (const row of rows) {
+    row.forEach((cell, index) => {
+      if (cell.length <= WIDEST) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+    });
+  }
+  return rows
+    .map((row) =>
+      row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** `1 key file`, `12,000 key files`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,114 @@
+import { type Command, Option } from 'commander';
+import { CliError, EXIT, usageError } from './cli-error';
+import type { CliContext } from './context';
+import { readInput, readSecretFile } from './text-input';
+import { faultSentence, readYaml } from './yaml-text';
+
+/** The options of `put`; each field's option is named as the field. */
+export interface PutBodyOptions {
+  readonly file?: string;
+  readonly contentId?: string;
+  readonly client?: string;
+  readonly clientApiKey?: string;
+  readonly clientApiKeyFile?: string;
+  readonly cmaf?: string | true;
+  readonly cencKeyid?: string;
+  readonly cencContentkey?: string;
+  readonly playreadyLaurl?: string;
+  readonly playreadyChecksum?: string;
+  readonly widevine?: boolean;
+  readonly widevinePsshdata?: string;
+  readonly fairplayKey?: string;
+  readonly fairplayIv?: string;
+  readonly fairplayLaurl?: string;
+}
+
+/** Adds the options that name a content at the key provider; `put` and `apply` have them. */
+export function addProviderOptions(command: Command): Command {
+  return command
+    .option('--client <name>', 'DRM account at the key provider')
+    .addOption(
+      new Option('--client-api-key <key>', 'its API key; in a file no other user sees it').conflicts(
+        'clientApiKeyFile',
+      ),
+    )
+    .option('--client-api-key-file <file>', 'file that holds its API key')
+    .addOption(
+      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc, or cbcs), or false for none').choices([
+        'cenc',
+        'cbcs',
+        'true',
+        'false',
+      ]),
+    );
+}
+
+/** Adds the options that make up the body of a `put`. */
+export function addBodyOptions(command: Command): Command {
+  command.option('--file <file>', 'body of the request, as JSON or YAML; - reads standard input');
+  command.option('--content-id <id>', 'content at the key provider');
+  return addProviderOptions(command)
+    .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
+    .option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it')
+    .option('--playready-laurl <url>', 'licence address')
+    .option('--playready-checksum <base64>', 'computed when left out')
+    .option('--widevine', 'Widevine, with PSSH data made from key id and content id')
+    .option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data')
+    .option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it')
+    .option('--fairplay-iv <hex>', 'initialisation vector, 32 hex digits')
+    .option('--fairplay-laurl <url>', 'licence address');
+}
+
+/** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
+export async function putBody(context: CliContext, { file, ...fields }: PutBodyOptions): Promise<unknown> {
+  const isGiven = Object.values(fields).some((value) => value !== undefined);
+  if (file !== undefined) {
+    if (isGiven) throw usageError('Give the fields in the file or as options, not both.');
+    return readBody(await readInput(context, file), file);
+  }
+  if (!isGiven)
+    throw usageError('Which keys? Give --file, or --content-id with --client, or the keys as options.');
+  const body = {
+    ...providerFields(context, fields),
+    contentId: fields.contentId,
+    cenc: part({ keyid: fields.cencKeyid, contentkey: fields.cencContentkey }),
+    playready: part({ laurl: fields.playreadyLaurl, checksum: fields.playreadyChecksum }),
+    widevine: part({ psshdata: fields.widevinePsshdata }) ?? (fields.widevine ? {} : undefined),
+    fairplay: part({ key: fields.fairplayKey, iv: fields.fairplayIv, laurl: fields.fairplayLaurl }),
+  };
+  return body;
+}
+
+export type ProviderOptions = Pick<PutBodyOptions, 'client' | 'clientApiKey' | 'clientApiKeyFile' | 'cmaf'>;
+
+/** The fields of the options that `put` and `apply` share; one that isn't given is undefined. */
+export function providerFields(context: CliContext, options: ProviderOptions) {
+  const { client, clientApiKey, clientApiKeyFile, cmaf } = options;
+  return {
+    client,
+    clientApiKey: clientApiKeyFile === undefined ? clientApiKey : readSecretFile(context, clientApiKeyFile),
+    cmaf: cmaf === 'true' ? true : cmaf === 'false' ? false : cmaf,
+  };
+}
+
+function part(fields: Record<string, string | undefined>): Record<string, string | undefined> | undefined {
+  return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
+}
+
+function readBody(bytes: Buffer, file: string): unknown {
+  const name = file === '-' ? 'standard input' : file;
+  const { value, faults } = readYaml(bytes.toString('utf8'));
+  if (faults.length > 0) {
+    throw new CliError(
+      EXIT.usage,
+      faults.map((fault) => ({ code: 'unusable_input', description: faultSentence(name, fault) })),
+    );
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CliError(EXIT.usage, {
+      code: 'unusable_input',
+      description: `${name} holds no fields of a request.`,
+    });
+  }
+  return value;
+}

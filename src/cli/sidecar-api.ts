@@ -1,0 +1,174 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { z } from 'zod';
+import { CliError, EXIT, usageError } from './cli-error';
+import type { Connection } from './connection';
+import { type Answer, type Call, createHttpCall, NoAnswer } from './http-call';
+import { describeNoAnswer } from './no-answer';
+import {
+  type BatchAnswer,
+  batchAnswer,
+  type DryRunAnswer,
+  dryRunAnswer,
+  errorAnswer,
+  type ListAnswer,
+  listAnswer,
+} from './sidecar-wire';
+
+/** A key file as the sidecar has it. */
+export interface StoredKeyFile {
+  readonly bytes: Buffer;
+  readonly etag: string | undefined;
+  /** What is odd about it and yet written. */
+  readonly warnings: readonly string[];
+}
+
+/** What a change asks of the present key file. */
+export type Precondition = { readonly ifMatch: string } | { readonly createOnly: true };
+
+/** The key-file API. Every call rejects with a CliError that says what to do. */
+export interface SidecarApi {
+  /** Its address, for a message. */
+  readonly address: string;
+  get(streamId: string): Promise<StoredKeyFile>;
+  put(streamId: string, body: unknown, precondition?: Precondition): Promise<StoredKeyFile>;
+  dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
+  remove(streamId: string, precondition?: Precondition): Promise<StoredKeyFile>;
+  /** Resolves when a key file could be written now; rejects with what the sidecar says otherwise. */
+  ready(): Promise<void>;
+  list(query: {
+    readonly prefix?: string;
+    readonly limit: number;
+    readonly cursor?: string;
+  }): Promise<ListAnswer>;
+  /** @throws SidecarAway too, which is worth another try. */
+  batch(body: unknown, dryRun: boolean): Promise<BatchAnswer>;
+}
+
+/** The sidecar can't be reached, or is too busy: a later try may find it. */
+export class SidecarAway extends CliError {}
+
+const SINGLE_MS = 60_000;
+const BATCH_MS = 600_000;
+
+export function createSidecarApi(connection: Connection, signal: AbortSignal): SidecarApi {
+  const send = createHttpCall(connection, signal);
+  const address = connection.url.href.replace(/\/$/, '');
+
+  const call = async (request: Omit<Call, 'timeoutMs'>, timeoutMs = SINGLE_MS): Promise<Answer> => {
+    let answer: Answer;
+    try {
+      answer = await send({ ...request, timeoutMs });
+    } catch (thrown) {
+      if (signal.aborted) throw interrupted();
+      if (!(thrown instanceof NoAnswer)) throw thrown;
+      throw new SidecarAway(EXIT.unreachable, describeNoAnswer(thrown, connection).problems);
+    }
+    if (answer.status === 200) return answer;
+    throw refusal(answer, address, connection.apiKeyFrom);
+  };
+
+  const read = <Output>(schema: z.ZodType<Output>, answer: Answer): Output => {
+    const parsed = schema.safeParse(parseJson(answer.body));
+    if (!parsed.success) throw notASidecar(answer, address);
+    return parsed.data;
+  };
+
+  return {
+    address,
+    get: async (streamId) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    put: async (streamId, body, precondition) => {
+      const headers = headersOf(precondition);
+      return stored(await call({ method: 'POST', path: keyFile(streamId), body, headers }), address);
+    },
+    dryRun: async (streamId, body, precondition) => {
+      const path = `${keyFile(streamId)}?dryrun=true`;
+      const headers = { ...headersOf(precondition), accept: 'application/json' };
+      return read(dryRunAnswer, await call({ method: 'POST', path, body, headers }));
+    },
+    remove: async (streamId, precondition) => {
+      const headers = headersOf(precondition);
+      return stored(await call({ method: 'DELETE', path: keyFile(streamId), headers }), address);
+    },
+    ready: async () => {
+      await call({ method: 'GET', path: '/readyz' });
+    },
+    list: async ({ prefix, limit, cursor }) => {
+      const query = new URLSearchParams({
+        ...(prefix !== undefined && { prefix }),
+        limit: String(limit),
+        ...(cursor !== undefined && { cursor }),
+      });
+      return read(listAnswer, await call({ method: 'GET', path: `/api/keyfiles?${query}` }));
+    },
+    batch: async (body, dryRun) => {
+      const path = `/api/keyfiles${dryRun ? '?dryrun=true' : ''}`;
+      return read(batchAnswer, await call({ method: 'POST', path, body }, BATCH_MS));
+    },
+  };
+}
+
+function keyFile(streamId: string): string {
+  // An address would resolve these two, and no stream id starts with a dot.
+  if (/^\.{0,2}$/.test(streamId)) throw usageError('A stream id is empty, or starts with a dot.');
+  return `/api/keyfile/${encodeURIComponent(streamId)}`;
+}
+
+/** The error of a command that was stopped amid a call. */
+export function interrupted(): CliError {
+  return new CliError(EXIT.interrupted, { code: 'interrupted', description: 'Stopped.' });
+}
+
+function headersOf(precondition: Precondition | undefined): Record<string, string> {
+  if (precondition === undefined) return {};
+  if ('createOnly' in precondition) return { 'if-none-match': '*' };
+  const { ifMatch } = precondition;
+  // A shell takes the quotes that belong to an entity tag.
+  return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
+}
+
+function stored(answer: Answer, address: string): StoredKeyFile {
+  if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
+  return { bytes: answer.body, etag: answer.headers.etag, warnings: warningsOf(answer.headers) };
+}
+
+/** The texts of `Warning: 299 - "code: description"`. */
+function warningsOf({ warning }: IncomingHttpHeaders): string[] {
+  return [...(warning ?? '').matchAll(/299 - "([^"]*)"/g)].map(([, text = '']) => text);
+}
+
+function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError {
+  const parsed = errorAnswer.safeParse(parseJson(answer.body));
+  const problems = parsed.success ? parsed.data.errors : [];
+  // `not_found` is no stream's: the path itself is unknown there.
+  if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
+  const { status } = answer;
+  if (status === 401 || status === 403 || status === 429) {
+    const [first] = problems;
+    return new CliError(EXIT.unreachable, {
+      code: first?.code ?? 'unauthorized',
+      description: `${address} refused the API key of ${apiKeyFrom}: ${first?.description ?? status}`,
+    });
+  }
+  // This one lasts until somebody configures the sidecar; the others of its status pass.
+  const passes = status === 503 && problems[0]?.code !== 'provisioning_not_configured';
+  return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
+}
+
+function notASidecar({ status, headers }: Answer, address: string): CliError {
+  const away = status === 502 || status === 503 || status === 504;
+  const problem = {
+    code: 'not_a_sidecar',
+    description: away
+      ? `What stands before the sidecar at ${address} does not reach it (status ${status}).`
+      : `What answers at ${address} is not this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
+  };
+  return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,92 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+
+/** What is wrong with a file, and on which line (from 1) where that is known. */
+export interface FileFault {
+  readonly line?: number | undefined;
+  readonly description: string;
+}
+
+/** A fault as one sentence that begins with the place: `lineup.yaml:7: …`. */
+export function faultSentence(file: string, { line, description }: FileFault): string {
+  return `${file}${line === undefined ? '' : `:${line}`}: ${description}${description.endsWith('?') ? '' : '.'}`;
+}
+
+/** The value of a YAML or JSON text, and the line on which the value of a path stands. */
+export interface ReadText {
+  readonly value: unknown;
+  readonly faults: readonly FileFault[];
+  lineOf(path: readonly PropertyKey[], of?: 'value' | 'name'): number | undefined;
+}
+
+/** The library's own messages quote the text, which may hold keys. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  BAD_INDENT: 'is indented wrongly, or a bracket is not closed',
+  BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
+  DUPLICATE_KEY: 'names something that is given before; give it once',
+  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma',
+  MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
+  TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
+  BAD_ALIAS: 'uses an anchor (*name) that is not set before',
+  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own',
+};
+
+/** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
+export function readYaml(text: string): ReadText {
+  const lines = new LineCounter();
+  const document = parseDocument(text.replace(/^\u{feff}/u, ''), {
+    lineCounter: lines,
+    prettyErrors: false,
+    merge: true,
+    logLevel: 'silent',
+  });
+  const lineAt = (offset: number) => lines.linePos(offset).line;
+  // What a parser says after it lost its way is about nothing; a name that is there twice is no such case.
+  const lost = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
+  const told = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
+  const faults: FileFault[] = told.map(({ code, pos }) => ({
+    line: lineAt(pos[0]),
+    description: SENTENCES[code] ?? 'is neither YAML nor JSON from here on',
+  }));
+  const nothing = { value: undefined, faults, lineOf: () => undefined };
+  if (faults.length > 0) return nothing;
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
+    },
+  });
+  try {
+    return { value: document.toJS({ maxAliasCount: 1000 }), faults, lineOf: lineFinder(document, lineAt) };
+  } catch {
+    const description = 'uses an anchor (*name) that is not set before, or too many of them';
+    return { ...nothing, faults: [{ description }] };
+  }
+}
+
+function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {
+  return (path, of = 'value') => {
+    let node: unknown = document.contents;
+    let offset = offsetOf(node);
+    for (const [depth, name] of path.entries()) {
+      if (isAlias(node)) node = node.resolve(document);
+      if (isMap(node)) {
+        const pair = node.items.find(({ key }) => (isScalar(key) ? key.value : key) === name);
+        if (pair === undefined) break;
+        node = pair.value;
+        offset =
+          (of === 'name' && depth === path.length - 1 ? undefined : offsetOf(node)) ??
+          offsetOf(pair.key) ??
+          offset;
+      } else if (isSeq(node)) {
+        node = node.items[Number(name)];
+        offset = offsetOf(node) ?? offset;
+      } else break;
+    }
+    return offset === undefined ? undefined : lineAt(offset);
+  };
+}
+
+function offsetOf(node: unknown): number | undefined {
+  if (typeof node !== 'object' || node === null) return undefined;
+  const range: unknown = Reflect.get(node, 'range');
+  return Array.isArray(range) && typeof range[0] === 'number' ? range[0] : undefined;
+}

@@ -1,0 +1,343 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { type FakeSidecar, startFakeSidecar } from '../support/fake-sidecar';
+import { refusedUrl } from '../support/fake-upstream';
+import { type CliOptions, cli } from '../support/run-cli';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const LINE_UP = `\
+defaults:
+  client: acme
+  clientApiKeyEnv: ACME_KEY
+streams:
+  - { streamid: live/a, contentId: a-1 }
+  - { streamid: live/b, contentId: b-1 }
+groups:
+  - members: [c1, c2]
+    folder: live
+    contentId: c-1
+`;
+
+let cwd: string;
+let sidecar: FakeSidecar;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  sidecar = await startFakeSidecar();
+  await fs.writeFile(join(cwd, 'lineup.yaml'), LINE_UP);
+});
+
+function apply(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = {
+    PACKAGERDRM_URL: sidecar.url,
+    PACKAGERDRM_APIKEY: 'the-api-key',
+    ACME_KEY: 'acme-secret',
+    ...options.env,
+  };
+  return cli(['apply', ...args], { cwd, ...options, env });
+}
+
+async function writeMany(streams: number): Promise<void> {
+  const lines = Array.from({ length: streams }, (_item, index) => `s${index},c${index}`);
+  await fs.writeFile(join(cwd, 'many.csv'), `streamid,contentId\n${lines.join('\n')}\n`);
+}
+
+const MANY = ['many.csv', '--client', 'acme', '--client-api-key', 'acme-secret', '--yes'];
+
+test('shows what would change, writes it with --yes, and ends with a summary', async () => {
+  sidecar.files.set('live/a', '{}');
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: `\
+3 streams would be created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream would be changed
+  ~ live/a
+`,
+    stderr: 'lineup.yaml: 3 created, 1 changed.\n',
+  });
+  expect(sidecar.batches.map(({ dryRun, body }) => ({ dryRun, body }))).toEqual(
+    [true, false].flatMap((dryRun) => [
+      {
+        dryRun,
+        body: {
+          streams: [
+            { streamid: 'live/a', contentId: 'a-1', client: 'acme', clientApiKey: 'acme-secret' },
+            { streamid: 'live/b', contentId: 'b-1', client: 'acme', clientApiKey: 'acme-secret' },
+          ],
+        },
+      },
+      {
+        dryRun,
+        body: {
+          groups: [
+            {
+              members: ['c1', 'c2'],
+              folder: 'live',
+              contentId: 'c-1',
+              client: 'acme',
+              clientApiKey: 'acme-secret',
+            },
+          ],
+        },
+      },
+    ]),
+  );
+});
+
+test('only shows what would change with --dry-run', async () => {
+  const { code, stderr } = await apply(['lineup.yaml', '--dry-run']);
+  expect({ code, stderr, files: sidecar.files.size }).toEqual({
+    code: 0,
+    stderr: 'Nothing was written.\n',
+    files: 0,
+  });
+});
+
+test('sends nothing for streams that would stay as they are', async () => {
+  await apply(['lineup.yaml', '--yes']);
+  sidecar.files.delete('live/b');
+  const sent = sidecar.batches.length;
+  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes']);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: '1 stream would be created\n  + live/b\n3 streams would stay as they are\n',
+    stderr: 'lineup.yaml: 1 created, 3 unchanged.\n',
+  });
+  const written = sidecar.batches.slice(sent).filter(({ dryRun }) => !dryRun);
+  expect(written.map(({ body }) => body.streams?.map(({ streamid }) => streamid))).toEqual([['live/b']]);
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: '4 streams would stay as they are\n',
+    stderr: 'There is nothing to write.\n',
+  });
+});
+
+test.each([
+  ['y', 0, 4],
+  ['yes', 0, 4],
+  ['', 0, 0],
+  ['n', 0, 0],
+])('asks at a terminal, and does as the answer %j says', async (typed, code, files) => {
+  const ended = await apply(['lineup.yaml'], { typed, env: { NO_COLOR: '1' } });
+  expect(ended.stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
+  expect({ code: ended.code, files: sidecar.files.size }).toEqual({ code, files });
+});
+
+test('refuses to write without --yes where nobody can be asked', async () => {
+  const { code, stderr } = await apply(['lineup.yaml']);
+  expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
+    code: 2,
+    stderr:
+      'error: Nobody is there to say yes. Add --yes to apply the line-up, or --dry-run to only see it.\n',
+    sent: 0,
+  });
+});
+
+test('goes on after a stream that fails, says why with its line, and ends with 1', async () => {
+  sidecar.failing.set('live/a', 'contentId: must be 1 to 200 letters');
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 1,
+    stdout: `\
+3 streams would be created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream can’t be provisioned
+  ! live/a (line 5)
+      contentId: must be 1 to 200 letters
+`,
+    stderr: 'lineup.yaml: 3 created, 1 failed.\n',
+  });
+  expect([...sidecar.files.keys()]).toEqual(['live/b', 'live/c1', 'live/c2']);
+});
+
+test('counts streams that fail only when they are written', async () => {
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) sidecar.failing.set('live/b', 'The disk is full.');
+    return undefined;
+  };
+  const { code, stderr } = await apply(['lineup.yaml', '--yes']);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'lineup.yaml: 3 created, 1 failed.\n' });
+});
+
+test('goes on after a request that is refused as a whole', async () => {
+  await writeMany(250);
+  const errors = [{ code: 'server_error', description: 'The service failed.' }];
+  let writes = 0;
+  sidecar.before = ({ dryRun }) => {
+    if (dryRun) return undefined;
+    writes += 1;
+    return writes === 2 ? { status: 500, body: { errors } } : undefined;
+  };
+  const { code, stderr } = await apply(MANY);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'many.csv: 150 created, 100 failed.\n' });
+});
+
+test('names the first 20 of each kind, or all with --all', async () => {
+  await writeMany(23);
+  const some = await apply([...MANY, '--dry-run']);
+  expect(some.stdout.split('\n').slice(0, 2)).toEqual(['23 streams would be created', '  + s0']);
+  expect(some.stdout.split('\n').slice(20)).toEqual(['  + s19', '    and 3 more; --all names them', '']);
+  const all = await apply([...MANY, '--dry-run', '--all']);
+  expect(all.stdout.split('\n').slice(20)).toEqual(['  + s19', '  + s20', '  + s21', '  + s22', '']);
+});
+
+test('tries a sidecar that goes away again, and goes on when it is back', async () => {
+  await writeMany(250);
+  const pauses: number[] = [];
+  sidecar.before = ({ dryRun }) => (!dryRun && pauses.length < 3 ? 'cut' : undefined);
+  const { code, stderr } = await apply(MANY, { onWait: (ms) => pauses.push(ms) });
+  expect({ code, stderr, pauses }).toEqual({
+    code: 0,
+    stderr: `\
+The sidecar is away or busy, next try in 1 s.
+The sidecar is away or busy, next try in 2 s.
+The sidecar is away or busy, next try in 4 s.
+many.csv: 250 created.
+`,
+    pauses: [1000, 2000, 4000],
+  });
+});
+
+test('waits for a sidecar that is busy', async () => {
+  const errors = [{ code: 'too_many_batches', description: '4 batches are under way.' }];
+  let isBusy = true;
+  sidecar.before = () => (isBusy ? { status: 503, body: { errors } } : undefined);
+  const onWait = () => {
+    isBusy = false;
+  };
+  const { code, stderr } = await apply(['lineup.yaml', '--yes'], { onWait });
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: 'The sidecar is away or busy, next try in 1 s.\nlineup.yaml: 4 created.\n',
+  });
+});
+
+test('asks for groups one by one when their answers can’t be told apart', async () => {
+  const groups = ['a', 'b'].map(
+    (name) => `  - { members: [${name}1, ${name}2], contentId: c, client: c, clientApiKey: k }\n`,
+  );
+  await fs.writeFile(join(cwd, 'groups.yaml'), `groups:\n${groups.join('')}`);
+  const errors = [{ code: 'invalid_body', description: 'groups.0: folder: is none' }];
+  const bad = { streamid: null, result: 'failed', errors };
+  const good = ['b1', 'b2'].map((streamid) => ({ streamid, result: 'created' }));
+  sidecar.before = ({ body }) => {
+    const names = (body.groups ?? []).map(({ members }) => members?.[0]);
+    const results = names.flatMap((name): object[] => (name === 'a1' ? [bad] : good));
+    return { status: 200, body: { results } };
+  };
+  const { code, stdout } = await apply(['groups.yaml', '--dry-run']);
+  expect({ code, stdout }).toEqual({
+    code: 1,
+    stdout: `\
+2 streams would be created
+  + b1
+  + b2
+1 stream can’t be provisioned
+  ! the group of a1 (line 2)
+      folder: is none
+`,
+  });
+});
+
+test('stops when the sidecar stays away, says how to go on, and does so when it runs again', async () => {
+  await writeMany(250);
+  let writes = 0;
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) writes += 1;
+    return writes > 1 ? 'cut' : undefined;
+  };
+  const { code, stderr } = await apply(MANY);
+  expect(code).toBe(3);
+  expect(stderr.split('\n').slice(5)).toEqual([
+    `error: No sidecar answers at ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; --url and PACKAGERDRM_URL set another.`,
+    'Run the same command again to go on: what is written is left as it is.',
+    'many.csv: 100 created, 150 not reached.',
+    '',
+  ]);
+  sidecar.before = () => undefined;
+  expect((await apply(MANY)).stderr).toBe('many.csv: 150 created, 100 unchanged.\n');
+});
+
+test('finishes the request under way on SIGINT, and says how to go on', async () => {
+  await writeMany(250);
+  const interrupt = new AbortController();
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) interrupt.abort();
+    return undefined;
+  };
+  const { code, stderr } = await apply(MANY, { interrupt: interrupt.signal });
+  expect({ code, stderr, files: sidecar.files.size }).toEqual({
+    code: 130,
+    stderr: `\
+Run the same command again to go on: what is written is left as it is.
+many.csv: 100 created, 150 not reached.
+`,
+    files: 100,
+  });
+});
+
+test('ends at once on SIGINT while it only looks', async () => {
+  const interrupt = new AbortController();
+  sidecar.before = async () => {
+    interrupt.abort();
+    return 'cut' as const;
+  };
+  expect(await apply(['lineup.yaml', '--yes'], { interrupt: interrupt.signal })).toEqual({
+    code: 130,
+    stdout: '',
+    stderr: '',
+  });
+});
+
+test('ends with 3, writing nothing, when no sidecar is there', async () => {
+  const url = await refusedUrl();
+  const { code, stderr } = await apply(['lineup.yaml', '--yes', '--url', url]);
+  expect(code).toBe(3);
+  expect(stderr.split('\n').at(-2)).toBe(
+    `error: No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
+  );
+});
+
+test('answers one JSON document with --json', async () => {
+  sidecar.failing.set('live/a', 'no');
+  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes', '--json']);
+  const created = (streamid: string, line: number) => ({
+    streamid,
+    result: 'created',
+    line,
+    errors: [],
+    warnings: [],
+  });
+  expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    code: 1,
+    stderr: '',
+    document: {
+      lineup: 'lineup.yaml',
+      dry_run: false,
+      stopped: null,
+      results: [
+        {
+          streamid: 'live/a',
+          result: 'failed',
+          line: 5,
+          errors: [{ code: 'invalid_body', description: 'no' }],
+          warnings: [],
+        },
+        created('live/b', 6),
+        created('live/c1', 8),
+        created('live/c2', 8),
+      ],
+      summary: { created: 3, changed: 0, unchanged: 0, failed: 1, not_reached: 0 },
+    },
+  });
+});
+
+test('shows a bar on a terminal', async () => {
+  const { stderr } = await apply(['lineup.yaml', '--yes'], { typed: '' });
+  expect(stderr).toContain('Comparing');
+  expect(stderr).toContain('Writing');
+});

@@ -1,0 +1,215 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError } from '../../src/cli/cli-error';
+import { type ConnectionOptions, readConnection } from '../../src/cli/connection';
+import type { Environment } from '../../src/kernel/config';
+import { temporaryFolder } from '../support/start-sidecar';
+
+let cwd: string;
+let home: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  home = await temporaryFolder();
+});
+
+function read(options: ConnectionOptions, env: Environment = {}) {
+  const { url, ...connection } = readConnection(options, { HOME: home, ...env }, cwd);
+  return { url: url.href, ...connection };
+}
+
+function fault(options: ConnectionOptions, env: Environment = {}): string[] {
+  try {
+    read(options, env);
+  } catch (thrown) {
+    if (thrown instanceof CliError)
+      return [String(thrown.exitCode), ...thrown.problems.map(({ description }) => description)];
+    throw thrown;
+  }
+  return [];
+}
+
+async function write(path: string, text: string, mode = 0o600): Promise<void> {
+  await fs.outputFile(path, text);
+  await fs.chmod(path, mode);
+}
+
+const NOTHING_ELSE = { ca: undefined, cert: undefined, certKey: undefined, warnings: [] };
+
+test('options win over the environment, which wins over the configuration file, which wins over the container', async () => {
+  const container = { PACKAGERDRMAPI_PORT: '9000', PACKAGERDRMAPI_APIKEY: 'of-the-container' };
+  expect(read({}, container)).toEqual({
+    url: 'http://127.0.0.1:9000/',
+    urlFrom: 'PACKAGERDRMAPI_PORT',
+    apiKey: 'of-the-container',
+    apiKeyFrom: 'PACKAGERDRMAPI_APIKEY',
+    ...NOTHING_ELSE,
+  });
+  const path = join(home, '.config', 'packager-drm', 'config.yaml');
+  await write(path, 'url: http://of-the-file\nkey: of-the-file\n');
+  expect(read({}, container)).toEqual({
+    url: 'http://of-the-file/',
+    urlFrom: `url in ${path}`,
+    apiKey: 'of-the-file',
+    apiKeyFrom: `key in ${path}`,
+    ...NOTHING_ELSE,
+  });
+  const variables = {
+    ...container,
+    PACKAGERDRM_URL: 'http://of-the-variable',
+    PACKAGERDRM_APIKEY: 'of-the-variable',
+  };
+  expect(read({}, variables)).toEqual({
+    url: 'http://of-the-variable/',
+    urlFrom: 'PACKAGERDRM_URL',
+    apiKey: 'of-the-variable',
+    apiKeyFrom: 'PACKAGERDRM_APIKEY',
+    ...NOTHING_ELSE,
+  });
+  expect(read({ url: 'https://of-the-option/base/', key: 'of-the-option' }, variables)).toEqual({
+    url: 'https://of-the-option/base/',
+    urlFrom: '--url',
+    apiKey: 'of-the-option',
+    apiKeyFrom: '--key',
+    ...NOTHING_ELSE,
+  });
+});
+
+test('each value is looked for by itself', async () => {
+  await write(join(cwd, 'packager-drm.yaml'), 'keyFile: secrets/key.txt\nca: secrets/ca.pem\n');
+  await write(join(cwd, 'secrets', 'key.txt'), 'of-the-key-file\n');
+  await write(join(cwd, 'secrets', 'ca.pem'), 'PEM');
+  await write(join(cwd, 'cert.pem'), 'CERT');
+  await write(join(cwd, 'cert-key.pem'), 'KEY');
+  const options = { url: 'https://h', cert: 'cert.pem' };
+  expect(read(options, { PACKAGERDRM_CERTKEY: 'cert-key.pem' })).toMatchObject({
+    apiKey: 'of-the-key-file',
+    apiKeyFrom: `keyFile in ${join(cwd, 'packager-drm.yaml')}`,
+    ca: 'PEM',
+    cert: 'CERT',
+    certKey: 'KEY',
+  });
+});
+
+test.each<[string, ConnectionOptions, Environment, string]>([
+  ['--key-file', { keyFile: 'key.txt' }, { PACKAGERDRM_APIKEY: 'x' }, '--key-file'],
+  ['the variable', {}, { PACKAGERDRM_APIKEY_FILE: 'key.txt' }, 'PACKAGERDRM_APIKEY_FILE'],
+  [
+    'the variable of the container',
+    {},
+    { PACKAGERDRMAPI_APIKEY_FILE: 'key.txt' },
+    'PACKAGERDRMAPI_APIKEY_FILE',
+  ],
+])('reads the key from the file of %s', async (_name, options, env, apiKeyFrom) => {
+  await write(join(cwd, 'key.txt'), 'of-the-file\r\n');
+  expect(read({ url: 'http://h', ...options }, env)).toMatchObject({ apiKey: 'of-the-file', apiKeyFrom });
+});
+
+test('reads one configuration file: the named one, that of the folder, or that of the user', async () => {
+  await write(join(cwd, 'named.yaml'), 'url: http://named\nkey: k\n');
+  await write(join(cwd, 'packager-drm.yaml'), 'url: http://folder\nkey: k\n');
+  await write(join(home, 'xdg', 'packager-drm', 'config.yaml'), 'url: http://user\nkey: k\n');
+  const env = { XDG_CONFIG_HOME: join(home, 'xdg') };
+  expect(read({ config: 'named.yaml' }, env).url).toBe('http://named/');
+  expect(read({}, env).url).toBe('http://folder/');
+  await fs.remove(join(cwd, 'packager-drm.yaml'));
+  expect(read({}, env).url).toBe('http://user/');
+});
+
+test.each<[string, Environment, string]>([
+  ['its port', { PACKAGERDRMAPI_PORT: '9000' }, 'http://127.0.0.1:9000/'],
+  ['its default port', {}, 'http://127.0.0.1/'],
+  ['its host', { PACKAGERDRMAPI_HOST: '10.0.0.1', PACKAGERDRMAPI_PORT: '81' }, 'http://10.0.0.1:81/'],
+  ['all its hosts', { PACKAGERDRMAPI_HOST: '0.0.0.0', PACKAGERDRMAPI_PORT: '81' }, 'http://127.0.0.1:81/'],
+  ['its IPv6 host', { PACKAGERDRMAPI_HOST: '::1', PACKAGERDRMAPI_PORT: '81' }, 'http://[::1]:81/'],
+  ['TLS', { PACKAGERDRMAPI_TLSCERT: 'c.pem', PACKAGERDRMAPI_PORT: '81' }, 'https://localhost:81/'],
+])('finds the sidecar of the same container by %s', (_name, env, url) => {
+  expect(read({}, { PACKAGERDRMAPI_APIKEY: 'k', ...env }).url).toBe(url);
+});
+
+test('warns of a configuration file that holds a key and is open to others', async () => {
+  const path = join(cwd, 'packager-drm.yaml');
+  await write(path, 'url: http://h\nkey: k\n', 0o640);
+  const warning = `${path} holds an API key and others can read it; run: chmod 600 ${path}`;
+  expect(read({}).warnings).toEqual([warning]);
+  await write(path, 'url: http://h\n', 0o644);
+  expect(read({ key: 'k' }).warnings).toEqual([]);
+});
+
+test('says where an address can be given', () => {
+  expect(fault({ key: 'k' })).toEqual([
+    '2',
+    `Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${cwd}/packager-drm.yaml or ${home}/.config/packager-drm/config.yaml.`,
+  ]);
+});
+
+test('says where a key can be given', () => {
+  expect(fault({ url: 'http://h' })).toEqual([
+    '2',
+    `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${cwd}/packager-drm.yaml or ${home}/.config/packager-drm/config.yaml.`,
+  ]);
+});
+
+const ADDRESS =
+  'must start with http:// or https:// and have no user, query or space, as http://127.0.0.1:9000.';
+
+test.each<[string, ConnectionOptions, Environment, string]>([
+  ['an address without scheme', { url: 'localhost:9000', key: 'k' }, {}, `The address of --url ${ADDRESS}`],
+  [
+    'an address with a user',
+    { key: 'k' },
+    { PACKAGERDRM_URL: 'http://a:SECRET@h' },
+    `The address of PACKAGERDRM_URL ${ADDRESS}`,
+  ],
+  ['an address with a query', { url: 'http://h?x=1', key: 'k' }, {}, `The address of --url ${ADDRESS}`],
+  [
+    'a key with a space',
+    { url: 'http://h', key: 'SECRET key' },
+    {},
+    'The API key of --key must be printable ASCII without spaces: it travels in a header.',
+  ],
+  [
+    'a key and a file of one',
+    { url: 'http://h', key: 'SECRET', keyFile: 'f' },
+    {},
+    'Give --key or --key-file, not both.',
+  ],
+  [
+    'a certificate without its key',
+    { url: 'https://h', key: 'k', cert: '/dev/null' },
+    {},
+    'A client certificate needs both: --cert and --cert-key.',
+  ],
+])('refuses %s', (_name, options, env, sentence) => {
+  expect(fault(options, env)).toEqual(['2', sentence]);
+});
+
+test.each<[string, ConnectionOptions, string]>([
+  ['key', { keyFile: 'none' }, '--key-file'],
+  ['authority', { key: 'k', ca: 'none' }, '--ca'],
+])('says which file of a %s can’t be read', (_name, options, from) => {
+  expect(fault({ url: 'https://h', ...options })).toEqual([
+    '2',
+    `The file of ${from}, ${cwd}/none, can't be read; check the path and who may read it.`,
+  ]);
+});
+
+test.each([
+  ['adress: http://h', ':1: adress is not a field; the fields are url, key, keyFile, ca, cert, certKey.'],
+  ['keyfile: x', ':1: keyfile is not a field; did you mean keyFile?'],
+  ['url: http://h\nkey: [SECRET]', ':2: key must be text.'],
+  ['key: SECRET\nkeyFile: x', ':1: the file has key and keyFile; give one.'],
+  ['- SECRET', ':1: the file must be a list of "name: value" lines.'],
+  ['key: "SECRET', ':1: lacks a character, most likely a closing quote, a colon or a comma.'],
+])('refuses the configuration file %j', async (text, sentence) => {
+  const path = join(cwd, 'packager-drm.yaml');
+  await write(path, text);
+  expect(fault({})).toEqual(['2', `${path}${sentence}`]);
+});
+
+test('says that a configuration file that was named is not there', () => {
+  expect(fault({ config: 'none.yaml' })).toEqual([
+    '2',
+    `The configuration file ${cwd}/none.yaml can't be read; check the path and who may read it.`,
+  ]);
+});

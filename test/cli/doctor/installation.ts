@@ -1,0 +1,151 @@
+import { mkdtemp, realpath } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import fs from 'fs-extra';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+
+const HOME = `\${com.wowza.wms.context.VHostConfigHome}`;
+
+/** What of an Application.xml a test may want otherwise. */
+export interface ApplicationParts {
+  readonly appType?: string;
+  readonly streamType?: string;
+  readonly keyDir?: string;
+  readonly storageDir?: string;
+  readonly packetizers?: string;
+  readonly streamers?: string;
+  /** What stands in `HTTPStreamer`. */
+  readonly httpStreamer?: string;
+  /** What stands in the `Properties` of the application itself. */
+  readonly properties?: string;
+}
+
+export function property(name: string, value: string, type = 'String'): string {
+  return `<Property><Name>${name}</Name><Value>${value}</Value><Type>${type}</Type></Property>`;
+}
+
+export const SESSION_ID = property('cupertinoAppendQueryParamsToEncUrl', 'false', 'Boolean');
+export const EXT_X_VERSION = property('cupertinoExtXVersion', '5', 'Integer');
+
+/** A configuration as the packager's own: elements left empty, comments with elements in them, white space everywhere. */
+export function applicationXml(name: string, parts: ApplicationParts = {}): string {
+  const {
+    appType = 'Live',
+    streamType = 'live',
+    keyDir = `<KeyDir>${HOME}/keys</KeyDir>`,
+    storageDir = `${HOME}/content`,
+    packetizers = 'cupertinostreamingpacketizer, mpegdashstreamingpacketizer, smoothstreamingpacketizer',
+    streamers = 'cupertinostreaming, smoothstreaming, mpegdashstreaming',
+    httpStreamer = `<Properties>${SESSION_ID}${EXT_X_VERSION}</Properties>`,
+    properties = '',
+  } = parts;
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<Root version="1">
+	<Application>
+		<Name>${name}</Name>
+		<AppType>${appType}</AppType>
+		<Description></Description>
+		<!-- Take out of the comment to set time limits
+		<ApplicationTimeout>60000</ApplicationTimeout>
+		<HTTPStreamers>none</HTTPStreamers>
+		-->
+		<Connections>
+			<AutoAccept>true</AutoAccept>
+			<AllowDomains></AllowDomains>
+		</Connections>
+		<!-- Paths may hold ${HOME} and its like -->
+		<Streams>
+			<StreamType>${streamType}</StreamType>
+			<StorageDir>${storageDir}</StorageDir>
+			${keyDir}
+			<!-- LiveStreamPacketizers (divided by commas): cupertinostreamingpacketizer, mpegdashstreamingpacketizer -->
+			<LiveStreamPacketizers>${packetizers}</LiveStreamPacketizers>
+			<Properties>
+			</Properties>
+		</Streams>
+		<Transcoder>
+			<LiveStreamTranscoder></LiveStreamTranscoder>
+			<Templates>\${SourceStreamName}.xml,transrate.xml</Templates>
+			<Properties/>
+		</Transcoder>
+		<HTTPStreamers>
+			${streamers}
+		</HTTPStreamers>
+		<LiveStreamPacketizer>
+			<Properties>${property('cupertinoPlaylistChunkCount', '3', 'Integer')}</Properties>
+		</LiveStreamPacketizer>
+		<HTTPStreamer>
+			<!-- <Properties>${property('cupertinoExtXVersion', '3', 'Integer')}</Properties> -->
+			${httpStreamer}
+		</HTTPStreamer>
+		<Repeater>
+			<OriginURL></OriginURL>
+			<QueryString><![CDATA[]]></QueryString>
+		</Repeater>
+		<Modules>
+			<Module>
+				<Name>base</Name>
+				<Description>Base</Description>
+				<Class>com.wowza.wms.module.ModuleCore</Class>
+			</Module>
+		</Modules>
+		<Properties>
+			${properties}
+		</Properties>
+	</Application>
+</Root>
+`;
+}
+
+export function smil(...sources: readonly string[]): string {
+  const switched = sources.map((source) => `<video src="${source}" system-bitrate="500000"/>`).join('');
+  return `<?xml version="1.0" encoding="UTF-8"?><smil><head/><body><switch>${switched}</switch></body></smil>`;
+}
+
+/** A sound key file. */
+export const KEY_FILE = POST_MANUAL_FILE;
+/** What stands in it and must never be shown. */
+export const SECRETS = [POST_MANUAL.cenc.contentkey, POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.iv];
+
+/** A sound installation: two applications, a group of two streams, a stream of its own. */
+const SOUND: Readonly<Record<string, string>> = {
+  'bin/startup.sh': '#!/bin/sh\n',
+  'conf/Application.xml': applicationXml(''),
+  'conf/HTTPStreamers.xml':
+    '<Root><HTTPStreamers><HTTPStreamer><Name>cupertinostreaming</Name><Properties></Properties></HTTPStreamer></HTTPStreamers></Root>',
+  'conf/VHost.xml': '<Root><VHost></VHost></Root>',
+  'conf/live/Application.xml': applicationXml('live'),
+  'conf/vod/Application.xml': applicationXml('vod', {
+    appType: 'VOD',
+    streamType: 'default',
+    packetizers: '',
+  }),
+  'applications/live/.keep': '',
+  'applications/vod/.keep': '',
+  'applications/.snapshots/.keep': '',
+  'content/news.smil': smil('news_360p', 'mp4:news_720p'),
+  'content/camera.stream': 'rtsp://127.0.0.1/camera\n',
+  'keys/news_360p.key': KEY_FILE,
+  'keys/news_720p.key': KEY_FILE,
+  'keys/camera.stream.key': KEY_FILE,
+};
+
+const folders: string[] = [];
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await fs.remove(folder);
+});
+
+/** Builds the sound installation with some files otherwise (undefined: left out), in a folder that is removed after the test. */
+export async function install(changes: Readonly<Record<string, string | undefined>> = {}): Promise<string> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'packager-')));
+  folders.push(root);
+  for (const [path, text] of Object.entries({ ...SOUND, ...changes })) {
+    if (text === undefined) continue;
+    await fs.mkdirp(dirname(join(root, path)));
+    await fs.writeFile(join(root, path), text);
+  }
+  // Temporary folders are private; a packager's user must get in.
+  for (const path of ['.', 'keys']) await fs.chmod(join(root, path), 0o755).catch(() => undefined);
+  return root;
+}

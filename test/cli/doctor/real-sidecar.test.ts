@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { createSidecarApi } from '../../../src/cli/sidecar-api';
+import { POST_MANUAL } from '../../support/post-manual';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { install } from './installation';
+import { sectionsOf } from './run-doctor';
+
+const NO_KEYS = {
+  'keys/news_360p.key': undefined,
+  'keys/news_720p.key': undefined,
+  'keys/camera.stream.key': undefined,
+};
+
+/** A sidecar on a folder, and the client that the program talks to it with. */
+async function startOn(keyFilesPath: string) {
+  const { api, url } = await startSidecar({ keyFilesPath });
+  const connection = {
+    url: new URL(url),
+    urlFrom: '--url',
+    apiKey: API_KEY,
+    apiKeyFrom: '--key',
+    ca: undefined,
+    cert: undefined,
+    certKey: undefined,
+    warnings: [],
+  };
+  const sidecar = createSidecarApi(connection, new AbortController().signal);
+  return { api, sidecar: () => sidecar };
+}
+
+async function folderFindings(packager: string, sidecar: Awaited<ReturnType<typeof startOn>>['sidecar']) {
+  const sections = await sectionsOf(packager, [], { sidecar });
+  return sections.flatMap(({ kind, findings }) => (kind === 'key_folder' ? findings : []));
+}
+
+test('proves with a real sidecar that its folder is the packager’s, before and after the first key file', async () => {
+  const packager = await install({
+    ...NO_KEYS,
+    'keys/.keep': '',
+    'content/news.smil': undefined,
+    'content/camera.stream': undefined,
+  });
+  const { api, sidecar } = await startOn(join(packager, 'keys'));
+  const same = 'This is the sidecar’s folder: the trace of its readiness check shows here';
+  expect((await folderFindings(packager, sidecar))[0]).toEqual({
+    severity: 'ok',
+    code: 'same_folder',
+    message: same,
+  });
+  await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+  expect((await folderFindings(packager, sidecar)).map(({ message }) => message)).toEqual([
+    `${same}, and the list agrees (1 key file)`,
+    expect.stringMatching(/and read 1 key file$/),
+    'The key file has no fault',
+  ]);
+});
+
+test('tells a real sidecar on a copy of the folder from one on the folder', async () => {
+  const packager = await install();
+  const copy = join(packager, 'copy');
+  await fs.copy(join(packager, 'keys'), copy, { preserveTimestamps: true });
+  const { sidecar } = await startOn(copy);
+  expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
+    severity: 'warning',
+    code: 'perhaps_a_copy',
+  });
+});
+
+test('finds a fault when a real sidecar writes elsewhere', async () => {
+  const packager = await install({ 'other/.keep': '' });
+  const { api, sidecar } = await startOn(join(packager, 'other'));
+  await api.post('/api/keyfile/radio').send(POST_MANUAL).expect(200);
+  expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
+    severity: 'fault',
+    code: 'other_folder',
+  });
+});

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { Writable, type WritableOptions } from 'node:stream';
+import { Command, CommanderError } from 'commander';
+import fs from 'fs-extra';
+import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
+import type { CliContext } from '../../../src/cli/context';
+import type { AskedSidecar } from '../../../src/cli/doctor/ask-sidecar';
+import { registerDoctor } from '../../../src/cli/doctor/command';
+import type { Finding, Section } from '../../../src/cli/doctor/finding';
+import { createOutput } from '../../../src/cli/output';
+import type { ListedKeyFile } from '../../../src/cli/sidecar-wire';
+
+export interface DoctorRun {
+  readonly code: ExitCode;
+  readonly stdout: string;
+  /** What the program says when it can't follow. */
+  readonly problems: readonly string[];
+}
+
+export interface DoctorSetting {
+  readonly sidecar?: () => AskedSidecar;
+  /** Texts of `/etc/passwd` and `/etc/group`. */
+  readonly passwd?: string;
+  readonly group?: string;
+  /** Whether the answer goes to a terminal. */
+  readonly isTerminal?: boolean;
+  /** Files below `/proc`. */
+  readonly proc?: Readonly<Record<string, string>>;
+}
+
+/** Runs `packager-drm doctor` on an installation, with a machine of its own: accounts and processes lie in `machine`. */
+export async function runDoctor(
+  packager: string,
+  args: readonly string[] = [],
+  setting: DoctorSetting = {},
+): Promise<DoctorRun> {
+  const chunks: string[] = [];
+  const write: WritableOptions['write'] = (chunk, _encoding, done) => {
+    chunks.push(String(chunk));
+    done();
+  };
+  const stdout = Object.assign(new Writable({ write }), { isTTY: setting.isTerminal ?? false });
+  const machine = {
+    passwd: join(packager, 'machine/passwd'),
+    group: join(packager, 'machine/group'),
+    proc: join(packager, 'machine/proc'),
+  };
+  await fs.outputFile(
+    machine.passwd,
+    setting.passwd ?? `me:x:${process.getuid?.()}:${process.getgid?.()}::/:/bin/sh\n`,
+  );
+  await fs.outputFile(machine.group, setting.group ?? '');
+  for (const [path, text] of Object.entries(setting.proc ?? {}))
+    await fs.outputFile(join(machine.proc, path), text);
+  let code: ExitCode = EXIT.done;
+  const json = args.includes('--json');
+  const context: CliContext = {
+    env: {},
+    cwd: packager,
+    stdin: process.stdin,
+    stdout,
+    stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    interrupted: new AbortController().signal,
+    wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    out: createOutput(stdout, stdout, {}, json),
+    sidecar: () =>
+      (setting.sidecar ?? (() => sidecarOn(join(packager, 'keys'))))() as ReturnType<CliContext['sidecar']>,
+    endWith: (given) => {
+      code = given;
+    },
+  };
+  const program = new Command('packager-drm')
+    .option('--json')
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  registerDoctor(program, context, machine);
+  try {
+    await program.parseAsync(
+      ['doctor', ...(args.includes('--packager') ? [] : ['--packager', packager]), ...args],
+      { from: 'user' },
+    );
+    return { code, stdout: chunks.join(''), problems: [] };
+  } catch (thrown) {
+    if (thrown instanceof CliError) {
+      return {
+        code: thrown.exitCode,
+        stdout: chunks.join(''),
+        problems: thrown.problems.map(({ description }) => description),
+      };
+    }
+    if (thrown instanceof CommanderError)
+      return { code: EXIT.usage, stdout: chunks.join(''), problems: [thrown.message] };
+    throw thrown;
+  }
+}
+
+/** The sections of the doctor's JSON answer. */
+export async function sectionsOf(
+  packager: string,
+  args: readonly string[] = [],
+  setting: DoctorSetting = {},
+): Promise<Section[]> {
+  const { stdout } = await runDoctor(packager, [...args, '--json'], setting);
+  const { sections }: { sections: Section[] } = JSON.parse(stdout);
+  return sections;
+}
+
+/** All findings that are not well, each with the subject of its section (paths from the installation on). */
+export async function troubles(
+  packager: string,
+  args: readonly string[] = [],
+  setting: DoctorSetting = {},
+): Promise<(Finding & { about: string })[]> {
+  const sections = await sectionsOf(packager, args, setting);
+  const text = JSON.stringify(
+    sections.flatMap(({ subject, findings }) =>
+      findings.filter(({ severity }) => severity !== 'ok').map((finding) => ({ about: subject, ...finding })),
+    ),
+  );
+  return JSON.parse(text.replaceAll(`${packager}/`, ''));
+}
+
+/** A sidecar on a folder: ready, with the trace that its check leaves there, and listing the files as they are. */
+export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): AskedSidecar {
+  return {
+    address: 'http://127.0.0.1:9000',
+    ready: async () => {
+      const temporary = join(folder, '.packagerdrmapi-probe.tmp');
+      await fs.writeFile(temporary, '');
+      await fs.remove(temporary);
+    },
+    list: async () => ({ keyfiles: await listed(folder), cursor: null }),
+    ...changes,
+  };
+}
+
+export async function listed(folder: string): Promise<ListedKeyFile[]> {
+  const paths = await fs.readdir(folder, { recursive: true });
+  const keyFiles = paths
+    .map(String)
+    .filter((path) => path.endsWith('.key') && !path.startsWith('.'))
+    .sort();
+  return Promise.all(
+    keyFiles.map(async (path) => {
+      const { size, mtime } = await fs.stat(join(folder, path));
+      return {
+        streamid: path.slice(0, -4),
+        modified: mtime.toISOString(),
+        size,
+        parts: ['cenc'],
+        key_id: null,
+        content_id: null,
+        faults: [],
+      };
+    }),
+  );
+}

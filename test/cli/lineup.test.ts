@@ -1,0 +1,339 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError } from '../../src/cli/cli-error';
+import type { LineUp } from '../../src/cli/lineup/lineup';
+import { readLineUp } from '../../src/cli/lineup/read-lineup';
+import { temporaryFolder } from '../support/start-sidecar';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+async function read(name: string, text: string, given = {}): Promise<LineUp> {
+  await fs.writeFile(join(cwd, name), text);
+  return readLineUp({ cwd, env: { ACME_KEY: 'key-of-the-variable' } }, name, given);
+}
+
+async function bodies(name: string, text: string, given = {}) {
+  const { streams, groups } = await read(name, text, given);
+  return { streams: streams.map(({ body }) => body), groups: groups.map(({ body }) => body) };
+}
+
+async function faults(name: string, text: string): Promise<string[]> {
+  try {
+    await read(name, text);
+  } catch (thrown) {
+    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+    throw thrown;
+  }
+  return [];
+}
+
+const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
+const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
+
+const ACME = { client: 'acme', clientApiKey: 'key-of-the-variable' };
+const EXPECTED = [
+  { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+  { streamid: 'live/sport', contentId: 's-1', client: 'other', clientApiKey: 'key-of-the-file', cmaf: false },
+  {
+    streamid: 'film',
+    contentId: 'f-1',
+    cmaf: 'cbcs',
+    cenc: CENC,
+    playready: { laurl: 'https://pr.example.com/f-1' },
+    widevine: {},
+    fairplay: { ...FAIRPLAY, laurl: 'skd://fp.example.com/film/f-1' },
+  },
+];
+
+const YAML = `\
+# a comment
+defaults:
+  client: acme
+  clientApiKeyEnv: ACME_KEY
+  cmaf: cbcs
+  playready: { laurl: "https://pr.example.com/{contentId}" }
+  widevine: {}
+  fairplay: { laurl: "skd://fp.example.com/{streamid}/{contentId}" }
+streams:
+  - { streamid: live/news, contentId: 0123 }
+  - streamid: live/sport
+    contentId: s-1
+    client: other
+    clientApiKeyFile: keys/other.txt
+    cmaf: false
+  - streamid: film
+    contentId: f-1
+    cenc: &keys { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }
+    fairplay: { key: ${FAIRPLAY.key}, iv: ${FAIRPLAY.iv} }
+`;
+
+const JSON_TEXT = JSON.stringify(
+  {
+    defaults: {
+      client: 'acme',
+      clientApiKeyEnv: 'ACME_KEY',
+      cmaf: 'cbcs',
+      playready: { laurl: 'https://pr.example.com/{contentId}' },
+      widevine: {},
+      fairplay: { laurl: 'skd://fp.example.com/{streamid}/{contentId}' },
+    },
+    streams: [
+      { streamid: 'live/news', contentId: '0123' },
+      {
+        streamid: 'live/sport',
+        contentId: 's-1',
+        client: 'other',
+        clientApiKeyFile: 'keys/other.txt',
+        cmaf: false,
+      },
+      { streamid: 'film', contentId: 'f-1', cenc: CENC, fairplay: FAIRPLAY },
+    ],
+  },
+  null,
+  '\t',
+);
+
+test.each([
+  ['lineup.yaml', YAML],
+  ['lineup.yml', YAML.replaceAll('\n', '\r\n')],
+  ['lineup.json', JSON_TEXT],
+  ['lineup.JSON', `\u{feff}${JSON_TEXT}`],
+])('reads streams with their defaults from %s', async (name, text) => {
+  await fs.outputFile(join(cwd, 'keys', 'other.txt'), 'key-of-the-file\n');
+  expect(await bodies(name, text)).toEqual({ streams: EXPECTED, groups: [] });
+});
+
+test.each([
+  ['commas', ','],
+  ['semicolons', ';'],
+  ['tabs', '\t'],
+])(
+  'reads streams from a CSV file divided by %s, with defaults from the options',
+  async (_name, delimiter) => {
+    await fs.writeFile(join(cwd, 'other.txt'), 'key-of-the-file');
+    const rows = [
+      [
+        'streamid',
+        'contentId',
+        'client',
+        'clientApiKeyFile',
+        'cmaf',
+        'cenc.keyid',
+        'cenc.contentkey',
+        'playready.laurl',
+      ],
+      ['live/news', '0123', '', '', '', '', '', ''],
+      [' live/sport ', 's-1', 'other', 'other.txt', 'FALSE', '', '', ''],
+      ['film', 'f-1', '', '', 'true', CENC.keyid, CENC.contentkey, '"https://pr.example.com/a,b;c"'],
+    ];
+    const text = `\u{feff}${rows.map((row) => row.join(delimiter)).join('\r\n')}\r\n\r\n`;
+    const given = { ...ACME, cmaf: 'cbcs' };
+    expect(await bodies('lineup.csv', text, given)).toEqual({
+      streams: [
+        { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+        {
+          streamid: 'live/sport',
+          contentId: 's-1',
+          client: 'other',
+          clientApiKey: 'key-of-the-file',
+          cmaf: false,
+        },
+        {
+          streamid: 'film',
+          contentId: 'f-1',
+          cmaf: true,
+          cenc: CENC,
+          playready: { laurl: 'https://pr.example.com/a,b;c' },
+        },
+      ],
+      groups: [],
+    });
+  },
+);
+
+test('names the content after the stream where the defaults say so', async () => {
+  const defaults = 'defaults: { client: acme, clientApiKey: k, contentId: "show-{name}" }\n';
+  const text = `${defaults}streams: [live/news, { streamid: film, contentId: own }]
+groups:
+  - { members: [a, { streamid: b, contentId: own-b }], folder: live, keys: each }
+  - { members: [c], contentId: of-the-group }
+  - { members: [d] }
+`;
+  const common = { client: 'acme', clientApiKey: 'k' };
+  expect(await bodies('lineup.yaml', text)).toEqual({
+    streams: [
+      { streamid: 'live/news', contentId: 'show-news', ...common },
+      { streamid: 'film', contentId: 'own', ...common },
+    ],
+    groups: [
+      {
+        members: [
+          { streamid: 'a', contentId: 'show-a' },
+          { streamid: 'b', contentId: 'own-b' },
+        ],
+        folder: 'live',
+        keys: 'each',
+        ...common,
+      },
+      { members: ['c'], contentId: 'of-the-group', ...common },
+      { members: ['d'], ...common },
+    ],
+  });
+});
+
+test('sends a SMIL file that lies beside the line-up', async () => {
+  await fs.outputFile(join(cwd, 'smil', 'event.smil'), '<smil/>');
+  await fs.outputFile(
+    join(cwd, 'sub', 'lineup.yaml'),
+    'groups: [{ smil: ../smil/event.smil, keys: same, contentId: e, client: c, clientApiKey: k }]',
+  );
+  const { groups } = readLineUp({ cwd, env: {} }, 'sub/lineup.yaml', {});
+  expect(groups).toEqual([
+    {
+      name: 'the group of ../smil/event.smil',
+      line: 1,
+      streamIds: [],
+      body: { smil: '<smil/>', keys: 'same', contentId: 'e', client: 'c', clientApiKey: 'k' },
+    },
+  ]);
+});
+
+test('lets the options win over the defaults of the file, and a stream over both', async () => {
+  const text = `defaults: { client: acme, clientApiKeyEnv: ACME_KEY }
+streams: [{ streamid: a, contentId: a }, { streamid: b, contentId: b, client: own, clientApiKey: own-key }]
+`;
+  const { streams } = await bodies('lineup.yaml', text, { client: 'given', clientApiKey: 'given-key' });
+  expect(streams).toEqual([
+    { streamid: 'a', contentId: 'a', client: 'given', clientApiKey: 'given-key' },
+    { streamid: 'b', contentId: 'b', client: 'own', clientApiKey: 'own-key' },
+  ]);
+});
+
+test('leaves out a default part that a stream turns off', async () => {
+  const text = `defaults: { playready: { laurl: "https://pr.example.com" }, widevine: {} }
+streams: [{ streamid: a, cenc: { keyid: k, contentkey: c }, playready: null }]
+`;
+  expect((await bodies('lineup.yaml', text)).streams).toEqual([
+    { streamid: 'a', cenc: { keyid: 'k', contentkey: 'c' }, widevine: {} },
+  ]);
+});
+
+test('names every fault of a file with its line', async () => {
+  const text = `\
+defaults:
+  client: acme
+  clientApiKeyFle: x
+streams:
+  - streamid: live/a
+    contentid: a
+  - live/b
+  - streamid: live/a
+    contentId: { a: 1 }
+    cmaf: maybe
+  - contentId: c
+groups:
+  - members: []
+    keys: some
+    cenc: { keyid: SECRETSECRET, contentKey: SECRETSECRET }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:3: clientApiKeyFle is not a field of defaults; did you mean clientApiKeyFile?',
+    'lineup.yaml:6: contentid is not a field of streams; did you mean contentId?',
+    'lineup.yaml:9: streams.contentId must be text; put it in quotes.',
+    'lineup.yaml:10: streams.cmaf must be true, false, cenc or cbcs.',
+    'lineup.yaml:11: streams.streamid is missing.',
+    'lineup.yaml:13: groups.members is empty.',
+    'lineup.yaml:14: groups.keys must be same or each.',
+    'lineup.yaml:15: groups.cenc.contentkey is missing.',
+    'lineup.yaml:15: contentKey is not a field of groups.cenc; did you mean contentkey?',
+  ]);
+});
+
+test('names what streams and groups lack together', async () => {
+  const text = `\
+streams:
+  - live/a
+  - streamid: live/b
+    contentId: b
+    clientApiKeyEnv: NOT_SET
+  - { streamid: live/a, cenc: { keyid: k, contentkey: c } }
+groups:
+  - { members: [b, c], folder: live/, clientApiKey: k, clientApiKeyFile: none.txt }
+  - { client: acme, clientApiKeyFile: none.txt }
+  - { client: acme, clientApiKey: k, smil: none.smil }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:5: clientApiKeyEnv names a variable that is not set.',
+    'lineup.yaml:3: live/b lacks client and clientApiKey; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:6: live/a is given before on line 2; give each stream once.',
+    'lineup.yaml:8: live/b is given before on line 3; give each stream once.',
+    'lineup.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
+    'lineup.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:9: a group has either members or smil.',
+    'lineup.yaml:9: clientApiKeyFile names a file that is empty or can’t be read.',
+    'lineup.yaml:9: the group lacks clientApiKey; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:10: smil names a file that can’t be read.',
+  ]);
+});
+
+test.each([
+  ['a.yaml', 'streams: [\n  {', 'a.yaml:2: is indented wrongly, or a bracket is not closed.'],
+  ['a.yaml', 'streams:\n\t- x', 'a.yaml:2: is indented by a tab; indent with spaces.'],
+  ['a.yaml', 'streams: []\nstreams: []', 'a.yaml:2: names something that is given before; give it once.'],
+  ['a.yaml', 'streams: "x" "SECRETSECRET"', 'a.yaml:1: is neither YAML nor JSON from here on.'],
+  ['a.yaml', 'streams: *none', 'a.yaml: uses an anchor (*name) that is not set before, or too many of them.'],
+  ['a.yaml', '', 'a.yaml: the file must hold defaults, streams and groups.'],
+  ['a.yaml', 'streams: []', 'a.yaml: the file names no streams and no groups.'],
+  ['a.json', '{"streams": ["a"', 'a.json:1: is indented wrongly, or a bracket is not closed.'],
+  ['a.csv', '', 'a.csv: the file is empty; its first row names the fields.'],
+  ['a.csv', 'stream,contentId\na,b\n', 'a.csv:1: the first row must name the columns, streamid among them.'],
+  ['a.csv', 'streamid,cenc.keyId\na,b\n', 'a.csv:1: cenc.keyId is not a field; did you mean cenc.keyid?'],
+  ['a.csv', 'streamid,streamid\na,b\n', 'a.csv:1: streamid is there twice.'],
+  ['a.csv', 'streamid,contentId\na,b\nc,d,SECRETSECRET\n', 'a.csv:3: has 3 cells, and the first row has 2.'],
+  [
+    'a.csv',
+    'streamid,contentId\na,"b\nSECRETSECRET',
+    'a.csv:3: a quote is opened here or above, and never closed.',
+  ],
+  [
+    'a.csv',
+    'streamid,contentId\na,"b"SECRETSECRET\n',
+    'a.csv:2: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
+  ],
+  [
+    'a.csv',
+    'streamid,contentId\na,b"SECRETSECRET"\n',
+    'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
+  ],
+  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: streams.cmaf must be true, false, cenc or cbcs.'],
+  ['a.txt', 'streams: []', 'A line-up is a .yaml, .json or .csv file; a.txt is none by its name.'],
+])('says what is wrong with %s %j', async (name, text, sentence) => {
+  const found = await faults(name, text);
+  expect(found[0]).toBe(sentence);
+  expect(found.join()).not.toContain('SECRET');
+});
+
+test('tells 50 faults, and how many more there are', async () => {
+  const text = `streams:\n${'  - { streamid: a, contentId: b }\n'.repeat(60)}`;
+  const found = await faults('lineup.yaml', text);
+  expect(found).toHaveLength(51);
+  expect(found.at(-1)).toMatch(/^lineup\.yaml: \d+ more faults\.$/);
+});
+
+test('finds the line of a value behind an anchor and a merged map', async () => {
+  const text = `\
+streams:
+  - &first { streamid: a, client: c, clientApiKey: k, contentId: x }
+  - <<: *first
+    streamid: b
+    contentId: [1]
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:5: streams.contentId must be text; put it in quotes.',
+  ]);
+});

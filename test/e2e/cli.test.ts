@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { type BuiltProgram, DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { startFakeSidecar } from '../support/fake-sidecar';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const API_KEY = 'key-of-the-cli-tests';
+const STREAMS = 2000;
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  const keyId = (index: number) => Buffer.alloc(16, index + 1).toString('base64');
+  const rows = Array.from(
+    { length: STREAMS },
+    (_item, index) => `live/s${index},${keyId(index)},${keyId(index + 7)}`,
+  );
+  await fs.writeFile(join(cwd, 'lineup.csv'), `streamid,cenc.keyid,cenc.contentkey\n${rows.join('\n')}\n`);
+});
+
+function run(args: readonly string[], url: string): BuiltProgram {
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  return runScript(join(DIST, 'cli', 'main.js'), { args, env, cwd });
+}
+
+async function startSidecar(): Promise<string> {
+  const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
+  await untilReady(url);
+  return url;
+}
+
+async function keyFiles(): Promise<string[]> {
+  const folder = join(cwd, 'keys', 'live');
+  return (await fs.pathExists(folder))
+    ? (await fs.readdir(folder)).filter((name) => name.endsWith('.key'))
+    : [];
+}
+
+test('a line-up whose apply is killed in the middle is finished by the next apply', async () => {
+  const url = await startSidecar();
+  const killed = run(['apply', 'lineup.csv', '--yes'], url);
+  while ((await keyFiles()).length < 150) await new Promise((resolve) => setImmediate(resolve));
+  killed.send('SIGKILL');
+  expect((await killed.ended).signal).toBe('SIGKILL');
+
+  const { code, stdout, stderr } = await run(['apply', 'lineup.csv', '--yes', '--json'], url).ended;
+  const { summary } = JSON.parse(stdout);
+  expect({ code, stderr, summary }).toEqual({
+    code: 0,
+    stderr: '',
+    summary: {
+      created: STREAMS - summary.unchanged,
+      changed: 0,
+      unchanged: expect.any(Number),
+      failed: 0,
+      not_reached: 0,
+    },
+  });
+  expect(summary.unchanged).toBeGreaterThanOrEqual(150);
+  expect(await keyFiles()).toHaveLength(STREAMS);
+
+  const again = await run(['apply', 'lineup.csv', '--yes'], url).ended;
+  expect(again).toEqual({
+    code: 0,
+    signal: null,
+    stdout: '2,000 streams would stay as they are\n',
+    stderr: 'There is nothing to write.\n',
+  });
+}, 60_000);
+
+test('SIGINT ends an apply after the request under way, with a summary', async () => {
+  const sidecar = await startFakeSidecar();
+  const program: { apply?: BuiltProgram } = {};
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun && sidecar.files.size === 0) program.apply?.send('SIGINT');
+    return undefined;
+  };
+  program.apply = run(['apply', 'lineup.csv', '--yes'], sidecar.url);
+  const { code, stderr } = await program.apply.ended;
+  const written = sidecar.files.size;
+  expect(written).toBeLessThan(STREAMS);
+  expect({ code, stderr }).toEqual({
+    code: 130,
+    stderr: `\
+Run the same command again to go on: what is written is left as it is.
+lineup.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).toLocaleString('en-US')} not reached.
+`,
+  });
+}, 30_000);
+
+test('puts, gets, lists, checks and deletes a key file', async () => {
+  const url = await startSidecar();
+  const keys = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
+  expect((await run(['put', 'live/news', ...keys], url).ended).code).toBe(0);
+  const shown = await run(['get', 'live/news', '--reveal'], url).ended;
+  expect(shown.stdout).toBe(await fs.readFile(join(cwd, 'keys', 'live', 'news.key'), 'utf8'));
+  const listed = await run(['list', '--json'], url).ended;
+  expect(JSON.parse(listed.stdout).keyfiles).toMatchObject([
+    { streamid: 'live/news', parts: ['cenc'], key_id: '44da52ef-4523-098e-6854-777ee322681d' },
+  ]);
+  expect((await run(['check', 'keys/live/news.key'], url).ended).stdout).toMatch(/^This is a key file\.\n/);
+  expect((await run(['delete', 'live/news'], url).ended).code).toBe(0);
+  expect((await run(['get', 'live/news'], url).ended).code).toBe(1);
+}, 30_000);
+
+test('is silent when the reader of its output goes away', async () => {
+  const script = `
+    const child = require('node:child_process').spawn(
+      process.execPath,
+      [${JSON.stringify(join(DIST, 'cli', 'main.js'))}, '--help'],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    child.stdout.destroy();
+    child.on('close', (code, signal) => console.log(JSON.stringify({ code, signal })));
+  `;
+  await fs.writeFile(join(cwd, 'reader.js'), script);
+  const { stdout, stderr } = await runScript(join(cwd, 'reader.js'), { cwd }).ended;
+  expect({ ended: JSON.parse(stdout), stderr }).toEqual({ ended: { code: 0, signal: null }, stderr: '' });
+}, 30_000);
+
+test('the built program can be run by its name', async () => {
+  const text = await fs.readFile(join(DIST, 'cli', 'main.js'), 'utf8');
+  expect(text.split('\n')[0]).toBe('#!/usr/bin/env node');
+});

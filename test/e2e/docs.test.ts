@@ -1,0 +1,131 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { DIST, startBuilt, untilReady } from '../support/built-program';
+
+const DOCS = resolve(__dirname, '../../docs');
+/** What the pages write for the demo's sidecar. */
+const DEMO_URL = 'http://127.0.0.1:9000';
+
+/** A file that a page shows, under the name that stands before it: `lineup.yaml`: */
+const FILE = /^`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
+
+interface Step {
+  readonly commands: string;
+  /** What the page shows as their output; `…` stands for anything. Undefined: nothing is shown. */
+  readonly output: string | undefined;
+}
+
+const BLOCK = /^( *)```([^\n]*)\n([\s\S]*?)^\1```$(?:\n\n\1```(|json|text)\n([\s\S]*?)^\1```$)?/gm;
+
+/** The commands of a page, in order: its blocks marked `sh`, each with the plain or JSON block right behind it. */
+function stepsOf(page: string): Step[] {
+  return [...page.matchAll(BLOCK)].flatMap(([, indent = '', info, commands = '', , output]) => {
+    const outdented = (text: string) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    if (info !== 'sh') return [];
+    return [{ commands: outdented(commands), output: output && outdented(output) }];
+  });
+}
+
+/** How a page breaks long lines is its own affair. */
+function withoutSpace(text: string): string {
+  return text.replaceAll(/\s+/g, '');
+}
+
+function patternOf(output: string): RegExp {
+  const escaped = withoutSpace(output)
+    .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('…', '.*?');
+  return new RegExp(`^${escaped}$`);
+}
+
+// A page starts a dozen programs.
+jest.setTimeout(60_000);
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'docs-'));
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+/** What a page's shell prints behind each step. */
+const END_OF_STEP = '\x1e';
+
+/** Runs the steps of a page in one shell, which stops at the first failure, and answers what each printed. */
+async function run(steps: readonly Step[], env: Record<string, string>): Promise<string[]> {
+  const script = steps.map(({ commands }) => `${commands}\nprintf '${END_OF_STEP}'\n`).join('');
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed = new Promise<number | null>((done) => child.once('close', done));
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  const printed = stdout.split(END_OF_STEP);
+  if (code === 0) return printed;
+  const failed = steps[printed.length - 1]?.commands;
+  throw new Error(`${failed}\nended with ${code}:\n${printed.at(-1)}\n${stderr}`);
+}
+
+/** Starts what `npm run demo` starts, with its keys, on free ports; answers the sidecar's address. */
+async function startAsDemo(): Promise<string> {
+  const emulator = await startBuilt('emulator', {
+    cwd: folder,
+    env: {
+      EMULATOR_CLIENT: 'demo',
+      EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
+      EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
+    },
+  });
+  const { url } = await startBuilt('sidecar', {
+    cwd: folder,
+    env: {
+      PACKAGERDRMAPI_APIKEY: 'demo-api-key',
+      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
+      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
+    },
+  });
+  await untilReady(url);
+  return url;
+}
+
+/** Writes the files that a page shows, and answers its steps. */
+async function readPage(name: string): Promise<Step[]> {
+  const page = await readFile(join(DOCS, name), 'utf8');
+  for (const [, file = '', content = ''] of page.matchAll(FILE)) await writeFile(join(folder, file), content);
+  return stepsOf(page);
+}
+
+// The pages speak curl, which is no part of npm.
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+(hasCurl ? test : test.skip).each([
+  'provision-by-hand.md',
+  'provision-from-the-provider.md',
+  'rotate-keys.md',
+  'line-up.md',
+  'my-player-says.md',
+  'command-line.md',
+])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
+  const url = await startAsDemo();
+  await writeFile(
+    join(folder, 'packager-drm'),
+    `#!/bin/sh\nexec ${process.execPath} ${DIST}/cli/main.js "$@"\n`,
+  );
+  await chmod(join(folder, 'packager-drm'), 0o755);
+  const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, LANG: 'C.UTF-8' };
+  const steps = await readPage(name);
+  expect(steps.length).toBeGreaterThan(0);
+  const printed = await run(
+    steps.map(({ commands, output }) => ({ commands: commands.replaceAll(DEMO_URL, url), output })),
+    env,
+  );
+  for (const [index, { output }] of steps.entries()) {
+    if (output !== undefined)
+      expect(withoutSpace(printed[index]?.replaceAll(url, DEMO_URL) ?? '')).toMatch(patternOf(output));
+  }
+});
