@@ -42,11 +42,14 @@ COPY --from=build /production/node_modules ./node_modules
 COPY --from=build /build/dist/kernel ./dist/kernel
 COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/sidecar ./dist/sidecar
-# A new volume takes over owner and mode of the folder it is mounted on.
-RUN mkdir /keys && chown node:node /keys && chmod 0750 /keys
+COPY --from=build /build/dist/cli ./dist/cli
+# `docker exec … packager-drm list`: inside the container the command line knows address and key.
+RUN chmod 0755 dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/packager-drm \
+    # A new volume takes over owner and mode of the folder it is mounted on.
+    && mkdir /keys && chown node:node /keys && chmod 0750 /keys
 USER 1000:1000
 VOLUME /keys
 EXPOSE 80
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PACKAGERDRMAPI_PORT || 80) + '/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "dist/sidecar/health-check.js"]
 CMD ["node", "dist/sidecar/main.js"]

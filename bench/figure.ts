@@ -13,4 +13,5 @@ export interface Plan {
   readonly seconds: number;
   readonly requestsForMemory: number;
   readonly manyFiles: number;
+  readonly listedFiles: number;
 }

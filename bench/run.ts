@@ -1,7 +1,9 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { batch } from './batch';
 import { channels } from './channels';
 import type { Figure, Plan } from './figure';
+import { listing } from './listing';
 import { median } from './load';
 import { manyFiles } from './many-files';
 import { memory } from './memory';
@@ -11,9 +13,26 @@ import { startUp } from './start-up';
 import { webhooks } from './webhooks';
 import { writes } from './writes';
 
-const FULL: Plan = { rounds: 7, seconds: 3, requestsForMemory: 100_000, manyFiles: 100_000 };
-const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000 };
-const GROUPS = { reads, writes, provisioning, startUp, memory, manyFiles, webhooks, channels };
+const FULL: Plan = {
+  rounds: 7,
+  seconds: 3,
+  requestsForMemory: 100_000,
+  manyFiles: 100_000,
+  listedFiles: 1_000_000,
+};
+const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000, listedFiles: 20_000 };
+const GROUPS = {
+  reads,
+  writes,
+  batch,
+  provisioning,
+  startUp,
+  memory,
+  manyFiles,
+  listing,
+  webhooks,
+  channels,
+};
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
 async function main(): Promise<void> {
