@@ -1,3 +1,5 @@
+import { PROVIDER_ID } from '../drm/provider-names';
+
 /** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
 export interface Client {
   readonly name: string;
@@ -9,7 +11,7 @@ export type Clients = ReadonlyMap<string, Client>;
 
 /** The rule of client names and content ids: both are parts of the provider's paths. */
 export function isPathName(text: string): boolean {
-  return /^[A-Za-z0-9_.-]{1,200}$/.test(text) && text !== '.' && text !== '..';
+  return PROVIDER_ID.pattern.test(text);
 }
 
 /** Clients by name. */

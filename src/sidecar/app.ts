@@ -4,25 +4,25 @@ import { requireClientCertificate } from '../kernel/client-certificate';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
 import type { FindApiKey } from './access/api-key';
+import { requireApiKey } from './access/require-api-key';
 import { batchHandlers } from './batch/batch-handlers';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
-import { createConfigService } from './config-service';
 import { describeRoutes } from './describe/describe-routes';
-import { createDurableWriter } from './durable-file';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
-import { createKeyFileChanges } from './key-file-changes';
-import { keyFileRoutes } from './key-file-routes';
-import { createKeyFileStore } from './key-file-store';
-import { createKeyProvider } from './key-provider';
+import { createKeyFileChanges } from './key-files/key-file-changes';
+import { keyFileRoutes } from './key-files/key-file-routes';
+import { withReadLane } from './key-files/read-lane';
+import { MOST_PARTS } from './key-files/stream-id';
 import { createList, LIST_PATH } from './listing/list-handler';
 import { createObservation, type Observation } from './observe/observation';
 import type { OpenAudit } from './observe/open-audit';
-import { createProvision, type Upstreams } from './provision';
-import { withReadLane } from './read-lane';
-import { requireApiKey } from './require-api-key';
-import { MOST_PARTS } from './stream-id';
-import { createUpstream } from './upstream';
+import { createConfigService } from './provisioning/config-service';
+import { createKeyProvider } from './provisioning/key-provider';
+import { createProvision, type Upstreams } from './provisioning/provision';
+import { createUpstream } from './provisioning/upstream';
+import { createDurableWriter } from './storage/durable-file';
+import { createKeyFileStore } from './storage/key-file-store';
 
 /** What the sidecar takes from its process. */
 export interface Ambient {

@@ -8,9 +8,9 @@ import { configOrExit, listen, runAsProcess } from '../kernel/server';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
-import { openKeyFilesFolder } from './key-file-store';
 import { openAudit } from './observe/open-audit';
-import { toStorageError } from './storage-error';
+import { openKeyFilesFolder } from './storage/key-file-store';
+import { toStorageError } from './storage/storage-error';
 
 /** The keys of `.env.example` and of docker-compose.yml. */
 const PUBLIC_KEYS = ['change-me-to-a-long-random-key', 'demo-api-key'];

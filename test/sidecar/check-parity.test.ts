@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { check } from '../../src/drm/check/check';
 import { crossCheck } from '../../src/drm/cross-check';
-import { parseKeyFileRequest } from '../../src/sidecar/key-file-request';
+import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';

@@ -1,6 +1,10 @@
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createDurableWriter, type DurableWriter, type WritePhase } from '../../src/sidecar/durable-file';
+import {
+  createDurableWriter,
+  type DurableWriter,
+  type WritePhase,
+} from '../../src/sidecar/storage/durable-file';
 import * as faulty from '../support/faulty-fs';
 import { temporaryFolder } from '../support/start-sidecar';
 

@@ -1,9 +1,13 @@
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
-import { createDurableWriter } from '../../src/sidecar/durable-file';
-import { createKeyFileStore, type KeyFileStore, openKeyFilesFolder } from '../../src/sidecar/key-file-store';
-import { parseStreamId, type StreamId } from '../../src/sidecar/stream-id';
+import { parseStreamId, type StreamId } from '../../src/sidecar/key-files/stream-id';
+import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
+import {
+  createKeyFileStore,
+  type KeyFileStore,
+  openKeyFilesFolder,
+} from '../../src/sidecar/storage/key-file-store';
 import * as faulty from '../support/faulty-fs';
 import { temporaryFolder } from '../support/start-sidecar';
 

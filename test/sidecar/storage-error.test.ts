@@ -1,5 +1,5 @@
 import { HttpError } from '../../src/kernel/errors';
-import { toStorageError } from '../../src/sidecar/storage-error';
+import { toStorageError } from '../../src/sidecar/storage/storage-error';
 
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: at /a/path`), { code });

@@ -1,6 +1,6 @@
 import { isAbsolute, normalize } from 'node:path';
 import fc from 'fast-check';
-import { keyFilePath, parseStreamId, type StreamId } from '../../src/sidecar/stream-id';
+import { keyFilePath, parseStreamId, type StreamId } from '../../src/sidecar/key-files/stream-id';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar } from '../support/start-sidecar';

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { createDurableWriter } from '../../src/sidecar/durable-file';
+import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar, temporaryFolder } from '../support/start-sidecar';
 

@@ -5,8 +5,8 @@
 //   done STREAM N    version N was acknowledged
 const { randomUUID } = require('node:crypto');
 const { writeSync } = require('node:fs');
-const { createDurableWriter } = require('../../dist/sidecar/durable-file.js');
-const { createKeyFileStore } = require('../../dist/sidecar/key-file-store.js');
+const { createDurableWriter } = require('../../dist/sidecar/storage/durable-file.js');
+const { createKeyFileStore } = require('../../dist/sidecar/storage/key-file-store.js');
 
 const [folder, firstVersion] = process.argv.slice(2);
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];

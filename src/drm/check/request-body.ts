@@ -1,3 +1,4 @@
+import { CLIENT_API_KEY, PROVIDER_ID } from '../provider-names';
 import { nearestName, shownName } from './nearest-name';
 import { checkParts, type Parts } from './part-values';
 import type { Report } from './report';
@@ -14,9 +15,6 @@ type PartName = keyof typeof PART_FIELDS;
 const PART_NAMES = Object.keys(PART_FIELDS) as PartName[];
 const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
 const FIELDS = [...PART_NAMES, ...PROVIDER_FIELDS, 'cmaf', 'drmjson', 'drmJson'];
-
-const ID = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/;
-const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
 
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
 export function checkRequestBody(report: Report, body: Body): void {
@@ -91,8 +89,8 @@ function readId(report: Report, name: string, value: unknown): string | undefine
     else report.error('wrong_type', name, 'must be a string');
     return undefined;
   }
-  if (!ID.test(value)) {
-    report.error('wrong_value', name, ID_RULE);
+  if (!PROVIDER_ID.pattern.test(value)) {
+    report.error('wrong_value', name, PROVIDER_ID.fault);
     return undefined;
   }
   report.field(name, value);
@@ -105,9 +103,7 @@ function checkApiKey(report: Report, value: unknown): void {
   else if (typeof value !== 'string') report.error('wrong_type', name, 'must be a string');
   else {
     report.secretField(name, value);
-    if (!/^[\x21-\x7e]{1,1000}$/.test(value)) {
-      report.error('wrong_value', name, 'must be 1 to 1000 characters of printable ASCII without spaces');
-    }
+    if (!CLIENT_API_KEY.pattern.test(value)) report.error('wrong_value', name, CLIENT_API_KEY.fault);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describeThrown, HttpError, type Problem } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
-import { lineChanges } from '../dry-run';
-import type { PutOutcome } from '../key-file-changes';
+import { lineChanges } from '../key-files/dry-run';
+import type { PutOutcome } from '../key-files/key-file-changes';
 import type { BatchResult, BatchSummary } from './batch-wire';
 import type { Planned } from './planned';
 

@@ -1,7 +1,7 @@
 import { readSmil } from '../../drm/smil';
 import type { Problem } from '../../kernel/errors';
-import { parseKeyFileRequest } from '../key-file-request';
-import { parseStreamId, type StreamId } from '../stream-id';
+import { parseKeyFileRequest } from '../key-files/key-file-request';
+import { parseStreamId, type StreamId } from '../key-files/stream-id';
 import { divideFields, type Fields, GROUP_FIELDS, isFields, MEMBER_FIELDS, unknownField } from './batch-wire';
 import { atPlace, type Claim, failed, invalidBody, type Planned, type PlannedFailure } from './planned';
 

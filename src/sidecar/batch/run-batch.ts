@@ -1,8 +1,8 @@
 import { HttpError, toHttpError } from '../../kernel/errors';
 import { mayWrite } from '../access/api-key';
-import type { Actor, KeyFileChanges, PutOutcome } from '../key-file-changes';
-import { type KeyFileRequest, parseKeyFileRequest } from '../key-file-request';
-import type { Provision } from '../provision';
+import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/key-file-changes';
+import { type KeyFileRequest, parseKeyFileRequest } from '../key-files/key-file-request';
+import type { Provision } from '../provisioning/provision';
 import { createLane, type Lane } from './lane';
 import { createPatience } from './patience';
 import type { Planned, PlannedMember, PlannedStream } from './planned';

@@ -1,6 +1,6 @@
 import type { Express, RequestHandler } from 'express';
 import { onlyMethods } from '../../kernel/app';
-import { etagOf } from '../etag';
+import { etagOf } from '../key-files/etag';
 
 export interface DescribeOptions {
   /** The version of the service. */

@@ -1,7 +1,7 @@
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
-import { lineChanges, renderLineChanges } from '../dry-run';
-import { etagOf } from '../etag';
-import { parseKeyFileRequest } from '../key-file-request';
+import { lineChanges, renderLineChanges } from '../key-files/dry-run';
+import { etagOf } from '../key-files/etag';
+import { parseKeyFileRequest } from '../key-files/key-file-request';
 import { ERRORS } from './error-codes';
 
 /** The stream of the examples. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchAnswer } from '../batch/batch-wire';
-import { providerBody, suppliedBody } from '../key-file-request-wire';
+import { providerBody, suppliedBody } from '../key-files/key-file-request-wire';
 import { listAnswer } from '../listing/list-wire';
 import { aliveAnswer, dryRunAnswer, errorsAnswer, keyFileAnswer, readyAnswer } from './answers-wire';
 import { batchRequest } from './batch-request-wire';

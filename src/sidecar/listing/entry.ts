@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { lstatSync, type Stats } from 'node:fs';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../kernel/errors';
-import { type FoundFile, readSmallFile } from '../read-file';
-import { keyFilePath, type StreamId } from '../stream-id';
+import { keyFilePath, type StreamId } from '../key-files/stream-id';
+import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
 
 /** What a key file's text says about itself, without its secrets. */

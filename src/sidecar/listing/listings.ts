@@ -2,7 +2,7 @@ import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import { type ApiKey, mayRead } from '../access/api-key';
-import { toStorageError } from '../storage-error';
+import { toStorageError } from '../storage/storage-error';
 import type { KeyFileEntry } from './entry';
 import { createCollect } from './page';
 import { searchesFor } from './search';

@@ -1,15 +1,10 @@
-import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, write, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../kernel/errors';
+import { writeBytes } from '../storage/write-bytes';
 
 const openFile = promisify(open);
-const writeBytes = promisify(write) as (
-  descriptor: number,
-  bytes: Buffer,
-  at: number,
-  length: number,
-) => Promise<{ bytesWritten: number }>;
 const makeFolder = promisify(mkdir);
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;

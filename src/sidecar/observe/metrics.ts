@@ -1,7 +1,7 @@
 import type { HttpError } from '../../kernel/errors';
 import type { AnsweredRequest } from '../../kernel/request-log';
-import type { WritePhase } from '../durable-file';
-import type { CallOutcome } from '../upstream';
+import type { CallOutcome } from '../provisioning/upstream';
+import type { WritePhase } from '../storage/durable-file';
 import type { AuditEntry } from './audit';
 import { openRecorders, type Recorders } from './recorders';
 

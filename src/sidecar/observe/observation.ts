@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import type { Shell } from '../../kernel/app';
-import type { WriteTimes } from '../durable-file';
-import type { UpstreamOptions } from '../upstream';
+import type { UpstreamOptions } from '../provisioning/upstream';
+import type { WriteTimes } from '../storage/durable-file';
 import type { Audit } from './audit';
 import { createMetrics, type Metrics, type MetricsOptions, type Upstream } from './metrics';
 import { METRICS_PATH, metricsRoutes } from './metrics-routes';

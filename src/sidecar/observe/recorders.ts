@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../upstream';
+import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';
 import type { Metrics, MetricsOptions } from './metrics';
 

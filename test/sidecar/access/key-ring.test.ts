@@ -6,7 +6,7 @@ import { listen } from '../../../src/kernel/server';
 import { requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, type KeyRing } from '../../../src/sidecar/access/key-ring';
 import { digestOf } from '../../../src/sidecar/access/keys-file';
-import { requireApiKey } from '../../../src/sidecar/require-api-key';
+import { requireApiKey } from '../../../src/sidecar/access/require-api-key';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';

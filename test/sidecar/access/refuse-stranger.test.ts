@@ -6,7 +6,7 @@ import { HttpError } from '../../../src/kernel/errors';
 import { listen } from '../../../src/kernel/server';
 import type { FindApiKey } from '../../../src/sidecar/access/api-key';
 import { createRefuseStranger, type RefuseStranger } from '../../../src/sidecar/access/refuse-stranger';
-import { requireApiKey } from '../../../src/sidecar/require-api-key';
+import { requireApiKey } from '../../../src/sidecar/access/require-api-key';
 import { recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { etagOf } from '../../../src/sidecar/etag';
+import { etagOf } from '../../../src/sidecar/key-files/etag';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 

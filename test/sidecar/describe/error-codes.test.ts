@@ -4,7 +4,7 @@ import { errorBody, toHttpError } from '../../../src/kernel/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
 import { ERRORS, type ErrorCode } from '../../../src/sidecar/describe/error-codes';
 import { FROM_PROVIDER, SUPPLIED, SWAPPED } from '../../../src/sidecar/describe/samples-wire';
-import { toStorageError } from '../../../src/sidecar/storage-error';
+import { toStorageError } from '../../../src/sidecar/storage/storage-error';
 import { objections } from '../../support/accepts-schema';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';

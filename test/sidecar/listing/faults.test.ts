@@ -2,7 +2,7 @@ import { lstatSync, opendirSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { LIST_PATH } from '../../../src/sidecar/listing/list-handler';
-import { readSmallFile } from '../../../src/sidecar/read-file';
+import { readSmallFile } from '../../../src/sidecar/storage/read-file';
 import { keyFileSamples } from '../../vectors/drm-vectors';
 import { ALL, EXPIRED, place, startListing } from './start-listing';
 
@@ -10,16 +10,16 @@ jest.mock('node:fs', () => {
   const real = jest.requireActual('node:fs');
   return { ...real, lstatSync: jest.fn(real.lstatSync), opendirSync: jest.fn(real.opendirSync) };
 });
-jest.mock('../../../src/sidecar/read-file', () => {
-  const real = jest.requireActual('../../../src/sidecar/read-file');
+jest.mock('../../../src/sidecar/storage/read-file', () => {
+  const real = jest.requireActual('../../../src/sidecar/storage/read-file');
   return { ...real, readSmallFile: jest.fn(real.readSmallFile) };
 });
 
 const real = {
   lstatSync: jest.requireActual<typeof import('node:fs')>('node:fs').lstatSync,
   opendirSync: jest.requireActual<typeof import('node:fs')>('node:fs').opendirSync,
-  readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/read-file')>(
-    '../../../src/sidecar/read-file',
+  readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/storage/read-file')>(
+    '../../../src/sidecar/storage/read-file',
   ).readSmallFile,
 };
 const opened = jest.mocked(opendirSync);

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Request, Response } from 'express';
-import { parseKeyFile } from '../drm/key-file';
-import { HttpError } from '../kernel/errors';
+import { parseKeyFile } from '../../drm/key-file';
+import { HttpError } from '../../kernel/errors';
 import { lineChanges, renderLineChanges } from './dry-run';
 import { etagOf } from './etag';
 import type { PutOutcome } from './key-file-changes';

@@ -1,14 +1,14 @@
 import express, { type Express, type Request, type Response } from 'express';
-import type { Finding } from '../drm/cross-check';
-import { onlyMethods, requireJson } from '../kernel/app';
-import { HttpError } from '../kernel/errors';
-import { requireRead } from './access/api-key';
+import type { Finding } from '../../drm/cross-check';
+import { onlyMethods, requireJson } from '../../kernel/app';
+import { HttpError } from '../../kernel/errors';
+import { requireRead } from '../access/api-key';
+import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun } from './dry-run';
 import { isUnchanged, preconditionOf } from './etag';
 import { answerDryRun, answerKeyFile, answerUnchanged } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
 import { parseKeyFileRequest } from './key-file-request';
-import type { KeyFileStore } from './key-file-store';
 import { parseStreamId, type StreamId } from './stream-id';
 
 export interface KeyFileContext {

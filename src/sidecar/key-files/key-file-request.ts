@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { CmafScheme, KeyFile } from '../drm/key-file';
-import { playReadyChecksum } from '../drm/playready';
-import { widevinePsshDataOf } from '../drm/widevine';
-import type { Problem } from '../kernel/errors';
-import { type Parsed, parseBody } from '../kernel/parse';
+import type { CmafScheme, KeyFile } from '../../drm/key-file';
+import { playReadyChecksum } from '../../drm/playready';
+import { widevinePsshDataOf } from '../../drm/widevine';
+import type { Problem } from '../../kernel/errors';
+import { type Parsed, parseBody } from '../../kernel/parse';
 import { FIELDS, PROVIDER_FIELDS, providerBody, suppliedBody } from './key-file-request-wire';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */

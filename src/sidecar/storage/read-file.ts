@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { systemCode } from '../kernel/errors';
+import { systemCode } from '../../kernel/errors';
 
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
 const MOST_BYTES = 1024 * 1024;

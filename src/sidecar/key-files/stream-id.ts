@@ -1,5 +1,5 @@
 import { join, sep } from 'node:path';
-import { type Checked, fault } from '../drm/bytes';
+import { type Checked, fault } from '../../drm/bytes';
 
 const MOST_CHARACTERS = 200;
 /** How many parts a stream id can have, and so how deep its key file can lie. */

@@ -1,11 +1,11 @@
 import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HttpError, systemCode } from '../kernel/errors';
+import { HttpError, systemCode } from '../../kernel/errors';
+import { keyFilePath, type StreamId } from '../key-files/stream-id';
 import type { DurableWriter } from './durable-file';
 import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
 import { toStorageError } from './storage-error';
-import { keyFilePath, type StreamId } from './stream-id';
 
 /**
  * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one

@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type RequestLogOptions, requestLog } from '../kernel/request-log';
-import { API_HEADERS, securityHeaders } from '../kernel/security-headers';
-import { type FindApiKey, mayRead } from './access/api-key';
+import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
+import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
+import { type FindApiKey, mayRead } from '../access/api-key';
+import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf } from './etag';
 import { KEY_FILE_HEADERS, SPEAKS_OF_JSON } from './key-file-answer';
 import { KEY_FILE_PATH } from './key-file-routes';
-import type { KeyFileStore } from './key-file-store';
 import { parseStreamId } from './stream-id';
 
 const PLAIN_READ = /^\/api\/keyfile\/([^/?#%\\]+)$/;

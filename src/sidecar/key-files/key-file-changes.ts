@@ -1,15 +1,15 @@
-import { decodeBase64Block, formatUuid } from '../drm/bytes';
-import type { Finding } from '../drm/cross-check';
-import { keyFileLines, keyIdIn, renderKeyFile } from '../drm/key-file';
-import { codeOf } from '../kernel/errors';
-import type { Log } from '../kernel/log';
-import { type ApiKey, requireWrite } from './access/api-key';
+import { decodeBase64Block, formatUuid } from '../../drm/bytes';
+import type { Finding } from '../../drm/cross-check';
+import { keyFileLines, keyIdIn, renderKeyFile } from '../../drm/key-file';
+import { codeOf } from '../../kernel/errors';
+import type { Log } from '../../kernel/log';
+import { type ApiKey, requireWrite } from '../access/api-key';
+import type { Audit, AuditEntry } from '../observe/audit';
+import type { Provision, Provisioned } from '../provisioning/provision';
+import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { groupNameFindings } from './group-name';
 import type { KeyFileRequest } from './key-file-request';
-import type { KeyFileStore } from './key-file-store';
-import type { Audit, AuditEntry } from './observe/audit';
-import type { Provision, Provisioned } from './provision';
 import type { StreamId } from './stream-id';
 
 /** On whose behalf a key file is changed. */

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
-import { type EnvelopeFault, openEnvelope } from '../drm/envelope';
-import type { KeyFile } from '../drm/key-file';
-import { checkLicenseUrl } from '../drm/license-url';
-import { playReadyChecksum } from '../drm/playready';
-import { readWidevinePsshData } from '../drm/widevine';
-import { HttpError } from '../kernel/errors';
-import { checkedText, checkedValue } from './checked-schema';
+import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
+import type { KeyFile } from '../../drm/key-file';
+import { checkLicenseUrl } from '../../drm/license-url';
+import { playReadyChecksum } from '../../drm/playready';
+import { readWidevinePsshData } from '../../drm/widevine';
+import { HttpError } from '../../kernel/errors';
+import { checkedText, checkedValue } from '../key-files/checked-schema';
+import type { ProviderContent } from '../key-files/key-file-request';
 import type { ClientRecord } from './config-service';
-import type { ProviderContent } from './key-file-request';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */

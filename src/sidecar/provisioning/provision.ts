@@ -1,8 +1,8 @@
-import { crossCheck, type Finding } from '../drm/cross-check';
-import type { CmafScheme, KeyFile } from '../drm/key-file';
-import { HttpError } from '../kernel/errors';
+import { crossCheck, type Finding } from '../../drm/cross-check';
+import type { CmafScheme, KeyFile } from '../../drm/key-file';
+import { HttpError } from '../../kernel/errors';
+import type { KeyFileRequest, ProviderContent } from '../key-files/key-file-request';
 import type { ConfigService } from './config-service';
-import type { KeyFileRequest, ProviderContent } from './key-file-request';
 import type { KeyProvider } from './key-provider';
 
 /** Both upstreams, or which variables are missing for them. */

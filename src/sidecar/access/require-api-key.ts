@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { codeOf } from '../kernel/errors';
-import type { FindApiKey } from './access/api-key';
-import { createRefuseStranger } from './access/refuse-stranger';
-import type { Audit, AuditEntry } from './observe/audit';
+import { codeOf } from '../../kernel/errors';
+import type { Audit, AuditEntry } from '../observe/audit';
+import type { FindApiKey } from './api-key';
+import { createRefuseStranger } from './refuse-stranger';
 
 // What `app.use('/api', …)` matches, without the match and the rewritten URL that it would cost each request.
 const API = /^\/api(?:\/|$)/i;

@@ -1,5 +1,5 @@
-import { HttpError, systemCode } from '../kernel/errors';
-import type { Log } from '../kernel/log';
+import { HttpError, systemCode } from '../../kernel/errors';
+import type { Log } from '../../kernel/log';
 
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {

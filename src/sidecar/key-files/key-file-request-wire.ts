@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
-import type { CmafScheme } from '../drm/key-file';
-import { checkLicenseUrl } from '../drm/license-url';
-import { readWidevinePsshData } from '../drm/widevine';
+import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import type { CmafScheme } from '../../drm/key-file';
+import { checkLicenseUrl } from '../../drm/license-url';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
+import { readWidevinePsshData } from '../../drm/widevine';
 import { checkedText, checkedValue } from './checked-schema';
 
 const text = z.string('must be a string');
@@ -21,12 +22,8 @@ const checksum = checkedText((text) => {
   return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
 });
 
-const ID_RULE = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
-const providerId = text.regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/, ID_RULE);
-const apiKey = text.regex(
-  /^[\x21-\x7e]{1,1000}$/,
-  'must be 1 to 1000 characters of printable ASCII without spaces',
-);
+const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault);
+const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault);
 
 /** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };

@@ -1,4 +1,4 @@
-import type { Finding } from '../drm/cross-check';
+import type { Finding } from '../../drm/cross-check';
 
 /** What is odd about a stream id that names a group of streams: the key file is written, and never read. */
 export function groupNameFindings(streamId: string): Finding[] {

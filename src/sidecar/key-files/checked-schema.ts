@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Checked } from '../drm/bytes';
+import type { Checked } from '../../drm/bytes';
 
 const text = z.string('must be a string');
 

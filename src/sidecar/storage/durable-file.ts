@@ -8,14 +8,14 @@ import {
   rename,
   renameSync,
   unlink,
-  write,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemCode } from '../kernel/errors';
+import { systemCode } from '../../kernel/errors';
 import { createFolderSync } from './folder-sync';
 import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
+import { writeBytes } from './write-bytes';
 
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
@@ -23,12 +23,6 @@ import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
 // rename) while no other write is under way, which makes a single write a fifth faster; beside others it could stand
 // still behind their syncs, and the whole service with it, so then it goes through the pool.
 const openFile = promisify(open);
-const writeBytes = promisify(write) as (
-  descriptor: number,
-  bytes: Buffer,
-  at: number,
-  length: number,
-) => Promise<{ bytesWritten: number }>;
 const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
 const renameFile = promisify(rename);

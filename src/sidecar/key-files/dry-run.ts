@@ -1,5 +1,5 @@
-import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../drm/key-file';
-import { HttpError } from '../kernel/errors';
+import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../../drm/key-file';
+import { HttpError } from '../../kernel/errors';
 
 /** How a line of the file to write differs from the present one. */
 export interface LineChange {
