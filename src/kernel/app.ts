@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { HelmetOptions } from 'helmet';
-import { describeThrown, errorBody, HttpError, toHttpError } from './errors';
+import { createErrorAnswer, type ErrorAnswerOptions } from './answer-error';
+import { HttpError } from './errors';
 import { type RequestLogOptions, requestLog } from './request-log';
 import { API_HEADERS, securityHeaders } from './security-headers';
 
@@ -15,11 +16,9 @@ declare global {
   }
 }
 
-export interface Shell extends RequestLogOptions {
+export interface Shell extends RequestLogOptions, ErrorAnswerOptions {
   /** Helmet's options for a service with pages; without them, its answers are taken for an API's. */
   readonly securityHeaders?: HelmetOptions;
-  /** Takes every error that is answered. Must not throw. */
-  readonly onError?: ((error: HttpError) => void) | undefined;
 }
 
 /**
@@ -36,7 +35,7 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   app.use(() => {
     throw new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
   });
-  app.use(answerError(shell));
+  app.use(answerErrors(shell));
   return app;
 }
 
@@ -83,22 +82,9 @@ function routeOf(route: { path?: unknown } | undefined): string {
   return typeof route?.path === 'string' ? route.path : 'unmatched';
 }
 
-function answerError({ log, onError }: Shell): ErrorRequestHandler {
-  return (thrown: unknown, _request, response, next) => {
-    const error = toHttpError(thrown);
-    onError?.(error);
-    if (error.status >= 500) {
-      const cause = error.cause === undefined ? undefined : describeThrown(error.cause);
-      const codes = error.problems.map((problem) => problem.code);
-      const fields = { requestId: response.locals.requestId, status: error.status, codes, cause };
-      // 503 is a state that lasts and that probes ask for; the others are failures.
-      if (error.status === 503) log.warn('not available', fields);
-      else log.error('request failed', fields);
-    }
-    if (response.headersSent) {
-      next(thrown);
-      return;
-    }
-    response.status(error.status).set(error.headers).json(errorBody(error));
+function answerErrors(shell: Shell): ErrorRequestHandler {
+  const answerError = createErrorAnswer(shell);
+  return (thrown: unknown, _request, response, _next) => {
+    answerError(response, response.locals.requestId, thrown);
   };
 }

@@ -14,6 +14,7 @@ import { createKeyFileChanges } from './key-files/key-file-changes';
 import { keyFileRoutes } from './key-files/key-file-routes';
 import { withReadLane } from './key-files/read-lane';
 import { MOST_PARTS } from './key-files/stream-id';
+import { withWriteLane } from './key-files/write-lane';
 import { createList, LIST_PATH } from './listing/list-handler';
 import { createObservation, type Observation } from './observe/observation';
 import type { OpenAudit } from './observe/open-audit';
@@ -75,7 +76,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
-  const lane = withReadLane(app, findApiKey, store, requests);
+  const writeLane = withWriteLane(app, findApiKey, changes, requests);
+  const lane = withReadLane(writeLane, findApiKey, store, requests);
   return {
     handler:
       config.tls?.clientAuthorities === undefined

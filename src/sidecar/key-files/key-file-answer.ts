@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Request, Response } from 'express';
+import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
 import { HttpError } from '../../kernel/errors';
 import { lineChanges, renderLineChanges } from './dry-run';
@@ -46,6 +47,11 @@ function wantsJson(request: Request): boolean {
   // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
   if (!SPEAKS_OF_JSON.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
   return request.accepts(['text/plain', 'application/json']) === 'application/json';
+}
+
+/** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
+export function warningHeader({ code, description }: Finding): string {
+  return `299 - "${code}: ${description}"`;
 }
 
 /** The answer to a GET whose `If-None-Match` names the file: the client has it. */

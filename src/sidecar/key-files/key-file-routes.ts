@@ -6,7 +6,7 @@ import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun } from './dry-run';
 import { isUnchanged, preconditionOf } from './etag';
-import { answerDryRun, answerKeyFile, answerUnchanged } from './key-file-answer';
+import { answerDryRun, answerKeyFile, answerUnchanged, warningHeader } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
 import { parseKeyFileRequest } from './key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
@@ -18,8 +18,11 @@ export interface KeyFileContext {
 
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 
+/** The most that the body of a POST can have. */
+export const MOST_BODY_BYTES = 64 * 1024;
+
 // Behind requireJson, which has looked at the type.
-const parseJson = express.json({ limit: '64kb', type: () => true });
+const parseJson = express.json({ limit: MOST_BODY_BYTES, type: () => true });
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext): void {
@@ -82,7 +85,7 @@ export function actorOf(request: Request, response: Response): Actor {
 }
 
 function warn(response: Response, warnings: readonly Finding[]): void {
-  for (const { code, description } of warnings) response.append('Warning', `299 - "${code}: ${description}"`);
+  for (const finding of warnings) response.append('Warning', warningHeader(finding));
 }
 
 function noKeyFile(): HttpError {

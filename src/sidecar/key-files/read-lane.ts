@@ -4,11 +4,9 @@ import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
 import { type FindApiKey, mayRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf } from './etag';
-import { KEY_FILE_HEADERS, SPEAKS_OF_JSON } from './key-file-answer';
+import { KEY_FILE_HEADERS } from './key-file-answer';
 import { KEY_FILE_PATH } from './key-file-routes';
-import { parseStreamId } from './stream-id';
-
-const PLAIN_READ = /^\/api\/keyfile\/([^/?#%\\]+)$/;
+import { readPlainRequest } from './plain-request';
 
 /**
  * Answers the one request that packagers' tools and monitors send all day, the GET of a key file that is there, without
@@ -55,16 +53,12 @@ function answer(response: ServerResponse, requestId: string, fixed: readonly str
 }
 
 function find(request: IncomingMessage, findApiKey: FindApiKey, store: KeyFileStore) {
-  const path = request.url ?? '';
-  const [, name] = (request.method === 'GET' && PLAIN_READ.exec(path)) || [];
-  if (name === undefined || request.headers['if-none-match'] !== undefined) return undefined;
-  if (SPEAKS_OF_JSON.test(request.headers.accept ?? '')) return undefined;
-  const apiKey = findApiKey(request.headers['x-api-key']);
-  const streamId = parseStreamId(name);
-  if (!apiKey || !streamId.ok || !mayRead(apiKey, streamId.value)) return undefined;
+  if (request.headers['if-none-match'] !== undefined) return undefined;
+  const plain = readPlainRequest(request, 'GET', findApiKey);
+  if (!plain || !mayRead(plain.apiKey, plain.streamId)) return undefined;
   try {
-    const bytes = store.read(streamId.value);
-    return bytes && { path, streamId: streamId.value, bytes };
+    const bytes = store.read(plain.streamId);
+    return bytes && { path: plain.path, streamId: plain.streamId, bytes };
   } catch {
     // The route meets the same failure and says what it is.
     return undefined;

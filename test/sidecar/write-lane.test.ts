@@ -1,0 +1,96 @@
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { API_KEY, startSidecar } from '../support/start-sidecar';
+
+// A trailing slash and an encoded letter go through Express, as does a media type with a charset; the plain POST does not.
+const PLAIN = { path: '/api/keyfile/live', type: 'application/json' };
+const AROUND = [
+  { ...PLAIN, path: '/api/keyfile/live/' },
+  { ...PLAIN, path: '/api/keyfile/l%69ve' },
+  { ...PLAIN, type: 'application/json; charset=utf-8' },
+];
+
+const WARNED = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' }, contentId: 'other' };
+const text = (body: object) => JSON.stringify(body);
+
+const BODIES: readonly [what: string, body: string, headers?: Record<string, string>][] = [
+  ['keys', text(POST_MANUAL)],
+  ['keys behind a byte order mark', `\ufeff${text(POST_MANUAL)}`],
+  ['keys behind white space', ` \r\n\t${text(POST_MANUAL)}`],
+  ['keys with a warning', text(WARNED)],
+  ['keys with several faults', text({ cenc: { keyid: 'x' }, plaready: {} })],
+  ['a list', '[]'],
+  ['a text', '"cenc"'],
+  ['null', 'null'],
+  ['a number', '1'],
+  ['half a body', text(POST_MANUAL).slice(0, 40)],
+  ['bytes that are no UTF-8', '{"\ud800":1}'],
+  ['a tag of another file', text(POST_MANUAL), { 'if-match': '"other"' }],
+  ['a file that must not be there', text(POST_MANUAL), { 'if-none-match': '*' }],
+  ['a provider that is not configured', text({ client: 'a', clientApiKey: 'b', contentId: 'c' })],
+];
+
+async function post(
+  url: string,
+  { path, type }: typeof PLAIN,
+  body: string,
+  headers: Record<string, string>,
+) {
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': type, 'x-api-key': API_KEY, 'x-request-id': 'the-same' },
+    body,
+  });
+  const { date: _date, ...rest } = Object.fromEntries(response.headers);
+  return { status: response.status, headers: rest, text: await response.text() };
+}
+
+test.each(BODIES)(
+  'answers and logs a plain POST of %s as Express does',
+  async (_what, body, headers = {}) => {
+    const answers = [];
+    for (const around of [PLAIN, ...AROUND]) {
+      const sidecar = await startSidecar();
+      await fs.outputFile(join(sidecar.folder, 'live.key'), 'old: 1\n');
+      const answer = await post(sidecar.url, around, body, headers);
+      const log = await sidecar.logEntries();
+      answers.push({ answer, files: await sidecar.files(), log });
+    }
+    const [plain, ...others] = answers;
+    for (const other of others) expect(plain).toEqual(other);
+  },
+);
+
+test('answers a key file that is written', async () => {
+  const { url } = await startSidecar();
+  expect(await post(url, PLAIN, text(POST_MANUAL), {})).toMatchObject({
+    status: 200,
+    text: POST_MANUAL_FILE,
+  });
+});
+
+test('answers the failures of the disk as Express does', async () => {
+  const answers = [];
+  for (const around of [PLAIN, ...AROUND]) {
+    const sidecar = await startSidecar();
+    await fs.ensureDir(join(sidecar.folder, 'live.key'));
+    answers.push(await post(sidecar.url, around, text(POST_MANUAL), {}));
+  }
+  expect(answers[0]).toMatchObject({ status: 409 });
+  for (const other of answers) expect(other).toEqual(answers[0]);
+});
+
+test('writes nothing of a body that does not arrive whole', async () => {
+  const sidecar = await startSidecar();
+  const body = text(POST_MANUAL);
+  const socket = connect(sidecar.port, '127.0.0.1');
+  const head = `POST /api/keyfile/live HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\n`;
+  socket.write(
+    `${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  );
+  socket.end();
+  await new Promise((resolve) => socket.resume().once('close', resolve));
+  expect(await sidecar.files()).toEqual({});
+});
