@@ -1,18 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { check } from '../drm/check/check';
 import { EXIT, usageError } from './cli-error';
 import type { CliContext } from './context';
 import { columns, count, shown } from './output';
-import { readInput, unusable } from './text-input';
+import { isEightBitText, isUtf16Words, readInput, unusable } from './text-input';
 
 type CheckResult = ReturnType<typeof check>;
 
 const AFTER_HELP = `
-It takes a key file, a body of the key-file API (JSON), or one value in base64, hex or as a UUID: a PSSH
-box, Widevine PSSH data, a PlayReady object or header, a key id. Nothing is sent anywhere.
+It takes a key file, a body of the key-file API (JSON), a licence address, the protection elements of a
+manifest or playlist, or one value in base64, hex or as a UUID: a PSSH box or an init segment, Widevine
+PSSH data, a PlayReady object or header, a key id. Nothing is sent anywhere.
 Ends with 1 when a fault is an error.
 `;
 
@@ -24,13 +25,15 @@ export function registerCheck(program: Command, context: CliContext): void {
     .option('--reveal', 'show content keys, too')
     .addHelpText('after', AFTER_HELP)
     .action(async (input: string | undefined, { reveal = false }: { reveal?: boolean }) => {
-      const result = check(await textOf(context, input), { reveal });
-      if (
-        result.kind === 'unknown' &&
-        input !== undefined &&
-        looksLikePath(input) &&
-        !isFile(context, input)
-      ) {
+      const found = input === undefined ? undefined : whatIs(context, input);
+      if (input !== undefined && found === 'folder')
+        throw unusable(`${shown(input)} is a folder; name a file in it. For a folder of key files: doctor.`);
+      const name = input !== undefined && found === 'file' ? basename(input) : undefined;
+      const result = check(await textOf(context, input, name), {
+        reveal,
+        ...(name !== undefined && { name }),
+      });
+      if (result.kind === 'unknown' && input !== undefined && !found && looksLikePath(input)) {
         throw unusable(`There is no file ${shown(input)}, and as a value it is nothing that can be checked.`);
       }
       if (context.out.json) context.out.document(result);
@@ -39,13 +42,20 @@ export function registerCheck(program: Command, context: CliContext): void {
     });
 }
 
-async function textOf(context: CliContext, input: string | undefined): Promise<string> {
+async function textOf(
+  context: CliContext,
+  input: string | undefined,
+  name: string | undefined,
+): Promise<string> {
   if (input === undefined && context.stdin.isTTY)
     throw usageError('Check what? Give a file, a value, or - for standard input.');
-  if (input !== undefined && input !== '-' && !isFile(context, input)) return input;
+  if (input !== undefined && input !== '-' && name === undefined) return input;
   const bytes = await readInput(context, input ?? '-');
-  // A box or an object may lie in a file as it is; UTF-16 text is none in UTF-8, either, or has zeros.
-  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : bytes.toString('base64');
+  if (name?.toLowerCase().endsWith('.key')) return bytes.toString('utf8');
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
+  if (isUtf16Words(bytes)) throw unusable(`${name ?? 'Standard input'} is UTF-16; save it as UTF-8.`);
+  // Text of another encoding is told to be that; a box or an object may lie in a file as it is.
+  return isEightBitText(bytes) ? bytes.toString('utf8') : bytes.toString('base64');
 }
 
 const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
@@ -56,6 +66,8 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   playready_object: 'PlayReady object',
   playready_header: 'PlayReady header',
   key_id: 'key id',
+  manifest: 'piece of a manifest or playlist',
+  license_address: 'licence address',
   unknown: 'nothing that is known',
 };
 
@@ -79,12 +91,13 @@ function show({ out }: CliContext, { kind, fields, faults }: CheckResult): void 
   out.note(out.noteStyle(errors > 0 ? 'red' : faults.length > 0 ? 'yellow' : 'green', sentence));
 }
 
-function isFile({ cwd }: CliContext, name: string): boolean {
+function whatIs({ cwd }: CliContext, name: string): 'file' | 'folder' | undefined {
+  if (name === '-') return undefined;
   try {
-    return !statSync(resolve(cwd, name)).isDirectory();
+    return statSync(resolve(cwd, name)).isDirectory() ? 'folder' : 'file';
   } catch {
     // No such file, or a name that none can have: a value.
-    return false;
+    return undefined;
   }
 }
 

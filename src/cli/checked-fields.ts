@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import { nearest } from '../kernel/nearest';
-import { printable } from '../kernel/parse';
 import type { FileFault, ReadText } from './yaml-text';
 
 /**
@@ -29,11 +28,28 @@ export function checkFields<Output>(
 }
 
 function unknownField(path: readonly PropertyKey[], name: string, known: readonly string[]): string {
-  const near = nearest(name, known);
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
-  const hint = near ? `; did you mean ${near}?` : `; the fields are ${known.join(', ')}`;
-  return `${printable(name)} is not a field${place}${hint}`;
+  const shown = shownName(name, known);
+  if (shown !== undefined) return `${shown.name} is not a field${place}; did you mean ${shown.near}?`;
+  const colon = name.includes(':') ? ' (is a blank missing after a colon?)' : '';
+  return `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}`;
+}
+
+/** As long as a field's name is, and shorter than 16 bytes are in base64. */
+const LONGEST_NAME = 20;
+
+/**
+ * A stranger's name and the known one that it most likely means. A name that is like none isn't shown: it may be key
+ * material that slipped to where a name belongs.
+ */
+export function shownName(
+  name: string,
+  known: readonly string[],
+): { readonly name: string; readonly near: string } | undefined {
+  if (!/^[\w.-]+$/.test(name) || name.split('.').some((part) => part.length > LONGEST_NAME)) return undefined;
+  const near = nearest(name, known);
+  return near === undefined ? undefined : { name, near };
 }
 
 /** The field as a person names it: the place in a list is said by the line. */

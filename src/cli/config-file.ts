@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import type { Environment } from '../kernel/config';
 import { checkFields } from './checked-fields';
 import { CliError, EXIT } from './cli-error';
+import { encodingFault } from './text-input';
 import { faultSentence, readYaml } from './yaml-text';
 
 const text = z.string('must be text').min(1, 'is empty');
@@ -28,6 +29,8 @@ export interface ConfigFile {
   readonly path: string;
   /** The settings; paths of files are absolute. */
   readonly settings: { readonly [name in Setting]?: string | undefined };
+  /** Whether it is the one of the working folder, that nobody named: it may be another's, as the folder may. */
+  readonly isOfFolder: boolean;
   /** Whether others than its owner can read it. */
   readonly isOpen: boolean;
 }
@@ -38,11 +41,11 @@ const PATHS: readonly Setting[] = ['keyFile', 'ca', 'cert', 'certKey'];
 export function configPaths(env: Environment, cwd: string): string[] {
   const home = env.HOME || env.USERPROFILE;
   const folder = env.XDG_CONFIG_HOME || (home && join(home, '.config'));
-  return [join(cwd, 'packager-drm.yaml'), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];
+  return [folderPath(cwd), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];
 }
 
 /** Reads a configuration file. @throws CliError with every fault of the file and its line. */
-export function readConfigFile(path: string): ConfigFile {
+function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   const read = readYaml(readText(path));
   const checked =
     read.faults.length > 0
@@ -59,22 +62,49 @@ export function readConfigFile(path: string): ConfigFile {
     const given = settings[name];
     if (given !== undefined) settings[name] = resolve(dirname(path), given);
   }
-  return { path, settings, isOpen: (statSync(path).mode & 0o044) !== 0 };
+  if (isOfFolder && settings.keyFile !== undefined && leaves(dirname(path), settings.keyFile)) {
+    // Its one line would be sent to the address in the same file.
+    throw unusable(
+      `keyFile leaves the folder of ${path}; move the key there, or say that you mean this file by --config ${path}.`,
+    );
+  }
+  return { path, settings, isOfFolder, isOpen: (statSync(path).mode & 0o044) !== 0 };
 }
 
 /** The configuration file of this call, or undefined when there is none. */
 export function findConfigFile(env: Environment, cwd: string, given?: string): ConfigFile | undefined {
-  const path = given === undefined ? configPaths(env, cwd).find(existsSync) : resolve(cwd, given);
-  return path === undefined ? undefined : readConfigFile(path);
+  if (given !== undefined) return readConfigFile(resolve(cwd, given), false);
+  const path = configPaths(env, cwd).find(existsSync);
+  return path === undefined ? undefined : readConfigFile(path, path === folderPath(cwd));
+}
+
+function folderPath(cwd: string): string {
+  return join(cwd, 'packager-drm.yaml');
+}
+
+/** Whether a file lies elsewhere than in a folder, as itself or behind a link. */
+function leaves(folder: string, file: string): boolean {
+  const isBelow = (root: string, path: string) => path.startsWith(root.endsWith(sep) ? root : root + sep);
+  try {
+    return !isBelow(realpathSync(folder), realpathSync(file));
+  } catch {
+    // What isn't there can't be read, either.
+    return !isBelow(folder, file);
+  }
 }
 
 function readText(path: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch {
-    throw new CliError(EXIT.usage, {
-      code: 'config_file',
-      description: `The configuration file ${path} can't be read; check the path and who may read it.`,
-    });
+    throw unusable(`The configuration file ${path} can't be read; check the path and who may read it.`);
   }
+  const fault = encodingFault(bytes);
+  if (fault !== undefined) throw unusable(`The configuration file ${path} ${fault}.`);
+  return bytes.toString('utf8');
+}
+
+function unusable(description: string): CliError {
+  return new CliError(EXIT.usage, { code: 'config_file', description });
 }

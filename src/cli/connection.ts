@@ -51,7 +51,13 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     );
   const pem = (name: 'ca' | 'cert' | 'certKey', variable: string) => {
     const found = find(name, variable);
-    return found && readText(resolve(cwd, found.value), found.from);
+    const read = found && readText(resolve(cwd, found.value), found.from);
+    const isPem = read === undefined || /-----BEGIN [A-Z ]+-----/.test(read);
+    if (found && !isPem) {
+      const what = name === 'certKey' ? 'private key' : 'certificate';
+      throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
+    }
+    return read;
   };
   const url = find('url', 'PACKAGERDRM_URL') ?? urlOfContainer(env);
   if (!url) {
@@ -60,8 +66,8 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     );
   }
   const apiKey = findKey(options, env, cwd, file);
-  const [cert, certKey] = [pem('cert', 'PACKAGERDRM_CERT'), pem('certKey', 'PACKAGERDRM_CERTKEY')];
-  if ((cert === undefined) !== (certKey === undefined)) {
+  requireOneSource(url, apiKey, file);
+  if (!find('cert', 'PACKAGERDRM_CERT') !== !find('certKey', 'PACKAGERDRM_CERTKEY')) {
     throw usageError('A client certificate needs both: --cert and --cert-key.');
   }
   return {
@@ -70,13 +76,25 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     apiKey: apiKey.value,
     apiKeyFrom: apiKey.from,
     ca: pem('ca', 'PACKAGERDRM_CA'),
-    cert,
-    certKey,
+    cert: pem('cert', 'PACKAGERDRM_CERT'),
+    certKey: pem('certKey', 'PACKAGERDRM_CERTKEY'),
     warnings:
       file?.settings.key !== undefined && file.isOpen
         ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
         : [],
   };
+}
+
+/**
+ * An address that merely lies in the working folder (of a checkout, of an archive) must not draw a key that was given
+ * for another sidecar. @throws CliError
+ */
+function requireOneSource(url: Found, apiKey: Found, file: ConfigFile | undefined): void {
+  if (!file?.isOfFolder || url.from !== inFile(file, 'url')[1]) return;
+  if (apiKey.from === inFile(file, 'key')[1] || apiKey.from === inFile(file, 'keyFile')[1]) return;
+  throw usageError(
+    `The address is from ${file.path}, and the API key from ${apiKey.from}: a file that lies in the working folder gets no key from elsewhere. Say that you mean it by --config ${file.path}, or give the address by --url.`,
+  );
 }
 
 function findKey(

@@ -10,7 +10,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** How long the sidecar may be silent. */
+  /** How long the whole answer may take. */
   readonly timeoutMs: number;
 }
 
@@ -19,6 +19,12 @@ export interface Answer {
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Buffer;
 }
+
+/** Several times what a batch of 10,000 streams is answered with. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** The code of an answer that no sidecar gives. */
+export const TOO_LARGE = 'ANSWER_TOO_LARGE';
 
 /** No answer came. `cause` is the system's or TLS's code. */
 export class NoAnswer extends Error {
@@ -54,12 +60,20 @@ export function createHttpCall(connection: Connection, signal: AbortSignal): Htt
         ...headers,
       };
       try {
-        const request = open(`${base}${path}`, { method, agent, signal, timeout: timeoutMs, headers: sent });
-        request.on('timeout', () => request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
+        const request = open(`${base}${path}`, { method, agent, signal, headers: sent });
+        const cut = (code: string) => request.destroy(Object.assign(new Error(), { code }));
+        // Not the socket's own timeout: a drop now and then would put that off for ever.
+        const deadline = setTimeout(() => cut('ETIMEDOUT'), timeoutMs);
+        request.on('close', () => clearTimeout(deadline));
         request.on('error', fail);
         request.on('response', (response) => {
           const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          let length = 0;
+          response.on('data', (chunk: Buffer) => {
+            chunks.push(chunk);
+            length += chunk.length;
+            if (length > MOST_BYTES) cut(TOO_LARGE);
+          });
           response.on('error', fail);
           response.on('end', () => {
             const { statusCode: status = 0, headers } = response;

@@ -28,13 +28,15 @@ export function registerList(program: Command, context: CliContext): void {
       let shownFiles = 0;
       let faulty = 0;
       let errors = 0;
+      let hasMore = false;
       try {
         for await (const page of pages(context, options)) {
-          sink.add(page);
-          shownFiles += page.length;
-          faulty += page.filter(({ faults }) => faults.length > 0).length;
-          errors += page.filter(hasError).length;
-          if (!(await out.ready())) break;
+          sink.add(page.keyFiles);
+          shownFiles += page.keyFiles.length;
+          faulty += page.keyFiles.filter(({ faults }) => faults.length > 0).length;
+          errors += page.keyFiles.filter(hasError).length;
+          hasMore = page.hasMore;
+          if (!(await out.ready())) return;
         }
       } catch (thrown) {
         if (!(thrown instanceof CliError) || shownFiles === 0 || !out.json) throw thrown;
@@ -43,8 +45,13 @@ export function registerList(program: Command, context: CliContext): void {
         return;
       }
       sink.end();
+      await out.finish();
+      if (!(await out.ready())) return;
       const trouble = faulty === 0 ? 'no faults' : `${count(faulty, 'of them', 'of them')} with faults`;
-      out.note(out.noteStyle('dim', `${count(shownFiles, 'key file')}, ${trouble}.`));
+      const total = count(shownFiles, 'key file');
+      const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
+      const what = `${total}, ${trouble}${end}`;
+      out.note(out.noteStyle('dim', what));
       if (options.faulty && errors > 0) context.endWith(EXIT.failed);
     });
 }
@@ -61,11 +68,16 @@ async function* pages(
       .sidecar()
       .list({ ...query, ...(prefix !== undefined && { prefix }), ...(cursor !== undefined && { cursor }) });
     const found = faulty ? page.keyfiles.filter(({ faults }) => faults.length > 0) : page.keyfiles;
-    const some = found.slice(0, left);
-    left -= some.length;
+    const keyFiles = found.slice(0, left).sort(byStream);
+    left -= keyFiles.length;
     cursor = page.cursor ?? undefined;
-    yield some;
+    yield { keyFiles, hasMore: cursor !== undefined || found.length > keyFiles.length };
   } while (cursor !== undefined && left > 0);
+}
+
+/** As far as a page goes: the list as a whole has no order. */
+function byStream({ streamid: one }: ListedKeyFile, { streamid: other }: ListedKeyFile): number {
+  return one < other ? -1 : 1;
 }
 
 interface Sink {

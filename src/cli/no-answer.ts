@@ -10,6 +10,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer came in time',
   EHOSTUNREACH: 'there is no way to this host',
   ENETUNREACH: 'there is no way to this network',
+  ANSWER_TOO_LARGE: 'its answer does not end, or is far larger than any of a sidecar',
   EPROTO: 'it does not speak TLS (is it https:// in place of http://?)',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is made out to another name',
@@ -26,7 +27,9 @@ export function describeNoAnswer(thrown: NoAnswer, { url, urlFrom }: Connection)
       ? 'its certificate is not trusted; name the authority that issued it by --ca'
       : /^ERR_(?:OSSL|TLS|SSL)/.test(causeCode)
         ? 'TLS could not be agreed on; check the files of --ca, --cert and --cert-key'
-        : `the call failed (${causeCode})`);
+        : causeCode.startsWith('HPE_')
+          ? 'what answers does not speak HTTP'
+          : `the call failed (${causeCode})`);
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
     description: `No sidecar answers at ${url.href.replace(/\/$/, '')}: ${why}. The address comes from ${urlFrom}; --url and PACKAGERDRM_URL set another.`,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
 import type { Environment } from '../kernel/config';
-import type { Problem } from '../kernel/errors';
+import { type Problem, systemCode } from '../kernel/errors';
 import type { TerminalOutput } from './context';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
@@ -24,6 +24,8 @@ export interface Output {
   noteStyle(style: Style, text: string): string;
   /** Resolves when stdout takes more. Answers false when its reader is gone. */
   ready(): Promise<boolean>;
+  /** Resolves when all is written. Answers the system's code when some of it could not be; a reader that went is none. */
+  finish(): Promise<string | undefined>;
 }
 
 export function createOutput(
@@ -38,14 +40,17 @@ export function createOutput(
   const style = styled(stdout);
   const noteStyle = styled(stderr);
   let gone = false;
-  for (const stream of [stdout, stderr]) {
+  let lost: string | undefined;
+  const fail = (thrown: unknown) => {
+    gone = true;
+    const code = systemCode(thrown) ?? 'ERROR';
     // `| head` closes the pipe when it has enough; that is no fault of ours, and no reason to leave work half done.
-    stream.on('error', () => {
-      gone ||= stream === stdout;
-    });
-  }
+    if (code !== 'EPIPE' && code !== 'ERR_STREAM_DESTROYED') lost ??= code;
+  };
+  stdout.on('error', fail);
+  stderr.on('error', () => undefined);
   const write = (text: string | Buffer) => {
-    if (!gone) stdout.write(text);
+    if (!gone) stdout.write(text, (thrown) => thrown && fail(thrown));
   };
   const document = (value: unknown) => write(`${JSON.stringify(value, null, 2)}\n`);
   const warn = (line: string) => void stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
@@ -69,6 +74,16 @@ export function createOutput(
       if (!gone && stdout.writableNeedDrain)
         await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
       return !gone && !stdout.destroyed;
+    },
+    finish: async () => {
+      if (!gone && !stdout.destroyed)
+        await new Promise<void>((resolve) => {
+          stdout.write('', (thrown) => {
+            if (thrown) fail(thrown);
+            resolve();
+          });
+        });
+      return lost;
     },
   };
 }

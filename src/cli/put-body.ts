@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { CliContext } from './context';
-import { readInput, readSecretFile } from './text-input';
+import { decodeText, readInput, readSecretFile } from './text-input';
 import { faultSentence, readYaml } from './yaml-text';
 
 /** The options of `put`; each field's option is named as the field. */
@@ -97,7 +97,7 @@ function part(fields: Record<string, string | undefined>): Record<string, string
 
 function readBody(bytes: Buffer, file: string): unknown {
   const name = file === '-' ? 'standard input' : file;
-  const { value, faults } = readYaml(bytes.toString('utf8'));
+  const { value, faults } = readYaml(decodeText(bytes, name === file ? name : 'Standard input'));
   if (faults.length > 0) {
     throw new CliError(
       EXIT.usage,

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { registerApply } from './apply/apply-command';
 import { registerCheck } from './check-command';
-import { CliError, EXIT, type ExitCode } from './cli-error';
+import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import { type Connection, type ConnectionOptions, readConnection } from './connection';
 import type { Ambient, CliContext } from './context';
 import { registerDelete } from './delete-command';
@@ -27,6 +27,7 @@ The address and the key come from the options, else from PACKAGERDRM_URL and PAC
 PACKAGERDRM_APIKEY_FILE), else from the first configuration file that is there: ./packager-drm.yaml or
 ~/.config/packager-drm/config.yaml (url, key or keyFile, ca, cert, certKey), else, inside the sidecar's
 container, from the sidecar's own variables.
+An address in ./packager-drm.yaml is used with a key from the same file alone, unless --config names it.
 
 Exit codes:
   0    done
@@ -71,12 +72,28 @@ export async function runCli(run: Run): Promise<ExitCode> {
   ]) {
     register(program, context);
   }
+  program.hook('preAction', (_program, command) => refuseEmptyOptions(command));
   try {
     await program.parseAsync(run.argv, { from: 'user' });
-    return exitCode;
   } catch (thrown) {
-    return tell(thrown, context);
+    exitCode = tell(thrown, context);
   }
+  return (await tellLoss(context)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+/** An option whose variable was empty would else fall through to a value that nobody meant. */
+function refuseEmptyOptions(command: Command): void {
+  const all = [command, command.parent].flatMap((each) => each?.options ?? []);
+  const values = command.optsWithGlobals();
+  const empty = all.find((option) => values[option.attributeName()] === '');
+  if (empty) throw usageError(`${empty.long} is given without a value.`);
+}
+
+/** Answers whether some of the result could not be written; to tell that there, too, would be in vain. */
+async function tellLoss({ out, stderr }: CliContext): Promise<boolean> {
+  const code = await out.finish();
+  if (code !== undefined) stderr.write(`error: The output could not be written (${code}).\n`);
+  return code !== undefined;
 }
 
 function describeProgram(program: Command, { version, stdout, stderr }: Run, json: boolean): void {
@@ -113,7 +130,8 @@ function connect(options: ProgramOptions, { env, cwd, out }: CliContext): Connec
 
 function tell(thrown: unknown, { out }: CliContext): ExitCode {
   if (thrown instanceof CliError) {
-    if (thrown.exitCode !== EXIT.interrupted) out.errors(thrown.problems);
+    if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
+    else for (const { description } of thrown.problems) out.note(description);
     return thrown.exitCode;
   }
   if (thrown instanceof CommanderError) {

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
+import { parseStreamId } from '../drm/stream-id';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
-import { type Answer, type Call, createHttpCall, NoAnswer } from './http-call';
+import { type Answer, type Call, createHttpCall, NoAnswer, TOO_LARGE } from './http-call';
 import { describeNoAnswer } from './no-answer';
 import {
   type BatchAnswer,
@@ -12,6 +13,7 @@ import {
   errorAnswer,
   type ListAnswer,
   listAnswer,
+  readyAnswer,
 } from './sidecar-wire';
 
 /** A key file as the sidecar has it. */
@@ -61,7 +63,10 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal): S
     } catch (thrown) {
       if (signal.aborted) throw interrupted();
       if (!(thrown instanceof NoAnswer)) throw thrown;
-      throw new SidecarAway(EXIT.unreachable, describeNoAnswer(thrown, connection).problems);
+      const error = describeNoAnswer(thrown, connection);
+      // What answers so is something else, and will be so the next time.
+      const isOther = thrown.causeCode === TOO_LARGE || thrown.causeCode.startsWith('HPE_');
+      throw isOther ? error : new SidecarAway(error.exitCode, error.problems);
     }
     if (answer.status === 200) return answer;
     throw refusal(answer, address, connection.apiKeyFrom);
@@ -90,7 +95,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal): S
       return stored(await call({ method: 'DELETE', path: keyFile(streamId), headers }), address);
     },
     ready: async () => {
-      await call({ method: 'GET', path: '/readyz' });
+      read(readyAnswer, await call({ method: 'GET', path: '/readyz' }));
     },
     list: async ({ prefix, limit, cursor }) => {
       const query = new URLSearchParams({
@@ -108,14 +113,14 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal): S
 }
 
 function keyFile(streamId: string): string {
-  // An address would resolve these two, and no stream id starts with a dot.
-  if (/^\.{0,2}$/.test(streamId)) throw usageError('A stream id is empty, or starts with a dot.');
+  const parsed = parseStreamId(streamId);
+  if (!parsed.ok) throw usageError(parsed.fault);
   return `/api/keyfile/${encodeURIComponent(streamId)}`;
 }
 
 /** The error of a command that was stopped amid a call. */
-export function interrupted(): CliError {
-  return new CliError(EXIT.interrupted, { code: 'interrupted', description: 'Stopped.' });
+export function interrupted(description = 'Stopped.'): CliError {
+  return new CliError(EXIT.interrupted, { code: 'interrupted', description });
 }
 
 function headersOf(precondition: Precondition | undefined): Record<string, string> {
@@ -142,15 +147,16 @@ function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError 
   // `not_found` is no stream's: the path itself is unknown there.
   if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
   const { status } = answer;
-  if (status === 401 || status === 403 || status === 429) {
-    const [first] = problems;
-    return new CliError(EXIT.unreachable, {
-      code: first?.code ?? 'unauthorized',
-      description: `${address} refused the API key of ${apiKeyFrom}: ${first?.description ?? status}`,
-    });
+  const [{ code, description } = { code: '', description: '' }] = problems;
+  if (code === 'unauthorized' || code === 'too_many_attempts') {
+    const refused = `${address} refused the API key of ${apiKeyFrom}: ${description}`;
+    return new CliError(EXIT.unreachable, { code, description: refused });
+  }
+  if (code === 'client_certificate_required' || code === 'client_certificate_refused') {
+    return new CliError(EXIT.unreachable, problems);
   }
   // This one lasts until somebody configures the sidecar; the others of its status pass.
-  const passes = status === 503 && problems[0]?.code !== 'provisioning_not_configured';
+  const passes = status === 503 && code !== 'provisioning_not_configured';
   return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
 }
 

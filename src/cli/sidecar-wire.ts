@@ -12,6 +12,9 @@ const lineChange = z.object({
   former: z.string().optional(),
 });
 
+/** What `/readyz` says; a proxy's own page may stand there as well. */
+export const readyAnswer = z.object({ status: z.literal('ready') });
+
 export const dryRunAnswer = z.object({
   streamid: z.string(),
   result: z.enum(['created', 'changed', 'unchanged']),

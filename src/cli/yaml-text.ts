@@ -22,30 +22,34 @@ export interface ReadText {
 const SENTENCES: Readonly<Record<string, string>> = {
   BAD_INDENT: 'is indented wrongly, or a bracket is not closed',
   BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
-  DUPLICATE_KEY: 'names something that is given before; give it once',
   MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma',
   MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
   TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
   BAD_ALIAS: 'uses an anchor (*name) that is not set before',
+  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out',
   MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own',
 };
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
 export function readYaml(text: string): ReadText {
   const lines = new LineCounter();
-  const document = parseDocument(text.replace(/^\u{feff}/u, ''), {
+  const content = text.replace(/^\u{feff}/u, '');
+  const document = parseDocument(content, {
     lineCounter: lines,
     prettyErrors: false,
     merge: true,
-    logLevel: 'silent',
+    logLevel: 'error',
   });
   const lineAt = (offset: number) => lines.linePos(offset).line;
   // What a parser says after it lost its way is about nothing; a name that is there twice is no such case.
   const lost = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   const told = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
-  const faults: FileFault[] = told.map(({ code, pos }) => ({
+  const faults: FileFault[] = [...told, ...document.warnings].map(({ code, pos }) => ({
     line: lineAt(pos[0]),
-    description: SENTENCES[code] ?? 'is neither YAML nor JSON from here on',
+    description:
+      code === 'DUPLICATE_KEY'
+        ? twice(content.slice(pos[0], pos[0] + 30))
+        : (SENTENCES[code] ?? 'is neither YAML nor JSON from here on'),
   }));
   const nothing = { value: undefined, faults, lineOf: () => undefined };
   if (faults.length > 0) return nothing;
@@ -60,6 +64,12 @@ export function readYaml(text: string): ReadText {
     const description = 'uses an anchor (*name) that is not set before, or too many of them';
     return { ...nothing, faults: [{ description }] };
   }
+}
+
+/** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
+function twice(text: string): string {
+  const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
+  return `${name} is given before; give it once`;
 }
 
 function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {

@@ -29,6 +29,9 @@ export interface WidevinePsshData {
   readonly cryptoPeriodSeconds?: number | undefined;
 }
 
+/** Key ids by the dozen have a tenth of it. */
+export const MOST_PSSH_CHARACTERS = 16 * 1024;
+
 const VARINT = 0;
 const BYTES = 2;
 const WIRE_TYPES: Readonly<Record<number, number>> = {
@@ -111,6 +114,8 @@ export interface ReadPsshData {
  * packager puts its own box around the value. A box of another system is a fault.
  */
 export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
+  // Before it is decoded: it is copied and compared some times on its way to a key file.
+  if (text.length > MOST_PSSH_CHARACTERS) return fault(`is longer than ${MOST_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
   // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.

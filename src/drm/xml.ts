@@ -13,7 +13,8 @@ export interface XmlElement {
 
 export const MOST_XML_CHARACTERS = 1024 * 1024;
 const MOST_DEPTH = 50;
-const MOST_ELEMENTS = 100_000;
+const MOST_ELEMENTS = 20_000;
+const MOST_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
@@ -57,7 +58,12 @@ export function parseXml(text: string): Checked<XmlElement> {
       attributes.has(name) && stop(`has an attribute twice in one element: see line ${parser.line + 1}`);
     Object.assign(tag.attributes, { hasOwnProperty: isTaken });
   };
-  parser.onattribute = ({ name, value }) => attributes.set(name, value);
+  parser.onattribute = ({ name, value }) => {
+    if (attributes.size === MOST_ATTRIBUTES) {
+      stop(`has an element with more than ${MOST_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
+    }
+    attributes.set(name, value);
+  };
   parser.onopentag = ({ name }) => {
     count += 1;
     if (count > MOST_ELEMENTS) stop(`has more than ${MOST_ELEMENTS} elements`);

@@ -280,6 +280,35 @@ many.csv: 100 created, 150 not reached.
   });
 });
 
+test.each<[string, readonly object[]]>([
+  ['no results', []],
+  ['too few results', [{ streamid: 'live/a', result: 'created' }]],
+  ['too many results', ['live/a', 'live/b', 'live/c'].map((streamid) => ({ streamid, result: 'created' }))],
+  ['results of other streams', ['x', 'live/b'].map((streamid) => ({ streamid, result: 'created' }))],
+])('ends with 3 when something answers %s', async (_name, results) => {
+  sidecar.before = () => ({ status: 200, body: { results } });
+  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes']);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: `error: What answers at ${sidecar.url} did not say what became of every stream. Check the address.\n`,
+  });
+});
+
+test('tells as JSON that SIGINT stopped it while it only looked', async () => {
+  const interrupt = new AbortController();
+  sidecar.before = async () => {
+    interrupt.abort();
+    return 'cut' as const;
+  };
+  const ended = await apply(['lineup.yaml', '--yes', '--json'], { interrupt: interrupt.signal });
+  expect({ ...ended, stdout: JSON.parse(ended.stdout) }).toEqual({
+    code: 130,
+    stdout: { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] },
+    stderr: '',
+  });
+});
+
 test('ends at once on SIGINT while it only looks', async () => {
   const interrupt = new AbortController();
   sidecar.before = async () => {
@@ -289,7 +318,7 @@ test('ends at once on SIGINT while it only looks', async () => {
   expect(await apply(['lineup.yaml', '--yes'], { interrupt: interrupt.signal })).toEqual({
     code: 130,
     stdout: '',
-    stderr: '',
+    stderr: 'Stopped. Nothing was written.\n',
   });
 });
 

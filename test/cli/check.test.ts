@@ -76,6 +76,31 @@ test('says that a file is not there when the value is none, either', async () =>
   });
 });
 
+test('says that a folder is one', async () => {
+  await fs.mkdir(join(cwd, 'keys'));
+  expect(await check(['keys'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: keys is a folder; name a file in it. For a folder of key files: doctor.\n',
+  });
+});
+
+test.each([
+  ['empty', '', 'has no line that the packager knows; it protects nothing'],
+  ['in UTF-16', Buffer.from(FILE, 'utf16le'), 'holds bytes that are not UTF-8 text; save it as UTF-8'],
+  [
+    'in Latin-1',
+    Buffer.from(`${FILE}# f\xfcr\n`, 'latin1'),
+    'holds bytes that are not UTF-8 text; save it as UTF-8',
+  ],
+])('takes a file of the name for a key file when it is %s', async (_what, content, fault) => {
+  await fs.writeFile(join(cwd, 'news.key'), content);
+  const { code, stdout } = await check(['news.key']);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^This is a key file\.\n/);
+  expect(stdout).toContain(`error: The file ${fault}.\n`);
+});
+
 test('asks what to check where there is nothing to read', async () => {
   const { code, stderr } = await cli(['check'], { cwd, typed: '', env: { NO_COLOR: '1' } });
   expect({ code, stderr }).toEqual({

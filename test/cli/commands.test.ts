@@ -1,8 +1,11 @@
 import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
+import { runCli } from '../../src/cli/run-cli';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
 
 const BODY = {
   cenc: { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
@@ -120,7 +123,7 @@ describe('put', () => {
     expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'error: The key file is there already, and If-None-Match forbids to replace it.\n',
+      stderr: 'error: The key file is there already, and If-None-Match forbids to change it.\n',
     });
   });
 
@@ -233,8 +236,13 @@ describe('get', () => {
 
   test.each([
     ['none', 1, 'This stream has no key file.'],
-    ['..', 2, 'A stream id is empty, or starts with a dot.'],
-    ['a b', 1, 'A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).'],
+    ['..', 2, 'No part of a stream id may start with a dot.'],
+    ['', 2, 'The stream id is empty.'],
+    [
+      'a b',
+      2,
+      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+    ],
   ])('ends with a sentence for the stream %j', async (streamId, code, sentence) => {
     expect(await run(['get', streamId])).toEqual({ code, stdout: '', stderr: `error: ${sentence}\n` });
   });
@@ -328,6 +336,52 @@ describe('the program', () => {
     });
     expect(JSON.parse((await run(['--json'])).stdout)).toEqual({
       errors: [{ code: 'usage', description: 'A command is missing.' }],
+    });
+  });
+
+  test.each([
+    [['get', 'news', '--key', ''], '--key'],
+    [['--url', '', 'list'], '--url'],
+    [['list', '--prefix', ''], '--prefix'],
+    [['put', 'news', '--file='], '--file'],
+  ])('refuses an option without a value: %j', async (argv, option) => {
+    expect(await run(argv)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${option} is given without a value.\n`,
+    });
+  });
+
+  test('says that SIGINT stopped it amid a call', async () => {
+    const upstream = await startFakeUpstream();
+    upstream.on('/api/keyfile/news', 'hang');
+    const interrupt = new AbortController();
+    const args = ['get', 'news', '--url', upstream.url];
+    const ended = run(args, { interrupt: interrupt.signal });
+    await until(() => upstream.received.length > 0);
+    interrupt.abort();
+    expect(await ended).toEqual({ code: 130, stdout: '', stderr: 'Stopped.\n' });
+  });
+
+  test.each(['ENOSPC', 'EIO'])('ends with 1 when its output is lost by %s', async (code) => {
+    await sidecar.api.post('/api/keyfile/news').send(BODY);
+    const lost = Object.assign(new Error(), { code });
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => done(lost) });
+    const stderr = new PassThrough();
+    const ended = await runCli({
+      argv: ['list', '--url', sidecar.url, '--key', API_KEY],
+      version: '',
+      env: {},
+      cwd,
+      stdin: new PassThrough(),
+      stdout,
+      stderr,
+      interrupted: new AbortController().signal,
+      wait: async () => undefined,
+    });
+    expect({ ended, told: stderr.read()?.toString() }).toEqual({
+      ended: 1,
+      told: `error: The output could not be written (${code}).\n`,
     });
   });
 

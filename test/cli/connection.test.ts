@@ -75,19 +75,21 @@ test('options win over the environment, which wins over the configuration file, 
   });
 });
 
+const PEM = '-----BEGIN CERTIFICATE-----\n';
+
 test('each value is looked for by itself', async () => {
   await write(join(cwd, 'packager-drm.yaml'), 'keyFile: secrets/key.txt\nca: secrets/ca.pem\n');
   await write(join(cwd, 'secrets', 'key.txt'), 'of-the-key-file\n');
-  await write(join(cwd, 'secrets', 'ca.pem'), 'PEM');
-  await write(join(cwd, 'cert.pem'), 'CERT');
-  await write(join(cwd, 'cert-key.pem'), 'KEY');
+  await write(join(cwd, 'secrets', 'ca.pem'), PEM);
+  await write(join(cwd, 'cert.pem'), PEM);
+  await write(join(cwd, 'cert-key.pem'), PEM);
   const options = { url: 'https://h', cert: 'cert.pem' };
   expect(read(options, { PACKAGERDRM_CERTKEY: 'cert-key.pem' })).toMatchObject({
     apiKey: 'of-the-key-file',
     apiKeyFrom: `keyFile in ${join(cwd, 'packager-drm.yaml')}`,
-    ca: 'PEM',
-    cert: 'CERT',
-    certKey: 'KEY',
+    ca: PEM,
+    cert: PEM,
+    certKey: PEM,
   });
 });
 
@@ -127,13 +129,45 @@ test.each<[string, Environment, string]>([
   expect(read({}, { PACKAGERDRMAPI_APIKEY: 'k', ...env }).url).toBe(url);
 });
 
+describe('the configuration file that merely lies in the working folder', () => {
+  const path = () => join(cwd, 'packager-drm.yaml');
+
+  test.each<[string, ConnectionOptions, Environment]>([
+    ['--key', { key: 'k' }, {}],
+    ['PACKAGERDRM_APIKEY', {}, { PACKAGERDRM_APIKEY: 'k' }],
+    ['PACKAGERDRMAPI_APIKEY', {}, { PACKAGERDRMAPI_APIKEY: 'k' }],
+  ])('draws no key of %s to its address', async (from, options, env) => {
+    await write(path(), 'url: http://elsewhere\n');
+    expect(fault(options, env)).toEqual([
+      '2',
+      `The address is from ${path()}, and the API key from ${from}: a file that lies in the working folder gets no key from elsewhere. Say that you mean it by --config ${path()}, or give the address by --url.`,
+    ]);
+    expect(read({ ...options, config: 'packager-drm.yaml' }, env).url).toBe('http://elsewhere/');
+    expect(read({ ...options, url: 'http://mine' }, env).url).toBe('http://mine/');
+  });
+
+  test.each(['../home.txt', 'link.txt'])('draws no file from outside its folder: %s', async (keyFile) => {
+    const folder = join(cwd, 'checkout');
+    await write(join(cwd, 'home.txt'), 'secret');
+    await write(join(folder, 'packager-drm.yaml'), `url: http://elsewhere\nkeyFile: ${keyFile}\n`);
+    await fs.symlink(join(cwd, 'home.txt'), join(folder, 'link.txt'));
+    cwd = folder;
+    expect(fault({})).toEqual([
+      '2',
+      `keyFile leaves the folder of ${path()}; move the key there, or say that you mean this file by --config ${path()}.`,
+    ]);
+    expect(read({ config: path() }).apiKey).toBe('secret');
+  });
+});
+
 test('warns of a configuration file that holds a key and is open to others', async () => {
   const path = join(cwd, 'packager-drm.yaml');
   await write(path, 'url: http://h\nkey: k\n', 0o640);
   const warning = `${path} holds an API key and others can read it; run: chmod 600 ${path}`;
   expect(read({}).warnings).toEqual([warning]);
-  await write(path, 'url: http://h\n', 0o644);
-  expect(read({ key: 'k' }).warnings).toEqual([]);
+  await write(join(cwd, 'key.txt'), 'k');
+  await write(path, 'url: http://h\nkeyFile: key.txt\n', 0o644);
+  expect(read({}).warnings).toEqual([]);
 });
 
 test('says where an address can be given', () => {
@@ -195,7 +229,10 @@ test.each<[string, ConnectionOptions, string]>([
 });
 
 test.each([
-  ['adress: http://h', ':1: adress is not a field; the fields are url, key, keyFile, ca, cert, certKey.'],
+  [
+    'adress: http://h',
+    ':1: a name here is not a field; the fields are url, key, keyFile, ca, cert, certKey.',
+  ],
   ['keyfile: x', ':1: keyfile is not a field; did you mean keyFile?'],
   ['url: http://h\nkey: [SECRET]', ':2: key must be text.'],
   ['key: SECRET\nkeyFile: x', ':1: the file has key and keyFile; give one.'],

@@ -185,19 +185,21 @@ groups:
   });
 });
 
+const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
+
 test('sends a SMIL file that lies beside the line-up', async () => {
-  await fs.outputFile(join(cwd, 'smil', 'event.smil'), '<smil/>');
+  await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
   await fs.outputFile(
     join(cwd, 'sub', 'lineup.yaml'),
-    'groups: [{ smil: ../smil/event.smil, keys: same, contentId: e, client: c, clientApiKey: k }]',
+    'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
   );
   const { groups } = readLineUp({ cwd, env: {} }, 'sub/lineup.yaml', {});
   expect(groups).toEqual([
     {
       name: 'the group of ../smil/event.smil',
       line: 1,
-      streamIds: [],
-      body: { smil: '<smil/>', keys: 'same', contentId: 'e', client: 'c', clientApiKey: 'k' },
+      streamIds: ['live/hi', 'live/lo'],
+      body: { smil: SMIL, folder: 'live', keys: 'same', contentId: 'e', client: 'c', clientApiKey: 'k' },
     },
   ]);
 });
@@ -215,11 +217,9 @@ streams: [{ streamid: a, contentId: a }, { streamid: b, contentId: b, client: ow
 
 test('leaves out a default part that a stream turns off', async () => {
   const text = `defaults: { playready: { laurl: "https://pr.example.com" }, widevine: {} }
-streams: [{ streamid: a, cenc: { keyid: k, contentkey: c }, playready: null }]
+streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }, playready: null }]
 `;
-  expect((await bodies('lineup.yaml', text)).streams).toEqual([
-    { streamid: 'a', cenc: { keyid: 'k', contentkey: 'c' }, widevine: {} },
-  ]);
+  expect((await bodies('lineup.yaml', text)).streams).toEqual([{ streamid: 'a', cenc: CENC, widevine: {} }]);
 });
 
 test('names every fault of a file with its line', async () => {
@@ -260,7 +260,7 @@ streams:
   - streamid: live/b
     contentId: b
     clientApiKeyEnv: NOT_SET
-  - { streamid: live/a, cenc: { keyid: k, contentkey: c } }
+  - { streamid: live/a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} } }
 groups:
   - { members: [b, c], folder: live/, clientApiKey: k, clientApiKeyFile: none.txt }
   - { client: acme, clientApiKeyFile: none.txt }
@@ -275,16 +275,16 @@ groups:
     'lineup.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
     'lineup.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
     'lineup.yaml:9: a group has either members or smil.',
-    'lineup.yaml:9: clientApiKeyFile names a file that is empty or can’t be read.',
+    'lineup.yaml:9: clientApiKeyFile names a file that is empty, no UTF-8 or can’t be read.',
     'lineup.yaml:9: the group lacks clientApiKey; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'lineup.yaml:10: smil names a file that can’t be read.',
+    'lineup.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
   ]);
 });
 
 test.each([
   ['a.yaml', 'streams: [\n  {', 'a.yaml:2: is indented wrongly, or a bracket is not closed.'],
   ['a.yaml', 'streams:\n\t- x', 'a.yaml:2: is indented by a tab; indent with spaces.'],
-  ['a.yaml', 'streams: []\nstreams: []', 'a.yaml:2: names something that is given before; give it once.'],
+  ['a.yaml', 'streams: []\nstreams: []', 'a.yaml:2: streams is given before; give it once.'],
   ['a.yaml', 'streams: "x" "SECRETSECRET"', 'a.yaml:1: is neither YAML nor JSON from here on.'],
   ['a.yaml', 'streams: *none', 'a.yaml: uses an anchor (*name) that is not set before, or too many of them.'],
   ['a.yaml', '', 'a.yaml: the file must hold defaults, streams and groups.'],
@@ -293,6 +293,28 @@ test.each([
   ['a.csv', '', 'a.csv: the file is empty; its first row names the fields.'],
   ['a.csv', 'stream,contentId\na,b\n', 'a.csv:1: the first row must name the columns, streamid among them.'],
   ['a.csv', 'streamid,cenc.keyId\na,b\n', 'a.csv:1: cenc.keyId is not a field; did you mean cenc.keyid?'],
+  [
+    'a.yaml',
+    'streams: []\n---\nstreams: [a]\n',
+    'a.yaml:2: begins a second document (---); put it into a file of its own.',
+  ],
+  [
+    'a.yaml',
+    `streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey:SECRETSECRETSECRET } }]`,
+    'a.yaml:1: streams.cenc.contentkey is missing.',
+  ],
+  [
+    'a.yaml',
+    'streams: [{ streamid: a, clientApiKey:SECRET }]',
+    'a.yaml:1: a name here is not a field of streams (is a blank missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
+  ],
+  ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
+  [
+    'a.yaml',
+    'streams: [true]\n',
+    'a.yaml:1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
+  ],
+  ['a.csv', 'streamid,contentId\n,b\n', 'a.csv:2: streamid is missing.'],
   ['a.csv', 'streamid,streamid\na,b\n', 'a.csv:1: streamid is there twice.'],
   ['a.csv', 'streamid,contentId\na,b\nc,d,SECRETSECRET\n', 'a.csv:3: has 3 cells, and the first row has 2.'],
   [
@@ -310,12 +332,92 @@ test.each([
     'streamid,contentId\na,b"SECRETSECRET"\n',
     'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
   ],
-  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: streams.cmaf must be true, false, cenc or cbcs.'],
+  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false, cenc or cbcs.'],
   ['a.txt', 'streams: []', 'A line-up is a .yaml, .json or .csv file; a.txt is none by its name.'],
 ])('says what is wrong with %s %j', async (name, text, sentence) => {
   const found = await faults(name, text);
   expect(found[0]).toBe(sentence);
   expect(found.join()).not.toContain('SECRET');
+});
+
+test('tells which column it does not know, and the columns once', async () => {
+  expect(await faults('lineup.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
+    'lineup.csv:1: contentID is not a field; did you mean contentId?',
+    expect.stringMatching(/^lineup\.csv:1: 3 columns of other or no names; the columns are streamid, .*$/),
+  ]);
+});
+
+test.each([
+  ['the separator that Excel tells', 'sep=;\r\nstreamid;contentId\r\na;b,c\r\n'],
+  ['rows of delimiters', ';;\nstreamid;contentId;\n;;\na;b,c;\n;;\n'],
+])('passes over %s', async (_name, text) => {
+  const [first] = (await read('lineup.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME))
+    .streams;
+  expect(first).toMatchObject({ name: 'a', body: { streamid: 'a', contentId: 'b' } });
+});
+
+test('counts the lines behind the separator that Excel tells', async () => {
+  expect(await faults('lineup.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n')).toEqual([
+    'lineup.csv:3: cmaf must be true, false, cenc or cbcs.',
+  ]);
+});
+
+test('tells what no sidecar would take of a value, with its line, and sends nothing', async () => {
+  await fs.writeFile(join(cwd, 'passwd'), 'root:x:0:0\nSECRET\n');
+  const text = `\
+defaults:
+  client: a client
+  clientApiKey: k
+  contentId: "{nam}-1"
+  playready: { laurl: "https://pr.example.com/{streamId}" }
+streams:
+  - live//a
+  - streamid: b
+    cenc: { keyid: 44da52ef4523098e6854777ee322681d, contentkey: ${CENC.contentkey} }
+  - { streamid: c, contentId: "SECRET SECRET" }
+groups:
+  - { smil: passwd, clientApiKeyFile: passwd, contentId: g }
+  - { members: [a, b], folder: /live, contentId: g }
+  - { members: [a+b], keys: each, contentId: g, folder: x }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:7: A part of the stream id is empty.',
+    'lineup.yaml:2: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'lineup.yaml:4: contentId has {nam}, which nothing fills here.',
+    'lineup.yaml:9: cenc.keyid looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+    'lineup.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
+    'lineup.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'lineup.yaml:12: smil is not well-formed XML: see line 1.',
+    'lineup.yaml:12: clientApiKey must be 1 to 1000 characters of printable ASCII without spaces.',
+    'lineup.yaml:13: folder must be the first parts of a stream id, without a slash before it.',
+    'lineup.yaml:13: A part of the stream id is empty.',
+  ]);
+});
+
+test('tells what is wrong with a default of the options by the option', async () => {
+  const text = 'streams: [{ streamid: a, contentId: b }]';
+  await expect(read('lineup.yaml', text, { client: 'a client', clientApiKey: 'k' })).rejects.toMatchObject({
+    exitCode: 2,
+    problems: [
+      {
+        description:
+          'The name of --client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+      },
+    ],
+  });
+});
+
+test('names a stream that its SMIL file names and the line-up as well', async () => {
+  await fs.writeFile(join(cwd, 'show.smil'), SMIL);
+  const text = `\
+defaults: { client: acme, clientApiKey: k, contentId: c }
+streams: [hi]
+groups:
+  - smil: show.smil
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:4: hi is given before on line 2; give each stream once.',
+  ]);
 });
 
 test('tells 50 faults, and how many more there are', async () => {

@@ -32,13 +32,13 @@ function list(args: readonly string[], typed?: string) {
   return cli(['list', ...args], { cwd: '/', env, ...(typed !== undefined && { typed }) });
 }
 
-test('shows all pages as one table', async () => {
+test('shows all pages as one table, each page sorted', async () => {
   expect(await list([])).toEqual({
     code: 0,
     stdout: `\
 STREAM     MODIFIED (UTC)       PARTS               KEY ID                                CONTENT ID  FAULTS
-live/news  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      -
 film       2025-01-31 14:02:11  fp                  -                                     -           -
+live/news  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      -
 live/bad-one  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      checksum_mismatch, scheme_mismatch
 odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      scheme_mismatch
 `,
@@ -62,7 +62,7 @@ test('asks for no more than --limit, below --prefix', async () => {
   const { code, stderr } = await list(['--prefix', 'live/', '--limit', '3']);
   expect({ code, stderr, requests: upstream.received.length }).toEqual({
     code: 0,
-    stderr: '3 key files, 2 of them with faults.\n',
+    stderr: '3 key files, 2 of them with faults; --limit ends the list here, there may be more.\n',
     requests: 2,
   });
 });
@@ -72,7 +72,7 @@ test('answers one JSON document with --json', async () => {
   expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
     code: 0,
     stderr: '',
-    document: { keyfiles: [NEWS, FILM, BAD, ODD] },
+    document: { keyfiles: [FILM, NEWS, BAD, ODD] },
   });
   upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
   expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
@@ -84,7 +84,7 @@ test('keeps the JSON document whole when a later page fails', async () => {
   const { code, stdout } = await list(['--json']);
   expect({ code, document: JSON.parse(stdout) }).toEqual({
     code: 1,
-    document: { keyfiles: [NEWS, FILM], errors },
+    document: { keyfiles: [FILM, NEWS], errors },
   });
   expect((await list([])).stderr).toBe('error: Start again without cursor.\n');
 });

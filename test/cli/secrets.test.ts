@@ -35,6 +35,11 @@ const FILES: Readonly<Record<string, string>> = {
   'wrong.yaml': `streams:\n  - { streamid: a, cenc: ${CONTENT_KEY}, clientApiKey: [${CLIENT_API_KEY}] }\n`,
   'lineup.csv': `streamid,cenc.keyid,cenc.contentkey\na,${BODY.cenc.keyid},${CONTENT_KEY}\n`,
   'broken.csv': `streamid,cenc.contentkey\na,"${CONTENT_KEY}"${FAIRPLAY.key}\n`,
+  'headless.csv': `q/a,${BODY.cenc.keyid},${CONTENT_KEY}\n`,
+  'odd-header.csv': `streamid,${CONTENT_KEY}\na,b\n`,
+  'blank.yaml': `streams:\n  - { streamid: a, cenc: {keyid: ${BODY.cenc.keyid}, contentkey:${CONTENT_KEY}} }\n`,
+  'blank-body.yaml': `cenc: {keyid: ${BODY.cenc.keyid}, contentkey:${CONTENT_KEY}}\n`,
+  'twice.yaml': `{ ${CONTENT_KEY}: 1, ${CONTENT_KEY}: 2 }\n`,
   'wrong.csv': `streamid,cenc.contentkey\na,${CONTENT_KEY},${FAIRPLAY.key}\n`,
 };
 
@@ -52,12 +57,11 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['check', 'body.json'],
   ['check', 'unknown.json'],
   ['check', 'broken.json'],
-  ...['lineup.yaml', 'broken.yaml', 'wrong.yaml', 'lineup.csv', 'broken.csv', 'wrong.csv'].map((name) => [
-    'apply',
-    name,
-    '--yes',
-    ...CLIENT,
-  ]),
+  ['put', 'a', '--file', 'blank-body.yaml'],
+  ['put', 'a', '--file', 'twice.yaml'],
+  ...Object.keys(FILES)
+    .filter((name) => !name.endsWith('.json'))
+    .map((name) => ['apply', name, '--yes', ...CLIENT]),
   ['delete', 'a'],
   ['get', 'a', '--key', `${API_KEY} with a space`],
   ['get', 'a', '--key', CLIENT_API_KEY],

@@ -50,8 +50,13 @@ test('shows its certificate to a sidecar that asks for one', async () => {
 test('says that a file holds no certificate', async () => {
   const url = await start();
   const mine = ['--cert', __filename, '--cert-key', pemPath('client-key')];
-  const why = 'TLS could not be agreed on; check the files of --ca, --cert and --cert-key';
-  expect(await get(url, ...mine)).toEqual(unreachable(url, why));
+  const refused = (option: string) => ({
+    code: 2,
+    stdout: '',
+    stderr: `error: The file of ${option} holds no certificate: a PEM file has a line -----BEGIN ….\n`,
+  });
+  expect(await get(url, ...mine)).toEqual(refused('--cert'));
+  expect(await get(url, '--ca', __filename)).toEqual(refused('--ca'));
 });
 
 test('says when the scheme is the other one', async () => {

@@ -156,14 +156,17 @@ it.each([
   ],
   ['1001 members', inBody('<video src="a"/>'.repeat(1001)), 'has more than 1000 video and audio elements'],
   ['elements in elements', `<smil><body>${'<par>'.repeat(100_000)}`, 'has elements more than 50 deep'],
-  ['elements without end', inBody('<param/>'.repeat(130_000)), 'has more than 100000 elements'],
+  ['elements without end', inBody('<param/>'.repeat(130_000)), 'has more than 20000 elements'],
+  [
+    'attributes without end',
+    inBody(`<video ${Array.from({ length: 80_000 }, (_, index) => `a${index}="1"`).join(' ')} src="x"/>`),
+    'has an element with more than 100 attributes: see line 1',
+  ],
 ])('refuses %s', (_what, text, fault) => {
   expect(readSmil(text)).toEqual({ ok: false, fault });
 });
 
-it('reads a thousand members, and an element with attributes without end', () => {
+it('reads a thousand members', () => {
   const many = Array.from({ length: 1000 }, (_, index) => `<video src="mp4:v${index}.mp4"/>`).join('');
   expect(readSmil(inBody(many))).toMatchObject({ ok: true, value: { length: 1000 } });
-  const attributes = Array.from({ length: 80_000 }, (_, index) => `a${index}="1"`).join(' ');
-  expect(readSmil(inBody(`<video ${attributes} src="x"/>`))).toEqual({ ok: true, value: ['x'] });
 });

@@ -1,9 +1,10 @@
-import { parsePsshBox } from '../../src/drm/pssh';
+import { buildPsshBox, parsePsshBox } from '../../src/drm/pssh';
 import {
   buildWidevinePsshData,
   parseWidevinePsshData,
   readWidevinePsshData,
   schemeName,
+  WIDEVINE_SYSTEM_ID,
 } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, widevineDataOf } from '../vectors/drm-vectors';
@@ -58,4 +59,13 @@ test.each(invalid.widevine_pssh_data)('refuses a message: $why', ({ hex, fault }
 
 test.each(invalid.widevine_value)('refuses a value: $why', ({ text: value, fault }) => {
   expect(readWidevinePsshData(value)).toEqual({ ok: false, fault });
+});
+
+test('refuses a value of more than 16,384 characters, in a box or without one', () => {
+  const value = (length: number) => buildWidevinePsshData({ keyIds: [], policy: 'p'.repeat(length) });
+  const fault = 'is longer than 16384 characters';
+  expect(readWidevinePsshData(value(12_285).toString('base64'))).toMatchObject({ ok: true });
+  expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, fault });
+  const box = buildPsshBox(WIDEVINE_SYSTEM_ID, value(12_285));
+  expect(readWidevinePsshData(box.toString('base64'))).toEqual({ ok: false, fault });
 });

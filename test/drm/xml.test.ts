@@ -5,6 +5,8 @@ function element(name: string, parts: Partial<XmlElement> = {}): XmlElement {
   return { name, attributes: {}, children: [], text: '', ...parts };
 }
 
+const attributes = (count: number) => Array.from({ length: count }, (_, index) => `a${index}="1"`).join(' ');
+
 describe('parseXml', () => {
   it('answers the root with attributes, children in their order and the text of each', () => {
     const text =
@@ -65,7 +67,8 @@ describe('parseXml', () => {
     ['<a>&#1;</a>', 'is not well-formed XML: see line 1'],
     ['<a hasOwnProperty="1" b="2"/>', 'is not XML that can be read'],
     [`${'<a>'.repeat(51)}${'</a>'.repeat(51)}`, 'has elements more than 50 deep'],
-    [`<a>${'<b/>'.repeat(100_000)}</a>`, 'has more than 100000 elements'],
+    [`<a>${'<b/>'.repeat(20_000)}</a>`, 'has more than 20000 elements'],
+    [`<a>\n<b ${attributes(101)}/></a>`, 'has an element with more than 100 attributes: see line 2'],
     [`<a>${'b'.repeat(MOST_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
   ])('refuses %.40j', (text, sentence) => {
     expect(parseXml(text)).toEqual({ ok: false, fault: sentence });
@@ -79,9 +82,10 @@ describe('parseXml', () => {
     expect(parseXml(bomb)).toEqual({ ok: false, fault: 'has a DOCTYPE; leave it out' });
   });
 
-  it('takes 50 elements deep and 100,000 of them', () => {
+  it('takes 50 elements deep, 20,000 of them, and 100 attributes', () => {
     expect(parseXml(`${'<a>'.repeat(50)}${'</a>'.repeat(50)}`).ok).toBe(true);
-    expect(parseXml(`<a>${'<b/>'.repeat(99_999)}</a>`).ok).toBe(true);
+    expect(parseXml(`<a>${'<b/>'.repeat(19_999)}</a>`).ok).toBe(true);
+    expect(parseXml(`<a ${attributes(100)}/>`).ok).toBe(true);
   });
 
   it('throws nothing, whatever the text', () => {

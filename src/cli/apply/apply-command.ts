@@ -5,7 +5,7 @@ import type { LineUp, LineUpItem } from '../lineup/lineup';
 import { readLineUp } from '../lineup/read-lineup';
 import { count } from '../output';
 import { addProviderOptions, type ProviderOptions, providerFields } from '../put-body';
-import type { SidecarApi } from '../sidecar-api';
+import { interrupted, type SidecarApi } from '../sidecar-api';
 import { chunksOf } from './chunks';
 import { confirm, requireTerminal } from './confirm';
 import { sentenceOf, showPlan, showResults, summaryOf } from './outcome-text';
@@ -38,7 +38,8 @@ export function registerApply(program: Command, context: CliContext): void {
       const lineUp = readLineUp(context, path, given(context, options));
       const items = [...lineUp.streams, ...lineUp.groups];
       const plan = await send(context, context.sidecar(), lineUp, true);
-      if (plan.stopped) throw plan.stopped;
+      if (plan.stopped)
+        throw plan.stopped.exitCode === EXIT.interrupted ? interrupted(NOTHING) : plan.stopped;
       const planned = [...plan.results.values()].flat();
       if (!context.out.json) showPlan(context.out, planned, options.all ?? false);
       const due = items.filter((item) => plan.results.get(item)?.some(({ result }) => isChange(result)));
@@ -56,6 +57,8 @@ export function registerApply(program: Command, context: CliContext): void {
       tellOutcome(context, { path, options, items, plan, due, sent });
     });
 }
+
+const NOTHING = 'Stopped. Nothing was written.';
 
 interface Outcome {
   readonly path: string;

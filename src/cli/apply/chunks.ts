@@ -16,11 +16,10 @@ export function chunksOf(kind: Chunk['kind'], items: readonly LineUpItem[], most
   for (const item of items) {
     const size = item.streamIds.length;
     const last = chunks.at(-1);
-    // How many members a SMIL document has is not known here; it goes alone.
-    const fits = size > 0 && size <= room;
+    const fits = size <= room;
     if (last && fits) last.push(item);
     else chunks.push([item]);
-    room = (last && fits ? room : most) - (size === 0 ? most : size);
+    room = (last && fits ? room : most) - size;
   }
   return chunks.map((chunk) => ({ kind, items: chunk }));
 }

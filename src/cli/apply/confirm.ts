@@ -28,7 +28,7 @@ export async function confirm(
     return /^y(?:es)?$/i.test(answer.trim());
   } catch {
     stderr.write('\n');
-    throw interrupted();
+    throw interrupted('Stopped. Nothing was written.');
   } finally {
     terminal.close();
   }

@@ -9,14 +9,26 @@ export interface Progress {
   stop(): void;
 }
 
-export function showProgress({ stderr, out }: CliContext, title: string, total: number): Progress {
+/** How often a log is told that the work goes on. */
+const NOTE_MS = 10_000;
+
+export function showProgress(
+  { stderr, out }: Pick<CliContext, 'stderr' | 'out'>,
+  title: string,
+  total: number,
+): Progress {
   if (out.json || !stderr.isTTY) {
+    let done = 0;
+    const number = (value: number) => value.toLocaleString('en-US');
+    const timer = setInterval(() => out.note(`${title}: ${number(done)} of ${number(total)}.`), NOTE_MS);
     return {
-      advance: () => undefined,
+      advance: (streams) => {
+        done += streams;
+      },
       tell: (text) => {
         if (text) out.note(`${text[0]?.toUpperCase()}${text.slice(1)}.`);
       },
-      stop: () => undefined,
+      stop: () => clearInterval(timer),
     };
   }
   const bar = new SingleBar({

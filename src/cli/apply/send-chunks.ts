@@ -2,7 +2,7 @@ import type { Problem } from '../../kernel/errors';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import type { LineUpItem } from '../lineup/lineup';
-import { type SidecarApi, SidecarAway } from '../sidecar-api';
+import { interrupted, type SidecarApi, SidecarAway } from '../sidecar-api';
 import type { BatchResult } from '../sidecar-wire';
 import type { Chunk } from './chunks';
 import type { Progress } from './progress';
@@ -69,6 +69,7 @@ async function sendPatiently(
       const { results } = await sidecar.batch({ [chunk.kind]: chunk.items.map(({ body }) => body) }, dryRun);
       const answers = resultsByItem(chunk.items, results);
       if (answers) return answers;
+      if (chunk.items.length === 1) throw otherAnswer(sidecar.address);
       const alone: Answers[] = [];
       for (const item of chunk.items) {
         alone.push(await sendPatiently(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
@@ -86,19 +87,35 @@ async function sendPatiently(
 }
 
 /**
- * The answers of a chunk by what they were asked for: one for each stream, or member of a group, in order. Undefined
- * when they can't be told apart, because a group that can't be read has one answer for all its members.
+ * The answers of a chunk by what they were asked for, in order: one for each stream or member of a group, or one
+ * failure for a group that can't be read. Undefined when they are of other streams, or can't be told apart.
  */
 function resultsByItem(items: readonly LineUpItem[], results: readonly BatchResult[]): Answers | undefined {
-  const [first] = items;
-  if (first && items.length === 1) return [[first, results.map((result) => asStreamResult(first, result))]];
-  if (items.reduce((sum, { streamIds }) => sum + streamIds.length, 0) !== results.length) return undefined;
+  const answers: [LineUpItem, readonly StreamResult[]][] = [];
   let from = 0;
-  return items.map((item) => {
-    const own = results.slice(from, from + item.streamIds.length);
+  for (const item of items) {
+    const [whole] = results.slice(from);
+    const isWhole = items.length === 1 && results.length === 1 && whole !== undefined && isNameless(whole);
+    const own = isWhole ? results : results.slice(from, from + item.streamIds.length);
+    const isOwn = item.streamIds.every((streamId, index) => {
+      const result = own[index];
+      return result !== undefined && (result.streamid === streamId || isNameless(result));
+    });
+    if (!isWhole && !isOwn) return undefined;
     from += own.length;
-    return [item, own.map((result) => asStreamResult(item, result))];
-  });
+    answers.push([item, own.map((result) => asStreamResult(item, result))]);
+  }
+  return from === results.length ? answers : undefined;
+}
+
+/** A failure of something that could not be taken for a stream. */
+function isNameless({ streamid, result }: BatchResult): boolean {
+  return result === 'failed' && (streamid === null || streamid === undefined);
+}
+
+function otherAnswer(address: string): CliError {
+  const description = `What answers at ${address} did not say what became of every stream. Check the address.`;
+  return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
 }
 
 type Answers = (readonly [LineUpItem, readonly StreamResult[]])[];
@@ -132,8 +149,4 @@ function allFailed(item: LineUpItem, errors: readonly Problem[]): StreamResult[]
 /** What an item's results are known by before there are any. */
 export function namesOf({ streamIds, name }: LineUpItem): readonly string[] {
   return streamIds.length > 0 ? streamIds : [name];
-}
-
-function interrupted(): CliError {
-  return new CliError(EXIT.interrupted, { code: 'interrupted', description: 'Stopped before the end.' });
 }

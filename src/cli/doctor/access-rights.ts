@@ -1,6 +1,7 @@
-import { basename, dirname } from 'node:path';
+import { relative } from 'node:path';
 import { count } from '../output';
 import { type Finding, fault, ok, someOf } from './finding';
+import { shellWord } from './shell-word';
 
 /** Who the packager runs as. */
 export interface Identity {
@@ -35,41 +36,73 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
   return (rights.mode & right) === right;
 }
 
-/** Checks that the packager's user can open the files: `folders` are the key folder and all above it. */
-export function checkAccess(
-  identity: Identity,
-  folders: readonly Rights[],
-  files: readonly Rights[],
-  names: Names,
-): Finding[] {
+/** A key folder and what lies on the way to its files. */
+export interface GuardedFolder {
+  readonly path: string;
+  /** The folder itself, its sub-folders, and all folders above. */
+  readonly folders: readonly Rights[];
+  readonly files: readonly Rights[];
+}
+
+/** Checks that the packager's user can open the key files: all that is closed to it, with what opens it. */
+export function checkAccess(identity: Identity, guarded: GuardedFolder, names: Names): Finding[] {
+  const { path, folders, files } = guarded;
+  const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
   const closed = folders.filter((folder) => !may(identity, folder, ENTER));
-  const group = names.group(identity.gids[0] ?? identity.uid);
-  if (closed.length > 0) {
-    return closed.map((folder) =>
-      fault(
-        'folder_closed',
-        `${identity.name} may not enter ${shownRights(folder, names)}`,
-        `chgrp ${group} ${folder.path} && chmod g+x ${folder.path}`,
-      ),
-    );
-  }
+  const findings = closed.filter(isAbove).map((folder) => closedAbove(identity, folder, names));
+  const inside = closed.filter((folder) => !isAbove(folder));
   const unreadable = files.filter((file) => !may(identity, file, READ));
-  const [first] = unreadable;
-  if (first) {
-    const folder = dirname(first.path);
-    return [
-      fault(
-        'file_unreadable',
-        `${identity.name} may not read ${unreadable.length} of ${files.length} key files: ${someOf(unreadable.map((file) => shownRights({ ...file, path: basename(file.path) }, names)))}`,
-        `cd ${folder} && chgrp ${group} . *.key && chmod g+r *.key && chmod g+s . (new files get the group then; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)`,
-      ),
-    ];
+  const opened = openedBy(identity, path, names);
+  const list = (rights: readonly Rights[]) =>
+    someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path }, names)));
+  if (inside.length > 0) {
+    const [todo, command] = unreadable.length > 0 ? ['the next line mends this, too'] : opened;
+    findings.push(told('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
   }
+  if (unreadable.length > 0) {
+    const message = `${identity.name} may not read ${unreadable.length} of ${files.length} key files: ${list(unreadable)}`;
+    findings.push(told('file_unreadable', message, ...opened));
+  }
+  if (findings.length > 0) return findings;
   const read =
     files.length === 0
       ? '; there is no key file to read yet'
       : ` and read ${count(files.length, 'key file')}`;
   return [ok('access', `${identity.name} may enter the folder${read}`)];
+}
+
+type Todo = readonly [todo: string, command?: string];
+
+function told(code: string, message: string, ...[todo, command]: Todo): Finding {
+  return { ...fault(code, message, todo), ...(command !== undefined && { command }) };
+}
+
+/** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
+function openedBy(identity: Identity, folder: string, names: Names): Todo {
+  if (identity.gids[0] === undefined) return groupsUnknown(identity);
+  const [path, group] = [folder, names.group(identity.gids[0])].map(shellWord);
+  return [
+    'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
+    `find ${path} -type d -exec chgrp ${group} {} + -exec chmod ug+x,g+s {} + && find ${path} -type f -name '*.key' -exec chgrp ${group} {} + -exec chmod ug+r {} +`,
+  ];
+}
+
+function closedAbove(identity: Identity, folder: Rights, names: Names): Finding {
+  const message = `${identity.name} may not enter ${shownRights(folder, names)}`;
+  const path = shellWord(folder.path);
+  if (identity.uid === folder.uid) return told('folder_closed', message, 'run as root', `chmod u+x ${path}`);
+  const [group] = identity.gids;
+  if (group === undefined) return told('folder_closed', message, ...groupsUnknown(identity));
+  const change = identity.gids.includes(folder.gid)
+    ? ''
+    : `chgrp ${shellWord(names.group(group))} ${path} && `;
+  return told('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
+}
+
+function groupsUnknown({ name }: Identity): Todo {
+  return [
+    `no account of this machine says which groups ${name} has: start the packager and leave --user out, or let --user name an account`,
+  ];
 }
 
 function shownRights({ path, mode, uid, gid }: Rights, names: Names): string {

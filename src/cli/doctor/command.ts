@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { parseStreamId } from '../../drm/stream-id';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readLineUp } from '../lineup/read-lineup';
@@ -42,6 +43,7 @@ export function registerDoctor(program: Command, context: CliContext, machine: M
     )
     .action(async (options: DoctorOptions) => {
       const { out, interrupted, wait } = context;
+      checkNames(options);
       const examined = await examine({
         packager: resolve(context.cwd, options.packager),
         applications: options.application,
@@ -58,6 +60,16 @@ export function registerDoctor(program: Command, context: CliContext, machine: M
       else out.write(renderReport(examined, sections, out));
       if (summaryOf(sections).faults > 0) context.endWith(EXIT.failed);
     });
+}
+
+/** What is no stream id would be looked for, and not found for a reason that nobody sees. */
+function checkNames({ application, streams }: DoctorOptions): void {
+  if (application?.length === 0) throw usageError('--application names none.');
+  if (streams?.length === 0) throw usageError('--streams names none.');
+  for (const name of streams ?? []) {
+    const parsed = parseStreamId(name);
+    if (!parsed.ok) throw usageError(`--streams ${name}: ${parsed.fault}`);
+  }
 }
 
 function streamsOf(context: CliContext, lineup: string | undefined): string[] {

@@ -4,7 +4,7 @@ import { checkAccess } from './access-rights';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
 import { type Finding, fault, ok, type Section, warning } from './finding';
 import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
-import { checkNames, isGroupName, streamIdOf } from './key-folder-names';
+import { checkNames, isGroupName, keyFileIdOf } from './key-folder-names';
 import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
 import { DEFAULT_KEY_DIR } from './path-variables';
 import { compareFolders } from './same-folder';
@@ -56,15 +56,14 @@ function applicationSection(
     );
   }
   if (!settings.ok) {
-    findings.push(
-      fault(
-        'unreadable_configuration',
-        `${file} ${settings.fault}`,
-        'mend the file; the packager can’t read it either',
-      ),
-    );
+    findings.push(fault('unreadable_configuration', `${file} ${settings.fault}`, application.todo));
   } else {
-    findings.push(...checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []));
+    const hls = checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []);
+    findings.push(...hls);
+    if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'fault')) {
+      const message = `conf/HTTPStreamers.xml ${streamerDefaults.fault}, so what it sets for all is not counted here`;
+      findings.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
+    }
     findings.push(...checkStreaming(settings.value));
     const folder = keyDir?.ok ? folders.find(({ section }) => section.subject === keyDir.value) : undefined;
     if (folder && needsCmafLines(settings.value)) findings.push(checkCmafLines(folder.keyFiles));
@@ -95,12 +94,8 @@ function keyDirFinding(
 function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined): JudgedFolder {
   const { path, applications, disk, named, probed } = folder;
   const note = `the key folder of ${applications.join(', ')}`;
-  if ('problem' in disk) {
-    const todo =
-      disk.problem === 'is not there'
-        ? `make it, or correct KeyDir: ${path}`
-        : 'run this as root or as the packager’s user';
-    const findings = [fault('key_folder', `The key folder ${disk.problem}`, todo)];
+  if ('fault' in disk) {
+    const findings = [fault('key_folder', `The key folder ${disk.fault}`, disk.todo)];
     return {
       section: { kind: 'key_folder', subject: path, note, findings },
       prefix: undefined,
@@ -108,10 +103,10 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
     };
   }
   const entries = disk.entries.flatMap((entry) => {
-    const id = streamIdOf(entry);
+    const id = keyFileIdOf(entry);
     return id === undefined ? [] : [{ ...entry, id }];
   });
-  const files = entries.filter(({ isLink }) => !isLink);
+  const files = entries.filter(({ kind }) => kind === 'file');
   const { finding, prefix } = compareFolders({
     folder: disk.realPath,
     files,
@@ -126,12 +121,12 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
   const findings = [
     finding,
     ...(user
-      ? checkAccess(user.identity, disk.rights, rights, names)
+      ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights }, names)
       : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
     ...checkKeyFiles(keyFiles.filter(({ id }) => !isGroupName(id, groups, streams))),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),
-    ...named.unreadable.map((problem) =>
-      warning('unreadable_smil', problem, 'mend the file: its streams are not checked'),
+    ...named.unread.map(({ what, todo }) =>
+      warning('unreadable_smil', what, `${todo}: its streams are not checked`),
     ),
     ...checkNames(disk.entries, groups, streams),
   ];
@@ -142,7 +137,7 @@ function givenSection({ given, keyFolders }: Examined, folders: readonly JudgedF
   if (given.length === 0) return [];
   const ids = keyFolders.flatMap(({ disk }, index) => {
     const prefix = folders[index]?.prefix ?? '';
-    const found = 'problem' in disk ? [] : disk.entries.flatMap((entry) => streamIdOf(entry) ?? []);
+    const found = 'fault' in disk ? [] : disk.entries.flatMap((entry) => keyFileIdOf(entry) ?? []);
     return found.flatMap((id) => [id, `${prefix}${id}`]);
   });
   const findings = checkGivenStreams(given, new Set(ids));

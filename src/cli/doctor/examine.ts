@@ -3,11 +3,11 @@ import type { Checked } from '../../drm/bytes';
 import type { Names } from './access-rights';
 import type { Setting } from './application-settings';
 import { type AskedSidecar, askSidecar, type SidecarState } from './ask-sidecar';
-import type { NamedStreams } from './known-streams';
 import { findPackagerUser, type MachinePaths, type PackagerUser, readAccounts } from './packager-user';
 import { DEFAULT_KEY_DIR, DEFAULT_STORAGE_DIR, resolvePath } from './path-variables';
 import { foldersAbove, type KeyFolder, readKeyFolder } from './read-key-folder';
-import { type ApplicationFile, readNamedStreams, readPackager } from './read-packager';
+import { type ApplicationFile, type FoundStreams, readNamedStreams, readPackager } from './read-packager';
+import type { Unread } from './read-text';
 import type { FolderEvidence } from './same-folder';
 import { findTouchedFolder } from './watch-folder';
 
@@ -20,8 +20,8 @@ export interface ExaminedFolder {
   readonly path: string;
   /** The applications that read it. */
   readonly applications: readonly string[];
-  readonly disk: KeyFolder | { readonly problem: string };
-  readonly named: NamedStreams & { readonly unreadable: readonly string[] };
+  readonly disk: KeyFolder | Unread;
+  readonly named: FoundStreams;
   readonly probed: FolderEvidence['probed'];
 }
 
@@ -59,9 +59,12 @@ export class NothingToExamine extends Error {}
 export async function examine(examination: Examination): Promise<Examined> {
   const { packager, machine, given, pause } = examination;
   const files = await readPackager(packager);
-  if (!files) {
+  if ('fault' in files) {
+    const conf = join(packager, 'conf');
     throw new NothingToExamine(
-      `${packager} is no packager's installation: it has no conf folder that can be read.`,
+      files.isAbsent
+        ? `${packager} is no packager's installation: it has no conf folder.`
+        : `${conf} ${files.fault}: ${files.todo}.`,
     );
   }
   const accounts = await readAccounts(machine);
@@ -141,7 +144,7 @@ async function probe(
   find: () => AskedSidecar,
   pause: (ms: number) => Promise<void>,
 ): Promise<FolderEvidence['probed']> {
-  if ('problem' in disk || notReady === undefined || notReady.length > 0) return 'unknown';
+  if ('fault' in disk || notReady === undefined || notReady.length > 0) return 'unknown';
   const folders = [disk.realPath, ...disk.subFolders.slice(0, MOST_WATCHED), ...foldersAbove(disk.realPath)];
   try {
     const path = await findTouchedFolder(folders, () => find().ready(), pause);

@@ -11,6 +11,8 @@ export interface Finding {
   readonly todo?: string;
   /** The XML element to add or to change, as it must stand. */
   readonly xml?: string;
+  /** A line for a shell that does it. */
+  readonly command?: string;
 }
 
 /** The findings on the sidecar, on one application, on one key folder, or on the streams that the user names. */

@@ -1,30 +1,37 @@
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
+import { parseStreamId } from '../../drm/stream-id';
 import { count } from '../output';
 import { type Finding, someOf, warning } from './finding';
+
+/** `other` is a device, a pipe or a socket. */
+export type EntryKind = 'file' | 'link' | 'folder' | 'other';
 
 /** Something in a key folder. */
 export interface FolderEntry {
   /** Below the key folder, with slashes. */
   readonly path: string;
-  readonly isLink: boolean;
+  readonly kind: EntryKind;
   readonly size: number;
   readonly mtimeMs: number;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** What a key file's text says, without its secrets; undefined when it could not be read. */
+  /** What a key file's text says, without its secrets; undefined when it may not be read. */
   readonly summary: KeyFileSummary | undefined;
 }
 
 const KEY = '.key';
 const GROUP = /\.smil$|^(?:smil|ngrp):/i;
-/** What the sidecar takes as a part of a stream id. */
-const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 
 /** The stream id of a key file's path, or undefined when the path is not that of a key file. */
-export function streamIdOf({ path }: FolderEntry): string | undefined {
+function streamIdOf({ path }: FolderEntry): string | undefined {
   const isHidden = path.split('/').some((part) => part.startsWith('.'));
   return path.endsWith(KEY) && !isHidden ? path.slice(0, -KEY.length) : undefined;
+}
+
+/** The same for what the packager can read there: a file or a link. */
+export function keyFileIdOf(entry: FolderEntry): string | undefined {
+  return isFileOrLink(entry) ? streamIdOf(entry) : undefined;
 }
 
 /** Whether a key file is named after a group of streams: by a form of name that no stream has, or by a known group. */
@@ -41,9 +48,11 @@ export function checkNames(
   groups: ReadonlySet<string>,
   streams: ReadonlySet<string>,
 ): Finding[] {
-  const ids = entries.flatMap((entry) => streamIdOf(entry) ?? []);
+  const named = entries.filter(isFileOrLink);
+  const ids = named.flatMap((entry) => streamIdOf(entry) ?? []);
   const isGroup = (id: string) => isGroupName(id, groups, streams);
-  const pathsOf = (found: (entry: FolderEntry) => boolean) => entries.filter(found).map(({ path }) => path);
+  const pathsOf = (found: (entry: FolderEntry) => boolean, among: readonly FolderEntry[] = named) =>
+    among.filter(found).map(({ path }) => path);
   return [
     about(ids.filter(isGroup), (names, files) =>
       warning(
@@ -67,7 +76,7 @@ export function checkNames(
       ),
     ),
     about(
-      ids.filter((id) => !isGroup(id) && !id.split('/').every((part) => PART.test(part))),
+      ids.filter((id) => !isGroup(id) && !parseStreamId(id).ok),
       (names, files) =>
         warning(
           'unmanageable_name',
@@ -76,12 +85,21 @@ export function checkNames(
         ),
     ),
     about(
-      pathsOf((entry) => entry.isLink && streamIdOf(entry) !== undefined),
+      pathsOf((entry) => entry.kind === 'link' && streamIdOf(entry) !== undefined),
       (paths, files) =>
         warning(
           'link',
           `${files}: a link, which the packager follows and the sidecar does not: ${paths}`,
           'put the file itself there, or provision the stream',
+        ),
+    ),
+    about(
+      pathsOf((entry) => !isFileOrLink(entry) && streamIdOf(entry) !== undefined, entries),
+      (paths) =>
+        warning(
+          'not_a_file',
+          `In the place of a key file stands a folder or a pipe, so the sidecar refuses to write there: ${paths}`,
+          'take it away, or name it otherwise',
         ),
     ),
   ].flat();
@@ -91,10 +109,14 @@ function about(names: readonly string[], say: (names: string, files: string) => 
   return names.length === 0 ? [] : [say(someOf(names), count(names.length, 'file'))];
 }
 
+function isFileOrLink({ kind }: FolderEntry): boolean {
+  return kind === 'file' || kind === 'link';
+}
+
 function isTemporary({ path }: FolderEntry): boolean {
   return /(?:^|\/)\.packagerdrmapi-[^/]*\.tmp$/.test(path);
 }
 
 function isWrongSuffix(entry: FolderEntry): boolean {
-  return /\.key/i.test(entry.path) && streamIdOf(entry) === undefined;
+  return /\.key[^/]*$/i.test(entry.path) && streamIdOf(entry) === undefined;
 }

@@ -1,9 +1,11 @@
+import type { Stats } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../kernel/errors';
 import type { Rights } from './access-rights';
-import type { FolderEntry } from './key-folder-names';
+import type { EntryKind, FolderEntry } from './key-folder-names';
+import { isDenied, type Unread, unread } from './read-text';
 
 /** A key folder as it lies on the disk. */
 export interface KeyFolder {
@@ -22,7 +24,7 @@ const MOST_DEPTH = 8;
 const AT_ONCE = 64;
 
 /** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
-export async function readKeyFolder(folder: string): Promise<KeyFolder | { readonly problem: string }> {
+export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread> {
   try {
     const realPath = await realpath(folder);
     const entries: FolderEntry[] = [];
@@ -32,9 +34,7 @@ export async function readKeyFolder(folder: string): Promise<KeyFolder | { reado
     const rights = await Promise.all([...above].map(rightsOf));
     return { realPath, entries, subFolders, rights };
   } catch (thrown) {
-    const code = systemCode(thrown);
-    if (code === undefined) throw thrown;
-    return { problem: code === 'ENOENT' ? 'is not there' : `can’t be read (${code})` };
+    return unread(thrown, `make it, or correct KeyDir: ${folder}`);
   }
 }
 
@@ -45,7 +45,10 @@ async function readInto(
   subFolders: string[],
 ): Promise<void> {
   const found = await readdir(join(root, below), { withFileTypes: true });
-  const files = found.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+  // A folder counts only where a key file could stand.
+  const files = found
+    .filter((entry) => !entry.isDirectory() || entry.name.endsWith('.key'))
+    .map(({ name }) => name);
   for (let at = 0; at < files.length; at += AT_ONCE) {
     const names = files.slice(at, at + AT_ONCE);
     const read = await Promise.all(
@@ -67,22 +70,35 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
   try {
     const stats = await lstat(file);
     const { size, mtimeMs, mode, uid, gid } = stats;
-    const isKeyFile = stats.isFile() && path.endsWith('.key') && size <= MOST_BYTES;
-    const summary = isKeyFile ? await summaryOf(file) : undefined;
-    return { path, isLink: stats.isSymbolicLink(), size, mtimeMs, mode, uid, gid, summary };
+    const kind = kindOf(stats);
+    const isKeyFile = kind === 'file' && path.endsWith('.key');
+    const summary = isKeyFile ? await summaryOf(file, size) : undefined;
+    return { path, kind, size, mtimeMs, mode, uid, gid, summary };
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
 }
 
-async function summaryOf(file: string): Promise<FolderEntry['summary']> {
+function kindOf(stats: Stats): EntryKind {
+  if (stats.isFile()) return 'file';
+  if (stats.isSymbolicLink()) return 'link';
+  return stats.isDirectory() ? 'folder' : 'other';
+}
+
+async function summaryOf(file: string, size: number): Promise<FolderEntry['summary']> {
+  if (size > MOST_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
     return summariseKeyFile(await readFile(file, 'utf8'));
-  } catch {
+  } catch (thrown) {
     // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
-    return undefined;
+    return isDenied(thrown) ? undefined : faulty('unreadable', `The file ${unread(thrown).fault}.`);
   }
+}
+
+function faulty(code: string, description: string): FolderEntry['summary'] {
+  const faults = [{ severity: 'error' as const, code, description }];
+  return { parts: [], keyId: undefined, contentId: undefined, faults };
 }
 
 async function rightsOf(path: string): Promise<Rights> {

@@ -42,11 +42,12 @@ export function renderReport(
   return `${[head.map(shown).join('\n'), ...blocks, `${end}, ${count(warnings, 'warning')}.`].join('\n\n')}\n`;
 }
 
-function line({ severity, message, todo, xml }: Finding, style: Output['style']): string {
+function line({ severity, message, todo, xml, command }: Finding, style: Output['style']): string {
   const [label, colour] = LABELS[severity];
   const lines = [`  ${style(colour, label.padEnd(7))}  ${shown(message)}`];
-  if (todo !== undefined) lines.push(`${INDENT}to do: ${shown(todo)}${xml === undefined ? '' : ':'}`);
-  for (const text of xml?.split('\n') ?? []) lines.push(`${INDENT}  ${shown(text)}`);
+  const more = [...(xml?.split('\n') ?? []), ...(command === undefined ? [] : [command])];
+  if (todo !== undefined) lines.push(`${INDENT}to do: ${shown(todo)}${more.length === 0 ? '' : ':'}`);
+  for (const text of more) lines.push(`${INDENT}  ${shown(text)}`);
   return lines.join('\n');
 }
 

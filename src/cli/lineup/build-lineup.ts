@@ -1,7 +1,10 @@
+import { readSmil } from '../../drm/smil';
+import { parseStreamId } from '../../drm/stream-id';
 import type { FileFault, ReadText } from '../yaml-text';
 import type { LineUp, LineUpItem } from './lineup';
 import type { Defaults, GroupEntry, LineUpFile, StreamEntry } from './lineup-wire';
 import { isPerStream, mergeDefaults, missingFields } from './merge-defaults';
+import { valueFaults } from './value-faults';
 
 /** What a line-up takes from elsewhere; each answers undefined when it isn't there. */
 export interface Sources {
@@ -23,6 +26,13 @@ export function buildLineUp(
   sources: Sources,
 ): { readonly lineUp: LineUp; readonly faults: readonly FileFault[] } {
   const faults: FileFault[] = [];
+  const told = new Set<string>();
+  // A fault of the defaults would be told with every stream that takes them.
+  const tell = (line: number | undefined, description: string) => {
+    const sentence = `${line} ${description}`;
+    if (!told.has(sentence)) faults.push({ line, description });
+    told.add(sentence);
+  };
   const defaults = file.defaults ?? {};
   const seen = new Map<string, number | undefined>();
 
@@ -33,7 +43,7 @@ export function buildLineUp(
     const [name] = given;
     if (name === undefined) return undefined;
     const line = lineOf([...path, name], 'name');
-    if (given.length > 1) faults.push({ line, description: `${given.join(' and ')}: give one of them` });
+    if (given.length > 1) tell(line, `${given.join(' and ')}: give one of them`);
     const { clientApiKey, clientApiKeyFile, clientApiKeyEnv } = fields;
     if (clientApiKey) return clientApiKey;
     const read = clientApiKeyFile
@@ -41,19 +51,24 @@ export function buildLineUp(
       : sources.variable(clientApiKeyEnv ?? '');
     if (!read) {
       const what = clientApiKeyFile
-        ? 'names a file that is empty or can’t be read'
+        ? 'names a file that is empty, no UTF-8 or can’t be read'
         : 'names a variable that is not set';
-      faults.push({ line, description: `${name} ${what}` });
+      tell(line, `${name} ${what}`);
     }
     return read || undefined;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);
 
   const claim = (streamId: string, line: number | undefined) => {
+    const parsed = parseStreamId(streamId);
+    if (!parsed.ok) {
+      tell(line, parsed.fault.replace(/\.$/, ''));
+      return;
+    }
     if (seen.has(streamId)) {
       const before = seen.get(streamId);
       const where = before === undefined ? '' : ` on line ${before}`;
-      faults.push({ line, description: `${streamId} is given before${where}; give each stream once` });
+      tell(line, `${streamId} is given before${where}; give each stream once`);
     }
     seen.set(streamId, line);
   };
@@ -71,18 +86,40 @@ export function buildLineUp(
     const missing = missingFields(body).filter((field) => !(isGroup && field === 'contentId'));
     if (missing.length > 0) {
       const description = `${name} lacks ${listed(missing)}; give it here or in defaults, or supply the keys by cenc or fairplay`;
-      faults.push({ line, description });
+      tell(line, description);
     }
     return body;
+  };
+
+  const checkValues = (body: Readonly<Record<string, unknown>>, own: object, path: Entry['path']) => {
+    for (const { path: field, fault } of valueFaults(body)) {
+      const [name = ''] = field;
+      const given = [name, ...(name === 'clientApiKey' ? ['clientApiKeyFile', 'clientApiKeyEnv'] : [])];
+      const here = given.find((known) => Reflect.get(own, known));
+      const source = here === undefined ? ['defaults', ...field] : [...path, here, ...field.slice(1)];
+      tell(lineOf(source, 'name'), `${field.join('.')} ${fault}`);
+    }
   };
 
   const streams = (file.streams ?? []).map((entry, index): LineUpItem => {
     const place: Entry = { path: ['streams', index], line: lineOf(['streams', index]) };
     const { streamid } = entry;
     claim(streamid, place.line);
-    const body = { streamid, ...bodyOf(entry, place, streamid, streamid) };
+    const name = parseStreamId(streamid).ok ? streamid : 'the stream';
+    const body = { streamid, ...bodyOf(entry, place, name, streamid) };
+    checkValues(body, entry, place.path);
     return { name: streamid, line: place.line, streamIds: [streamid], body };
   });
+
+  const namesOfSmil = (document: string | undefined, { path }: Entry): readonly string[] => {
+    const read = document === undefined ? undefined : readSmil(document);
+    if (read?.ok) return read.value;
+    tell(
+      lineOf([...path, 'smil'], 'name'),
+      `smil ${read ? read.fault : 'names a file that can’t be read, or is not UTF-8'}`,
+    );
+    return [];
+  };
 
   const groups = (file.groups ?? []).map((entry, index): LineUpItem => {
     const place: Entry = { path: ['groups', index], line: lineOf(['groups', index]) };
@@ -94,15 +131,16 @@ export function buildLineUp(
         ? `the group of ${nameOf(members[0])}`
         : 'the group';
     if (Boolean(members) === Boolean(smil)) {
-      faults.push({ line: place.line, description: 'a group has either members or smil' });
+      tell(place.line, 'a group has either members or smil');
     }
-    const streamIds = (members ?? []).map((member) => `${folder ? `${folder}/` : ''}${nameOf(member)}`);
-    for (const streamId of streamIds) claim(streamId, place.line);
+    if (folder && !parseStreamId(folder).ok) {
+      const line = lineOf([...place.path, 'folder'], 'name');
+      tell(line, 'folder must be the first parts of a stream id, without a slash before it');
+    }
     const document = smil ? sources.readText(smil) : undefined;
-    if (smil && document === undefined) {
-      const line = lineOf([...place.path, 'smil'], 'name');
-      faults.push({ line, description: 'smil names a file that can’t be read' });
-    }
+    const names = members?.map(nameOf) ?? (smil ? namesOfSmil(document, place) : []);
+    const streamIds = names.map((name) => `${folder ? `${folder}/` : ''}${name}`);
+    for (const streamId of streamIds) claim(streamId, place.line);
     const perStream = isPerStream(defaults.contentId);
     const { contentId, ...others } = bodyOf(entry, place, name);
     const ownContentId = entry.contentId ?? (perStream ? undefined : contentId);
@@ -119,6 +157,10 @@ export function buildLineUp(
       ...others,
       ...(ownContentId !== undefined && { contentId: ownContentId }),
     };
+    checkValues(body, entry, place.path);
+    for (const member of body.members ?? []) {
+      if (typeof member === 'object') checkValues({ contentId: member.contentId }, member, place.path);
+    }
     return { name, line: place.line, streamIds, body };
   });
 

@@ -1,6 +1,6 @@
 import { CsvError, type Info, parse } from 'csv-parse/sync';
-import { nearest } from '../../kernel/nearest';
-import { printable } from '../../kernel/parse';
+import { shownName } from '../checked-fields';
+import { count } from '../output';
 import type { FileFault, ReadText } from '../yaml-text';
 import { CSV_COLUMNS } from './lineup-wire';
 
@@ -22,17 +22,21 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 /** Reads a CSV line-up: a header row that names fields (`cenc.keyid`), then a row for each stream. An empty cell is not given. */
 export function readCsv(text: string): ReadText {
+  // Excel's own first row. Its line break stays, so that the lines that follow keep their numbers.
+  const [told = '', separator] = /^\ufeff?sep=([,;\t])(?=\r?\n)/i.exec(text) ?? [];
+  const rest = text.slice(told.length);
   let rows: CsvRow[];
   try {
-    rows = parse(text, {
+    rows = parse(rest, {
       bom: true,
       info: true,
       trim: true,
       skip_empty_lines: true,
+      skip_records_with_empty_values: true,
       relax_column_count: true,
       comment: '#',
       comment_no_infix: true,
-      delimiter: delimiterOf(text),
+      delimiter: separator ?? delimiterOf(rest),
     }) as unknown as CsvRow[];
   } catch (thrown) {
     const line: unknown = thrown instanceof CsvError ? thrown.lines : undefined;
@@ -56,29 +60,28 @@ export function readCsv(text: string): ReadText {
 }
 
 function delimiterOf(text: string): string {
-  const header = text.split('\n', 1)[0] ?? '';
+  const header = text.trimStart().split('\n', 1)[0] ?? '';
   const often = (delimiter: string) => header.split(delimiter).length;
   return DELIMITERS.reduce((best, delimiter) => (often(delimiter) > often(best) ? delimiter : best));
 }
 
 function headerFaults({ record, info }: CsvRow): FileFault[] {
-  const unknown = record
-    .filter((name) => !CSV_COLUMNS.includes(name))
-    .map((name) => {
-      const near = nearest(name, CSV_COLUMNS);
-      const hint = near ? `; did you mean ${near}?` : `; the columns are ${CSV_COLUMNS.join(', ')}`;
-      return `${printable(name) || 'a column without a name'} is not a field${hint}`;
-    });
-  const twice = record.filter((name, index) => record.indexOf(name) !== index);
-  const missing = record.includes('streamid')
-    ? []
-    : ['the first row must name the columns, streamid among them'];
-  return [...missing, ...unknown, ...twice.map((name) => `${printable(name)} is there twice`)].map(
-    (description) => ({
-      line: info.lines,
-      description,
-    }),
-  );
+  const { lines: line } = info;
+  // Without it this is no header, but a stream's row, in which keys may stand.
+  if (!record.includes('streamid'))
+    return [{ line, description: 'the first row must name the columns, streamid among them' }];
+  const unknown = record.filter((name) => !CSV_COLUMNS.includes(name));
+  const shown = unknown.map((name) => shownName(name, CSV_COLUMNS));
+  const others = shown.filter((name) => name === undefined).length;
+  return [
+    ...shown.flatMap((name) => (name ? [`${name.name} is not a field; did you mean ${name.near}?`] : [])),
+    ...(others > 0
+      ? [`${count(others, 'column')} of other or no names; the columns are ${CSV_COLUMNS.join(', ')}`]
+      : []),
+    ...CSV_COLUMNS.filter((name) => record.indexOf(name) !== record.lastIndexOf(name)).map(
+      (name) => `${name} is there twice`,
+    ),
+  ].map((description) => ({ line, description }));
 }
 
 function rowFaults({ record, info }: CsvRow, width: number): FileFault[] {

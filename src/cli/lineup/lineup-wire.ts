@@ -5,6 +5,9 @@ const text = z.string('must be text; put it in quotes').min(1, 'is empty');
 const A_MAP = 'must be a list of "name: value" lines';
 const part = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape, A_MAP).nullish();
 
+/** What YAML may take a word for. */
+const ODD: readonly unknown[] = [true, false, null];
+
 const cmaf = z
   .union([z.boolean(), z.literal('cenc'), z.literal('cbcs')], 'must be true, false, cenc or cbcs')
   .nullish();
@@ -35,7 +38,16 @@ const defaults = z.strictObject(
   A_MAP,
 );
 
-const stream = z.strictObject({ streamid: text, ...provider, ...keys }, 'must be a stream id or its fields');
+const stream = z.strictObject(
+  { streamid: text, ...provider, ...keys },
+  {
+    error: ({ code, input }) => {
+      if (code !== 'invalid_type') return undefined;
+      const odd = ODD.includes(input) ? `, and ${input} is neither; put it in quotes` : '';
+      return `must be a stream id or its fields${odd}`;
+    },
+  },
+);
 
 const member = z.union(
   [text, z.strictObject({ streamid: text, contentId: text.nullish() })],

@@ -8,7 +8,7 @@ export interface LineUpItem {
   /** The stream id, or what a group is known by. */
   readonly name: string;
   readonly line: number | undefined;
-  /** The stream ids, as far as they are known before the sidecar reads a SMIL document. */
+  /** The stream ids: one, or those of a group's members. */
   readonly streamIds: readonly string[];
   /** The fields of the batch request. */
   readonly body: Readonly<Record<string, unknown>>;

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { checkFields } from '../checked-fields';
-import { CliError, EXIT } from '../cli-error';
+import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { count } from '../output';
-import { readNamedFile, unusable } from '../text-input';
+import { decodeText, encodingFault, readNamedFile, unusable } from '../text-input';
 import { type FileFault, faultSentence, type ReadText, readYaml } from '../yaml-text';
 import { buildLineUp } from './build-lineup';
 import { readCsv } from './csv-lineup';
 import type { LineUp } from './lineup';
 import { type Defaults, lineUpFieldsAt, lineUpFile } from './lineup-wire';
+import { valueFaults } from './value-faults';
 
 const MOST_FAULTS = 50;
 
@@ -27,10 +28,18 @@ const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
 export function readLineUp(context: Pick<CliContext, 'cwd' | 'env'>, path: string, given: Defaults): LineUp {
   const reader = READERS[extname(path).toLowerCase()];
   if (!reader) throw unusable(`A line-up is a .yaml, .json or .csv file; ${path} is none by its name.`);
-  const read = reader(readNamedFile(context, path).toString('utf8'));
+  for (const {
+    path: [name = ''],
+    fault,
+  } of valueFaults(given)) {
+    throw usageError(`${OPTIONS[name] ?? name} ${fault}.`);
+  }
+  const isCsv = reader === readCsv;
+  const read = reader(decodeText(readNamedFile(context, path), path));
   if (read.faults.length > 0) throw faulty(path, read.faults);
   const checked = checkFields(lineUpFile, read, lineUpFieldsAt);
-  if ('faults' in checked) throw faulty(path, checked.faults);
+  // A row has its columns, and is in no list that its reader knows of.
+  if ('faults' in checked) throw faulty(path, isCsv ? checked.faults.map(ofRow) : checked.faults);
   const file = {
     ...checked.value,
     defaults: { ...checked.value.defaults, ...keyless(checked.value.defaults, given) },
@@ -42,6 +51,15 @@ export function readLineUp(context: Pick<CliContext, 'cwd' | 'env'>, path: strin
   });
   if (faults.length > 0) throw faulty(path, faults);
   return lineUp;
+}
+
+const OPTIONS: Readonly<Record<string, string>> = {
+  client: 'The name of --client',
+  clientApiKey: 'The key of --client-api-key or --client-api-key-file',
+};
+
+function ofRow({ line, description }: FileFault): FileFault {
+  return { line, description: description.replace(/^streams\./, '') };
 }
 
 /** The given defaults; a key among them replaces the file's, wherever that stands. */
@@ -63,7 +81,8 @@ function faulty(path: string, faults: readonly FileFault[]): CliError {
 
 function readOrNot(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    const bytes = readFileSync(path);
+    return encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
   } catch {
     return undefined;
   }

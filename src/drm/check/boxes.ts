@@ -1,8 +1,17 @@
-import { formatUuid, swapKeyIdOrder } from '../bytes';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { COMMON_SYSTEM_ID, looksLikePsshBox, type PsshBox, parsePsshBox } from '../pssh';
-import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
+import { parseWidevinePsshData, schemeName, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { keyIdField } from './block';
+import {
+  cipherOf,
+  compareBoxes,
+  compareKeyIds,
+  describeProtections,
+  joinNamed,
+  type Named,
+  type NamedAt,
+  NOTHING_NAMED,
+} from './named';
 import {
   describeHeaderBytes,
   describePlayReadyObject,
@@ -10,6 +19,7 @@ import {
   looksLikePlayReadyObject,
 } from './playready-object';
 import type { Report } from './report';
+import { readProtections } from './segment';
 import { systemName } from './system-ids';
 import { describeWidevineData } from './widevine-data';
 
@@ -22,21 +32,31 @@ export function looksLikeBoxes(bytes: Buffer): boolean {
   return looksLikePsshBox(bytes) || /^(?:ftyp|styp|moov|moof|sidx)$/.test(bytes.toString('latin1', 4, 8));
 }
 
-/** Shows every `pssh` box in the bytes, and where their key ids contradict each other. */
+/** Shows every `pssh` box in the bytes and how the tracks are encrypted, and where these contradict each other. */
 export function describeBoxes(report: Report, bytes: Buffer): void {
   const boxes = findPsshBoxes(bytes);
-  if (boxes.length === 0)
-    report.error(
-      'no_pssh_box',
-      'The segment',
-      'holds no pssh box; it is not protected, or by the manifest alone',
-    );
-  const named = boxes.map((box, index) => {
+  const named = describeBoxList(report, boxes);
+  const protections = looksLikePsshBox(bytes) ? [] : readProtections(report, bytes);
+  compareBoxes(report, named, protections);
+  describeProtections(report, protections, named);
+  if (boxes.length > 0) return;
+  if (protections.length > 0) {
+    const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must bring the boxes';
+    report.warning('no_pssh_box', 'The segment', sentence);
+  } else {
+    const sentence = bytes.includes('moov')
+      ? 'holds no pssh box; it is not protected'
+      : 'holds no pssh box, nor a moov box that says how it is encrypted; check the init segment';
+    report.error('no_pssh_box', 'The segment', sentence);
+  }
+}
+
+/** Shows boxes one after another; answers what each names. */
+export function describeBoxList(report: Report, boxes: readonly Buffer[]): NamedAt[] {
+  return boxes.map((box, index) => {
     const at = boxes.length > 1 ? `box[${index}]` : 'box';
-    return { at, keyIds: report.isFull ? [] : describeBox(report, at, box) };
+    return { at, ...(report.isFull ? NOTHING_NAMED : describeBox(report, at, box)) };
   });
-  const [first, ...others] = named.filter(({ keyIds }) => keyIds.length > 0);
-  for (const other of others) if (first) compareKeyIds(report, first, other);
 }
 
 function findPsshBoxes(bytes: Buffer, isContainer = false): Buffer[] {
@@ -57,12 +77,12 @@ function findPsshBoxes(bytes: Buffer, isContainer = false): Buffer[] {
   return found;
 }
 
-/** Shows one box; answers the key ids that it or its data name, big endian. */
-export function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Buffer[] {
+/** Shows one box; answers what it or its data name. */
+function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Named {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
     report.error('malformed_box', at, parsed.fault);
-    return [];
+    return NOTHING_NAMED;
   }
   const box = parsed.value;
   report.field(`${at}.system`, box.systemId, systemName(box.systemId) ?? 'not a system that is known here');
@@ -72,13 +92,14 @@ export function describeBox(report: Report, at: string, bytes: Buffer, depth = 0
   });
   report.field(`${at}.data`, `${box.data.length} bytes`);
   const named = describeData(report, at, box, depth);
-  if (box.keyIds.length > 0 && named.length > 0) {
-    compareKeyIds(report, { at, keyIds: box.keyIds }, { at: `${at}.data`, keyIds: named });
+  const own: Named = { keyIds: box.keyIds, ciphers: [] };
+  if (box.keyIds.length > 0 && named.keyIds.length > 0) {
+    compareKeyIds(report, { at, ...own }, { at: `${at}.data`, ...named });
   }
-  return [...box.keyIds, ...named];
+  return joinNamed([own, named]);
 }
 
-function describeData(report: Report, at: string, box: PsshBox, depth: number): Buffer[] {
+function describeData(report: Report, at: string, box: PsshBox, depth: number): Named {
   const { systemId, version, keyIds, data } = box;
   const name = `${at}.data`;
   if (looksLikePsshBox(data) && data[0] === 0) {
@@ -87,14 +108,19 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       name,
       'is itself a whole pssh box; the data of that box belongs here, without its box',
     );
-    return depth < MOST_DEPTH ? describeBox(report, name, data, depth + 1) : [];
+    return depth < MOST_DEPTH ? describeBox(report, name, data, depth + 1) : NOTHING_NAMED;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');
     const widevine = parseWidevinePsshData(data);
-    if (widevine.ok) describeWidevineData(report, `${name}.`, widevine.value);
-    else report.error('malformed_data', name, widevine.fault);
-    return widevine.ok ? [...widevine.value.keyIds] : [];
+    if (!widevine.ok) {
+      report.error('malformed_data', name, widevine.fault);
+      return NOTHING_NAMED;
+    }
+    describeWidevineData(report, `${name}.`, widevine.value);
+    const scheme = widevine.value.protectionScheme;
+    const cipher = scheme === undefined ? undefined : cipherOf(schemeName(scheme));
+    return { keyIds: widevine.value.keyIds, ciphers: cipher ? [cipher] : [] };
   }
   if (systemId === PLAYREADY_SYSTEM_ID) {
     if (looksLikePlayReadyObject(data)) return describePlayReadyObject(report, `${name}.`, data);
@@ -119,32 +145,14 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     }
     if (data.length > 0) report.warning('data_in_common_box', name, 'is not empty; a common box has no data');
   }
-  return [];
+  return NOTHING_NAMED;
 }
 
-function otherSystem(report: Report, name: string, found: string, system: string): Buffer[] {
+function otherSystem(report: Report, name: string, found: string, system: string): Named {
   report.error(
     'data_of_other_system',
     name,
     `is ${found} in a box of ${system}; put it into a box of its own system`,
   );
-  return [];
-}
-
-interface Named {
-  readonly at: string;
-  readonly keyIds: readonly Buffer[];
-}
-
-function compareKeyIds(report: Report, one: Named, other: Named): void {
-  const known = new Set(one.keyIds.map(formatUuid));
-  if (other.keyIds.some((keyId) => known.has(formatUuid(keyId)))) return;
-  if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
-    const sentence =
-      `names the key id of ${one.at} in the other byte order; it must be big endian in boxes and Widevine data, and ` +
-      "in PlayReady's order in a PlayReady header alone";
-    report.error('key_id_byte_order', other.at, sentence);
-  } else {
-    report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);
-  }
+  return NOTHING_NAMED;
 }

@@ -1,9 +1,12 @@
 import { parseUuid } from '../bytes';
 import { checkBytes, checkKeyId } from './byte-kinds';
-import { type ByteForm, readByteText } from './byte-text';
+import { type ByteForm, type ByteText, readByteText } from './byte-text';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
+import { checkAddress, looksLikeAddress } from './license-address';
+import { describeManifest, looksLikeManifest } from './manifest';
 import { maskSecrets } from './mask-secrets';
+import { describePlaylist, looksLikePlaylist } from './playlist';
 import { describePlayReadyHeader } from './playready-header';
 import { type CheckKind, type CheckResult, Report } from './report';
 import { checkRequestBody, isBody } from './request-body';
@@ -13,15 +16,26 @@ const MOST_CHARACTERS = 1024 * 1024;
 export interface CheckOptions {
   /** Whether content keys may stand in the answer. */
   readonly reveal?: boolean;
+  /** The name of the file that the text stood in. In one that ends with `.key` whatever is nothing else is a key file. */
+  readonly name?: string;
 }
 
 /**
  * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
- * an object or as JSON text), `{"value": text}`, a key file's text, or one value in base64, hex or as a UUID. Never throws.
+ * an object or as JSON text), `{"value": text}`, a key file's text, a piece of a manifest or playlist, a licence address,
+ * or one value in base64, hex or as a UUID. Never throws.
  */
-export function check(input: unknown, { reveal = false }: CheckOptions = {}): CheckResult {
+export function check(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckResult {
   const report = new Report();
   const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
+  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MOST_CHARACTERS;
+  if (!isNothingElse || !isKeyFileName(name)) return resultOf(report, kind, reveal);
+  const ofKeyFile = new Report();
+  checkKeyFile(ofKeyFile, input);
+  return resultOf(ofKeyFile, 'key_file', reveal);
+}
+
+function resultOf(report: Report, kind: CheckKind, reveal: boolean): CheckResult {
   const result = { kind, fields: report.fields, faults: report.faults };
   return reveal ? result : maskSecrets(result, report.secrets);
 }
@@ -41,27 +55,38 @@ function checkText(report: Report, input: string): CheckKind {
   if (input.length > MOST_CHARACTERS)
     return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} characters`);
   const text = input.trim();
-  if (text === '') return unknown(report, 'empty', 'is empty');
+  const inner = unwrapped(text);
   if (looksLikeKeyFile(input)) {
     checkKeyFile(report, input);
     return 'key_file';
   }
+  if (text === '') return unknown(report, 'empty', 'is empty');
   if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text);
-  const inner = unwrapped(text);
-  if (inner.startsWith('<')) {
-    describePlayReadyHeader(report, '', inner);
-    return 'playready_header';
+  if (looksLikePlaylist(text)) {
+    describePlaylist(report, text);
+    return 'manifest';
   }
+  if (looksLikeAddress(inner)) {
+    checkAddress(report, 'address', /^skd:/i.test(inner) ? 'fairplay' : 'playready', inner);
+    return 'license_address';
+  }
+  if (inner.startsWith('<')) return checkXml(report, inner);
   const read = readByteText(inner);
-  if (!read) {
-    return unknown(
-      report,
-      'unrecognised',
-      'is nothing that is known here; send a key file, a body of the key-file API, or a box, PSSH data, PlayReady ' +
-        'object or header, or key id in base64, hex or as a UUID',
-    );
+  return read ? checkByteText(report, input, inner, read) : unrecognised(report);
+}
+
+function checkXml(report: Report, xml: string): CheckKind {
+  if (looksLikeManifest(xml)) {
+    describeManifest(report, xml);
+    return 'manifest';
   }
-  if (inner !== text)
+  if (!/<(?:wrmheader|data|protectinfo|kid|la_url)\b/i.test(xml)) return unrecognised(report);
+  describePlayReadyHeader(report, '', xml);
+  return 'playready_header';
+}
+
+function checkByteText(report: Report, input: string, inner: string, read: ByteText): CheckKind {
+  if (inner !== input.trim())
     report.warning(
       'wrapped',
       'The value',
@@ -73,6 +98,10 @@ function checkText(report: Report, input: string): CheckKind {
   nameSlip(report, read.form);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
   return checkBytes(report, read.bytes);
+}
+
+function isKeyFileName(name: string | undefined): boolean {
+  return name !== undefined && /\.key$/i.test(name);
 }
 
 function checkJsonText(report: Report, text: string): CheckKind {
@@ -118,6 +147,16 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
 function nameSlip(report: Report, form: ByteForm): void {
   const slip = SLIPS[form];
   if (slip) report.warning(slip[0], 'The value', slip[1]);
+}
+
+function unrecognised(report: Report): CheckKind {
+  return unknown(
+    report,
+    'unrecognised',
+    'is nothing that is known here; send a key file, a body of the key-file API, a licence address, the protection ' +
+      'elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in base64, hex ' +
+      'or as a UUID',
+  );
 }
 
 function unknown(report: Report, code: string, sentence: string): CheckKind {

@@ -36,8 +36,9 @@ export function readLines(report: Report, text: string): Lines {
   return values;
 }
 
-/** Whether a text is that of a key file, or was meant to be one. */
+/** Whether a text is that of a key file, or was meant to be one: it may have comments alone. */
 export function looksLikeKeyFile(text: string): boolean {
+  if (/^\ufeff?\s*#(?!EXT)/.test(text) && !/^[^\S\r\n]*[^#\s]/m.test(text)) return true;
   return text.split(/[\r\n]+/, 300).some((line) => {
     const name = /^\s*([A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+)\s*:/.exec(line.slice(0, 200))?.[1];
     return (
@@ -60,8 +61,10 @@ function checkText(report: Report, text: string): void {
       'has line ends of Windows (CR LF); save it with line feeds alone',
     );
   }
-  if (/[^\S\r\n](?:\r|\n|$)/.test(text)) {
-    const number = text.slice(0, text.search(/[^\S\r\n](?:\r|\n|$)/)).split(/\r\n|\r|\n/).length;
+  // The blank behind the colon of a line without a value is no fault of its own.
+  const blank = text.search(/(?<![:\s])[^\S\r\n]+(?:\r|\n|$)/);
+  if (blank >= 0) {
+    const number = text.slice(0, blank).split(/\r\n|\r|\n/).length;
     report.warning(
       'white_space',
       `Line ${number}`,

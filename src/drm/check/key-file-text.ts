@@ -1,4 +1,4 @@
-import { formatUuid } from '../bytes';
+import { formatUuid, swapKeyIdOrder } from '../bytes';
 import { ALGORITHMS, type CmafScheme } from '../key-file';
 import { withProtectionScheme } from '../widevine';
 import { textOrHex } from './byte-text';
@@ -57,7 +57,7 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
 
 interface Family {
   readonly source: 'key_file';
-  readonly scheme: CmafScheme;
+  readonly scheme: CmafScheme | undefined;
   readonly parts: Parts;
 }
 
@@ -86,14 +86,16 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
     ...(playready && {
       playready: {
         laurl: get('keyserver-playready-license-url'),
-        checksum: scheme === 'cenc' ? checksum : undefined,
+        checksum: scheme === 'cbcs' ? undefined : checksum,
       },
     }),
   };
   return { source: 'key_file', scheme, parts };
 }
 
-function readScheme(report: Report, prefix: string, algorithm: string | undefined): CmafScheme {
+/** Undefined where either would do and none is named. */
+function readScheme(report: Report, prefix: string, algorithm: string | undefined): CmafScheme | undefined {
+  if (algorithm === undefined && prefix === CMAF) return undefined;
   if (algorithm === undefined || algorithm === ALGORITHMS.cenc) return 'cenc';
   const name = `${prefix}-algorithm`;
   if (algorithm !== ALGORITHMS.cbcs) {
@@ -135,6 +137,12 @@ const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', 'k
 /** One stream's DASH and CMAF lines are usually of one key; the same key id with two keys never plays. */
 function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: PartValues): void {
   const isSameId = dash.keyId && cmaf.keyId?.equals(dash.keyId);
+  const isSameKey = dash.contentKey && cmaf.contentKey?.equals(dash.contentKey);
+  if (isSameKey && dash.keyId && cmaf.keyId?.equals(swapKeyIdOrder(dash.keyId)) && !isSameId) {
+    const sentence = `is ${DASH}-key-id in the other byte order; both must be big endian (as in a UUID)`;
+    report.error('key_id_byte_order', `${CMAF}-key-id`, sentence);
+    return;
+  }
   if (isSameId && dash.contentKey && cmaf.contentKey && !dash.contentKey.equals(cmaf.contentKey)) {
     const sentence = `differs from ${DASH}-content-key though the key id is the same; give both the key of that key id`;
     report.error('cmaf_disagrees', `${CMAF}-content-key`, sentence);

@@ -6,6 +6,11 @@ const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 /** A part of a licence address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
 const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
 
+/** Whether a text is one address, of the kinds that licences are asked from. */
+export function looksLikeAddress(text: string): boolean {
+  return /^(?:skd|https?):\/\/[^\r\n]*$/i.test(text);
+}
+
 /** Checks a licence address and shows it when it is one. */
 export function checkAddress(
   report: Report,
@@ -24,6 +29,13 @@ export function checkAddress(
       name,
       'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so ' +
         'that it does not come back',
+    );
+  }
+  if (/&(?:amp|#38|#x26);/i.test(text)) {
+    report.error(
+      'escaped_ampersand',
+      name,
+      'has &amp; where & belongs; it was copied from XML or HTML as it stood',
     );
   }
   if (!checked.ok) return;

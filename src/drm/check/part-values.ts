@@ -17,7 +17,7 @@ export type Parts = Partial<
 
 export interface PartsContext {
   readonly source: 'request' | 'key_file';
-  readonly scheme: CmafScheme;
+  readonly scheme: CmafScheme | undefined;
   readonly contentId?: string | undefined;
 }
 

@@ -2,6 +2,7 @@ import { swapKeyIdOrder } from '../bytes';
 import { parseXml, type XmlElement } from '../xml';
 import { isZero, keyIdField, readBlock, readChecksum, suspectByteOrder } from './block';
 import { checkAddress } from './license-address';
+import { type Cipher, type Named, NOTHING_NAMED } from './named';
 import { checkHeaderLayout, type HeaderKey } from './playready-layout';
 import type { Report } from './report';
 
@@ -9,19 +10,19 @@ const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
 
 /**
  * Shows what a PlayReady header says and what is wrong with it by itself (Microsoft, "PlayReady Header Specification").
- * Answers its key ids, big endian.
+ * Answers its key ids and algorithms.
  */
-export function describePlayReadyHeader(report: Report, at: string, xml: string): Buffer[] {
+export function describePlayReadyHeader(report: Report, at: string, xml: string): Named {
   const header = at === '' ? 'The header' : at.slice(0, -1);
   const parsed = parseXml(xml);
   if (!parsed.ok) {
     report.error('malformed_xml', header, parsed.fault);
-    return [];
+    return NOTHING_NAMED;
   }
   const root = parsed.value;
   if (root.name !== 'WRMHEADER') {
     report.error('not_a_header', header, 'has another root element than WRMHEADER (upper case)');
-    return [];
+    return NOTHING_NAMED;
   }
   checkSyntax(report, header, root, xml);
   const version = root.attributes.version;
@@ -32,7 +33,12 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   checkHeaderLayout(report, header, version, root, keys);
   const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
   describeAddresses(report, at, root);
-  return keyIds;
+  const ciphers = keys.flatMap(({ algorithm }) => (isCipher(algorithm) ? [algorithm] : []));
+  return { keyIds, ciphers };
+}
+
+function isCipher(algorithm: string | undefined): algorithm is Cipher {
+  return algorithm === 'AESCTR' || algorithm === 'AESCBC';
 }
 
 function checkSyntax(report: Report, header: string, root: XmlElement, xml: string): void {

@@ -1,4 +1,5 @@
 import { parsePlayReadyObject } from '../playready';
+import { joinNamed, type Named, NOTHING_NAMED } from './named';
 import { describePlayReadyHeader } from './playready-header';
 import type { Report } from './report';
 
@@ -21,13 +22,13 @@ export function isUtf16Xml(bytes: Buffer): boolean {
   return bytes.length > start + 3 && bytes.readUInt16LE(start) === 0x3c && bytes.readUInt8(start + 3) === 0;
 }
 
-/** Shows a PlayReady object's records and their headers; answers the key ids, big endian. */
-export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): Buffer[] {
+/** Shows a PlayReady object's records and their headers; answers what they name. */
+export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): Named {
   const object = at === '' ? 'The object' : at.slice(0, -1);
   const records = parsePlayReadyObject(bytes);
   if (!records.ok) {
     report.error('malformed_object', object, records.fault);
-    return [];
+    return NOTHING_NAMED;
   }
   report.field(`${at}records`, String(records.value.length));
   if (bytes.length > MOST_BYTES)
@@ -43,11 +44,11 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
       'has a record of a type that is neither 1 (header) nor 3 (licence store)',
     );
   }
-  return headers.flatMap(({ value }) => describeHeaderBytes(report, `${at}header.`, value));
+  return joinNamed(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
 }
 
 /** Shows a header that comes as bytes: they must be UTF-16LE. */
-export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): Buffer[] {
+export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): Named {
   const header = at === '' ? 'The header' : at.slice(0, -1);
   if (isUtf16Xml(bytes)) {
     if (bytes.length % 2 === 1)
@@ -56,5 +57,5 @@ export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): 
   }
   report.error('not_utf16', header, 'must be UTF-16LE; encode its XML so');
   const text = bytes.toString('utf8');
-  return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : [];
+  return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : NOTHING_NAMED;
 }

@@ -6,6 +6,8 @@ export type CheckKind =
   | 'playready_object'
   | 'playready_header'
   | 'key_id'
+  | 'manifest'
+  | 'license_address'
   | 'unknown';
 
 /** One thing that was decoded. */
@@ -84,7 +86,8 @@ export class Report {
       return;
     }
     const name = field === undefined ? {} : { field: this.rename(field) };
-    this.faults.push({ severity, code, ...name, description: this.rename(description) });
+    const fault = { severity, code, ...name, description: this.rename(description) };
+    if (!this.faults.some((told) => isSame(told, fault))) this.faults.push(fault);
   }
 
   #cut(): void {
@@ -92,6 +95,12 @@ export class Report {
     const description = 'There is more than is shown here; mend this much first, or check it in parts.';
     this.faults.push({ severity: 'warning', code: 'cut_short', description });
   }
+}
+
+/** Two checks may come upon one slip, and say it each in its own words. */
+function isSame(told: CheckFault, fault: CheckFault): boolean {
+  if (told.code !== fault.code || told.severity !== fault.severity) return false;
+  return fault.field === undefined ? told.description === fault.description : told.field === fault.field;
 }
 
 function fieldOf(subject: string): { field?: string } {

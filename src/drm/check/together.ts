@@ -70,7 +70,7 @@ function keyFileOf({ keyId, contentKey, checksum, widevine, fairplay }: PartValu
 
 function checkScheme(report: Report, { widevine }: PartValues, { scheme }: PartsContext): void {
   const named = widevine?.protectionScheme;
-  if (named === undefined || named === PROTECTION_SCHEMES[scheme]) return;
+  if (named === undefined || scheme === undefined || named === PROTECTION_SCHEMES[scheme]) return;
   const algorithm = scheme === 'cenc' ? 'AESCTR (cenc)' : 'AESCBC (cbcs)';
   const sentence = `says ${schemeName(named) ?? 'an unknown scheme'}, but the algorithm is ${algorithm}; make them agree`;
   report.warning('scheme_mismatch', 'widevine.psshdata', sentence);

@@ -130,6 +130,13 @@ test.each([
     /has no application lvie\. It has: live, vod\.$/,
   ],
   ['there is no such user', () => ['--user', 'wozwa'], /^This machine has no user wozwa\.$/],
+  [
+    'a stream is none',
+    () => ['--streams', 'a,../x'],
+    /^--streams \.\.\/x: No part of a stream id may start with a dot\.$/,
+  ],
+  ['no stream is named', () => ['--streams', ''], /^--streams names none\.$/],
+  ['no application is named', () => ['--application', ','], /^--application names none\.$/],
   ['an option is misspelt', () => ['--aplication', 'live'], /unknown option '--aplication'/],
 ])('ends with 2 and says so when %s', async (_what, args, sentence) => {
   const packager = await install();

@@ -151,34 +151,6 @@ test('says how to find out when neither has a key file and no trace shows', asyn
   });
 });
 
-test('checks the packager’s part when no sidecar answers, which is a fault of its own', async () => {
-  const packager = await install();
-  const problem = {
-    code: 'sidecar_unreachable',
-    description: 'No sidecar answers at http://127.0.0.1:9000.',
-  };
-  const away = async () => {
-    throw new CliError(EXIT.unreachable, problem);
-  };
-  const found = await troubles(packager, [], { sidecar: () => sidecarOn('/', { ready: away, list: away }) });
-  expect(found).toEqual([
-    {
-      about: 'http://127.0.0.1:9000',
-      severity: 'fault',
-      code: 'sidecar_unreachable',
-      message: problem.description,
-      todo: 'the packager’s part is checked all the same; start the sidecar or name it, and run this again',
-    },
-    {
-      about: 'keys',
-      severity: 'warning',
-      code: 'same_folder_unknown',
-      message: 'Whether the sidecar writes here is not known',
-      todo: 'let the sidecar answer with its list, and run this again',
-    },
-  ]);
-});
-
 test('reads every page of the sidecar’s list', async () => {
   const packager = await install();
   const [first, ...others] = await listed(join(packager, 'keys'));

@@ -1,16 +1,17 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type Identity, may } from '../../../src/cli/doctor/access-rights';
 import { parseAccounts } from '../../../src/cli/doctor/accounts';
-import { install } from './installation';
-import { runDoctor, troubles } from './run-doctor';
+import { applicationXml, install, KEY_FILE } from './installation';
+import { runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
 const UID = process.getuid?.() ?? 0;
 const GID = process.getgid?.() ?? 0;
 
-/** A machine on which the files' owner is `files`, in the group `media`; `wowza` is a stranger, `member` in the group. */
+/** A machine on which the files' owner is `files`, in the group `media`; `wowza` is a stranger, `member` and `mate` in the group. */
 const ACCOUNTS = {
-  passwd: `files:x:${UID}:${GID}:Files:/:/bin/sh\nwowza:x:54321:54321::/:/bin/false\nmember:x:54322:54322::/:/bin/false\n`,
+  passwd: `files:x:${UID}:${GID}:Files:/:/bin/sh\nwowza:x:54321:54321::/:/bin/false\nmember:x:54322:54322::/:/bin/false\nmate:x:54323:${GID}::/:/bin/false\n`,
   group: `media:x:${GID}:files,member\nwowza:x:54321:\n`,
 };
 
@@ -45,25 +46,84 @@ test('names the file that the packager may not read, with mode and owner, and wh
       severity: 'fault',
       code: 'file_unreadable',
       message: 'wowza may not read 1 of 3 key files: news_720p.key (0640 files:media)',
-      todo: `cd ${packager}/keys && chgrp wowza . *.key && chmod g+r *.key && chmod g+s . (new files get the group then; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)`.replace(
-        `${packager}/`,
-        '',
-      ),
+      todo: 'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
+      command:
+        "find keys -type d -exec chgrp wowza {} + -exec chmod ug+x,g+s {} + && find keys -type f -name '*.key' -exec chgrp wowza {} + -exec chmod ug+r {} +",
     },
   ]);
   expect(await troubles(packager, ['--user', 'member'], ACCOUNTS)).toEqual([]);
 });
 
+test('shows a command on a line of its own, to be pasted whole', async () => {
+  const packager = await install();
+  await fs.chmod(packager, 0o700);
+  const { stdout } = await runDoctor(packager, ['--user', 'wowza'], ACCOUNTS);
+  expect(stdout).toContain(
+    `           to do: run as root:\n             chgrp wowza ${packager} && chmod g+x ${packager}\n`,
+  );
+});
+
 test.each([
-  ['the key folder', 'keys', 0o750, 'keys (0750 files:media)'],
-  ['a folder above it', '.', 0o700, ' (0700 files:media)'],
-])('names %s when the packager may not enter it', async (_which, path, mode, shown) => {
+  ['the key folder', 'keys', 0o750, 'keys (0750 files:media)', /^find keys -type d -exec chgrp wowza /],
+  ['a folder above it', '.', 0o700, ' (0700 files:media)', /^chgrp wowza .* && chmod g\+x /],
+])('names %s when the packager may not enter it', async (_which, path, mode, shown, command) => {
   const packager = await install();
   await fs.chmod(join(packager, path), mode);
   const found = await troubles(packager, ['--user', 'wowza'], ACCOUNTS);
   expect(found).toEqual([expect.objectContaining({ severity: 'fault', code: 'folder_closed' })]);
   expect(found[0]?.message).toContain(shown);
-  expect(found[0]?.todo).toMatch(/^chgrp wowza .* && chmod g\+x /);
+  expect(found[0]?.command).toMatch(command);
+});
+
+test('gives commands that mend it all in one round, with sub-folders, whatever the folders are called', async () => {
+  const odd = "v $(touch broken) it's";
+  const keyDir = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/${odd}/keys</KeyDir>`;
+  const packager = await install({
+    'conf/live/Application.xml': applicationXml('live', { keyDir, storageDir: '/no/content' }),
+    [`${odd}/keys/a.key`]: KEY_FILE,
+    [`${odd}/keys/live/b.key`]: KEY_FILE,
+    [`${odd}/keys/live/deep/c.key`]: KEY_FILE,
+  });
+  const keys = join(packager, odd, 'keys');
+  for (const path of ['a.key', 'live/b.key', 'live/deep/c.key']) await fs.chmod(join(keys, path), 0o600);
+  for (const path of ['live/deep', 'live', '..']) await fs.chmod(join(keys, path), 0o700);
+  const sidecar = () => sidecarOn(keys);
+  const seen = () =>
+    troubles(packager, ['--application', 'live', '--user', 'mate'], { ...ACCOUNTS, sidecar });
+  const found = await seen();
+  expect(found.map(({ code, message }) => [code, message])).toEqual([
+    ['folder_closed', `mate may not enter ${odd} (0700 files:media)`],
+    ['folder_closed', 'mate may not enter live (0700 files:media), live/deep (0700 files:media)'],
+    [
+      'file_unreadable',
+      'mate may not read 3 of 3 key files: a.key (0600 files:media), live/b.key (0600 files:media), live/deep/c.key (0600 files:media)',
+    ],
+  ]);
+  const sections = await sectionsOf(packager, ['--application', 'live', '--user', 'mate'], {
+    ...ACCOUNTS,
+    // The machine of the test has no group of the name `media`.
+    group: `${GID}:x:${GID}:\n`,
+    sidecar,
+  });
+  for (const { command } of sections.flatMap(({ findings }) => findings)) {
+    if (command !== undefined) execFileSync('sh', ['-c', command], { cwd: packager });
+  }
+  expect(await seen()).toEqual([]);
+  expect(await fs.pathExists(join(packager, 'broken'))).toBe(false);
+  expect((await fs.stat(join(keys, 'live/deep'))).mode & 0o2000).toBe(0o2000);
+});
+
+test('gives no command where the groups of the packager are not known, since none would mend it', async () => {
+  const packager = await install();
+  await fs.chmod(join(packager, 'keys/news_720p.key'), 0o600);
+  const [found] = await troubles(packager, ['--user', '4242'], { passwd: 'nobody:x:1:1::/:\n', group: '' });
+  expect(found).toEqual({
+    about: 'keys',
+    severity: 'fault',
+    code: 'file_unreadable',
+    message: `uid 4242 may not read 1 of 3 key files: news_720p.key (0600 ${UID}:${GID})`,
+    todo: 'no account of this machine says which groups uid 4242 has: start the packager and leave --user out, or let --user name an account',
+  });
 });
 
 test('names the folder above the target of a link', async () => {

@@ -285,9 +285,15 @@ test.each([
       }),
     }),
   );
-  expect(found.map(({ about, code, message }) => [about, code, message])).toEqual([
-    ['live', 'unreadable_configuration', `conf/live/Application.xml ${fault}`],
-    ['vod', 'hls_not_served', 'HLS is not served: HTTPStreamers has no cupertinostreaming'],
+  expect(found).toEqual([
+    {
+      about: 'live',
+      severity: 'fault',
+      code: 'unreadable_configuration',
+      message: `conf/live/Application.xml ${fault}`,
+      todo: 'change the file so that it can be checked; whether the packager reads it as it is, is not known here',
+    },
+    expect.objectContaining({ about: 'vod', code: 'hls_not_served' }),
   ]);
 });
 

@@ -19,6 +19,6 @@ test('every fault that the page names is one that a check can find', () => {
 
 test('the answers on the page are the answers', () => {
   const tried = [...PAGE.matchAll(/ -d '([^']+)'\n```\n\n```json\n(.+)\n```/g)];
-  expect(tried).toHaveLength(3);
+  expect(tried).toHaveLength(5);
   for (const [, body = '', answer = ''] of tried) expect(check(body)).toEqual(JSON.parse(answer));
 });

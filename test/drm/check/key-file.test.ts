@@ -88,6 +88,11 @@ describe('a key file', () => {
       `error empty ${HLS}-key-format-version`,
       `warning wrong_constant ${HLS}-key-format-version`,
     ],
+    [
+      'a blank where its key belongs',
+      fileWith({ [`${DASH}-content-key`]: undefined }).replace(/^/, `${DASH}-content-key: \n`),
+      `error empty ${DASH}-content-key`,
+    ],
     ['no key id', fileWith({ [`${DASH}-key-id`]: undefined }), `error missing_line ${DASH}-key-id`],
     [
       'no content key',
@@ -250,6 +255,22 @@ describe('a key file', () => {
       `warning cmaf_disagrees ${CMAF}-keyserver-playready-license-url`,
     ],
     [
+      'the same key under a key id in the other byte order for CMAF',
+      fileWith({ [`${CMAF}-key-id`]: SWAPPED_KEY_ID }, cmaf('cbcs')),
+      `error key_id_byte_order ${CMAF}-key-id`,
+    ],
+    [
+      'CMAF lines without an algorithm',
+      fileWith({ [`${CMAF}-algorithm`]: undefined }, cmaf('cbcs')),
+      `error missing_line ${CMAF}-algorithm`,
+    ],
+    ['comments alone', '# by hand\n\n  # and more\n', 'error no_lines'],
+    [
+      'an address that was copied from XML',
+      fileWith({ [`${DASH}-keyserver-playready-license-url`]: 'https://license.example/?a=1&amp;b=2' }),
+      `error escaped_ampersand ${DASH}-keyserver-playready-license-url`,
+    ],
+    [
       'CMAF lines without a key id',
       fileWith({ [`${CMAF}-key-id`]: undefined }, cmaf('cenc')),
       `error missing_line ${CMAF}-key-id`,
@@ -269,6 +290,30 @@ describe('a key file', () => {
       `${DASH}-keyserver-playready-checksum belongs to this key with its key id in the other byte order: ${DASH}-key-id ` +
         'must be big endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
     ]);
+  });
+});
+
+describe('the name of a key file', () => {
+  const codesOf = (text: string, name?: string) => {
+    const { kind, faults: found } = check(text, { ...(name !== undefined && { name }) });
+    return [kind, ...found.map(({ code }) => code)];
+  };
+
+  it.each([
+    ['', 'no_lines'],
+    [' \n', 'white_space', 'no_lines'],
+    ['foo bar', 'unreadable_line', 'no_lines'],
+    ['key=value\n', 'unreadable_line', 'no_lines'],
+  ])('makes a key file of what is nothing else: %j', (text, ...codes) => {
+    expect(codesOf(text, 'news.key')).toEqual(['key_file', ...codes]);
+    expect(codesOf(text, 'NEWS.KEY')[0]).toBe('key_file');
+    expect(codesOf(text, 'news.txt')[0]).toBe('unknown');
+    expect(codesOf(text)[0]).toBe('unknown');
+  });
+
+  it('changes nothing about what is something', () => {
+    expect(codesOf(cenc.keyid, 'news.key')).toEqual(['key_id']);
+    expect(codesOf('A'.repeat(1024 * 1024 + 1), 'news.key')).toEqual(['unknown', 'too_long']);
   });
 });
 

@@ -5,6 +5,7 @@ import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { playReadyObjectOf } from '../../../src/drm/playready';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { drmVectors } from '../../vectors/drm-vectors';
+import { segments } from '../../vectors/init-segments.json';
 
 const OBJECT = drmVectors.playready_object_self_made;
 const GOOD = [
@@ -15,6 +16,10 @@ const GOOD = [
   ...drmVectors.pssh_boxes.map(({ b64 }) => b64),
   ...drmVectors.widevine_pssh_data.map(({ data_b64 }) => data_b64),
   Buffer.from(OBJECT.pro_b64, 'base64').toString('hex'),
+  ...segments.map(({ b64 }) => b64),
+  `<ContentProtection value="cbcs" cenc:default_KID="44da52ef-4523-098e-6854-777ee322681d"><mspr:pro>${OBJECT.pro_b64}</mspr:pro></ContentProtection>`,
+  '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://a/b?wowzasessionid=1",KEYFORMAT="com.apple.streamingkeydelivery"',
+  'https://license.example/?a=1&amp;b=2',
 ];
 
 const good = fc.constantFrom(...GOOD);
@@ -102,6 +107,15 @@ it('an input of 64 KiB makes no answer far larger than it is', () => {
     `<WRMHEADER version="4.2.0.0"><DATA><PROTECTINFO><KIDS>${'<KID></KID>'.repeat(5000)}</KIDS></PROTECTINFO></DATA></WRMHEADER>`,
     Buffer.concat(Array<Buffer>(2600).fill(Buffer.from(`1210${'03'.repeat(16)}`, 'hex'))).toString('base64'),
     '['.repeat(64_000),
+    '<!--'.repeat(16_000),
+    `<pssh>x</pssh>${'<!--'.repeat(15_000)}`,
+    '<pssh>AAAA</pssh><pro>AAAA</pro>'.repeat(2000),
+    Array.from({ length: 1600 }, (_, index) => `#EXT-X-KEY:METHOD=AES-128,URI="${index}"`).join('\n'),
+    Array.from(
+      { length: 700 },
+      (_, index) =>
+        `<ContentProtection cenc:default_KID="${String(index).padStart(8, '0')}-0000-4000-8000-000000000000"/>`,
+    ).join(''),
   ];
   for (const input of inputs) expect(JSON.stringify(check(input)).length).toBeLessThan(64 * 1024);
 });
@@ -189,6 +203,11 @@ describe('a content key is never told unasked', () => {
       (text) => POST_MANUAL_FILE.replace(cenc.contentkey, text).replace(cenc.keyid, text),
       (text) => POST_MANUAL_FILE.replace(playready.laurl, text),
       (text) => `{"cenc":{"contentkey":"${text}",}}`,
+      (text) => `https://a.example/?token=${encodeURIComponent(text)}`,
+      (text) => `#EXT-X-KEY:METHOD=AES-128,URI="data:text/plain;base64,${text}"`,
+      (text) => `#EXT-X-KEY:METHOD=${text},KEYFORMAT="${text}",URI="skd://a",IV=${text}`,
+      (text) =>
+        `<ContentProtection cenc:default_KID="x" value="${text}"><pssh>%${text}</pssh></ContentProtection>`,
     ];
     fc.assert(
       fc.property(key, form, fc.constantFrom(...places), (secret, write, place) => {

@@ -1,0 +1,89 @@
+import { parseUuid } from '../bytes';
+import { describeBoxList } from './boxes';
+import { readByteText } from './byte-text';
+import { compareBoxes, describeProtections, type NamedAt, type Protection } from './named';
+import { describePlayReadyObject } from './playready-object';
+import type { Report } from './report';
+
+/** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, under whatever prefix. */
+const ELEMENT =
+  /<(?:[\w-]{1,20}:)?(pssh|pro|ProtectionHeader)(?:\s[^<>]{0,500})?>([^<>]*)<\/(?:[\w-]{1,20}:)?\1\s*>/g;
+const DEFAULT_KEY_ID = /\bdefault_KID\s*=\s*["']([^"'<>]{0,100})["']/g;
+/** The scheme stands in the same element as the key ids: `value="cbcs"`. */
+const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
+const MOST_PROTECTIONS = 100;
+
+interface Elements {
+  readonly boxes: readonly Buffer[];
+  readonly objects: readonly Buffer[];
+  readonly protections: readonly Protection[];
+}
+
+/** Whether XML is a piece of a manifest, or a whole one, that says something about protection. */
+export function looksLikeManifest(xml: string): boolean {
+  return xml.search(ELEMENT) >= 0 || xml.search(PROTECTION) >= 0;
+}
+
+/** Shows the boxes, PlayReady objects and key ids in a manifest, and where they contradict each other. */
+export function describeManifest(report: Report, xml: string): void {
+  const { boxes, objects, protections } = readElements(report, withoutComments(xml));
+  const ofObjects = objects.map((object, index): NamedAt => {
+    const at = objects.length > 1 ? `pro[${index}]` : 'pro';
+    return { at, ...describePlayReadyObject(report, `${at}.`, object) };
+  });
+  const named = [...describeBoxList(report, boxes), ...ofObjects];
+  compareBoxes(report, named, protections);
+  describeProtections(report, protections, named);
+  if (boxes.length + objects.length + protections.length > 0) return;
+  report.warning(
+    'names_nothing',
+    'The manifest',
+    'has no pssh or pro element and no default_KID here; the init segment must say it all',
+  );
+}
+
+/** What stands in the elements; each once, for a manifest repeats them in every set. */
+function readElements(report: Report, xml: string): Elements {
+  const texts = new Map<string, string>();
+  for (const [, name = '', text = ''] of xml.matchAll(ELEMENT)) texts.set(text.replaceAll(/\s+/g, ''), name);
+  const boxes: Buffer[] = [];
+  const objects: Buffer[] = [];
+  for (const [text, name] of texts) {
+    const bytes = readByteText(text)?.bytes;
+    if (!bytes) report.error('not_base64', 'The manifest', `has a ${name} element that is not base64`);
+    else (name === 'pssh' ? boxes : objects).push(bytes);
+  }
+  return { boxes, objects, protections: readProtections(report, xml) };
+}
+
+function readProtections(report: Report, xml: string): Protection[] {
+  const found = new Map<string, Protection>();
+  for (const [element] of xml.matchAll(PROTECTION)) {
+    const scheme = /mp4protection/.test(element)
+      ? /\bvalue\s*=\s*["'](\w{4})["']/.exec(element)?.[1]
+      : undefined;
+    for (const [, text = ''] of element.matchAll(DEFAULT_KEY_ID)) {
+      // Several key ids may stand there, with blanks between them.
+      for (const id of text.split(/\s+/).filter(Boolean)) {
+        const keyId = parseUuid(id);
+        if (keyId.ok) found.set(`${scheme} ${id.toLowerCase()}`, { scheme, keyId: keyId.value });
+        else report.error('not_uuid', 'The manifest', `has a default_KID that ${keyId.fault}`);
+      }
+    }
+  }
+  const all = [...found.values()].slice(0, MOST_PROTECTIONS);
+  // The same key id stands in the element of the scheme and, with some packagers, in each system's.
+  return all.filter(
+    ({ scheme, keyId }) => scheme !== undefined || !all.some((other) => other.scheme && isSame(other, keyId)),
+  );
+}
+
+/** A pattern would look for the end of each comment that has none again and again. */
+function withoutComments(xml: string): string {
+  const [before = '', ...comments] = xml.split('<!--');
+  return before + comments.map((comment) => comment.split('-->').slice(1).join('-->')).join('');
+}
+
+function isSame({ keyId }: Protection, other: Buffer | undefined): boolean {
+  return keyId !== undefined && other !== undefined && keyId.equals(other);
+}

@@ -1,0 +1,101 @@
+import { formatUuid, swapKeyIdOrder } from '../bytes';
+import type { ProtectionScheme } from '../widevine';
+import { keyIdField, suspectByteOrder } from './block';
+import type { Report } from './report';
+
+export type Cipher = 'AESCTR' | 'AESCBC';
+
+/** What a box, an object or a header tells about the keys, which others may contradict. Key ids are big endian. */
+export interface Named {
+  readonly keyIds: readonly Buffer[];
+  readonly ciphers: readonly Cipher[];
+}
+
+export interface NamedAt extends Named {
+  readonly at: string;
+}
+
+/** How the samples themselves are encrypted, as a track's `tenc` and `schm` boxes or a manifest say. */
+export interface Protection {
+  readonly scheme: string | undefined;
+  readonly keyId: Buffer | undefined;
+}
+
+export const NOTHING_NAMED: Named = { keyIds: [], ciphers: [] };
+
+const CIPHERS: Readonly<Record<ProtectionScheme, Cipher>> = {
+  cenc: 'AESCTR',
+  cens: 'AESCTR',
+  cbc1: 'AESCBC',
+  cbcs: 'AESCBC',
+};
+
+/** The cipher of a scheme, or undefined for a scheme of another world. */
+export function cipherOf(scheme: string | undefined): Cipher | undefined {
+  return scheme !== undefined && Object.hasOwn(CIPHERS, scheme)
+    ? CIPHERS[scheme as ProtectionScheme]
+    : undefined;
+}
+
+/** Joins what several parts of one thing tell. */
+export function joinNamed(all: readonly Named[]): Named {
+  return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
+}
+
+/** Shows how tracks are encrypted; `named` are the boxes that should be of the same keys. */
+export function describeProtections(
+  report: Report,
+  protections: readonly Protection[],
+  named: readonly NamedAt[],
+): void {
+  const boxes = { at: named.length === 1 ? (named[0]?.at ?? '') : 'boxes', ...joinNamed(named) };
+  protections.forEach(({ scheme, keyId }, index) => {
+    const at = protections.length > 1 ? `track[${index}]` : 'track';
+    if (scheme !== undefined) report.field(`${at}.scheme`, scheme);
+    if (!keyId) return;
+    keyIdField(report, `${at}.key_id`, keyId);
+    if (boxes.keyIds.length > 0)
+      compareKeyIds(report, boxes, { at: `${at}.key_id`, keyIds: [keyId], ciphers: [] });
+    else suspectByteOrder(report, `${at}.key_id`, keyId);
+  });
+  compareCiphers(report, protections, named);
+}
+
+/** Boxes of different keys are no fault where each is of a track's. */
+export function compareBoxes(
+  report: Report,
+  named: readonly NamedAt[],
+  protections: readonly Protection[],
+): void {
+  const ofTracks = new Set(protections.flatMap(({ keyId }) => (keyId ? [formatUuid(keyId)] : [])));
+  const [first, ...others] = named.filter(({ keyIds }) => keyIds.length > 0);
+  for (const other of others) {
+    if (first && !other.keyIds.some((keyId) => ofTracks.has(formatUuid(keyId))))
+      compareKeyIds(report, first, other);
+  }
+}
+
+export function compareKeyIds(report: Report, one: NamedAt, other: NamedAt): void {
+  const known = new Set(one.keyIds.map(formatUuid));
+  if (other.keyIds.some((keyId) => known.has(formatUuid(keyId)))) return;
+  if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
+    const sentence =
+      `names the key id of ${one.at} in the other byte order; it must be big endian in boxes and Widevine data, and ` +
+      "in PlayReady's order in a PlayReady header alone";
+    report.error('key_id_byte_order', other.at, sentence);
+  } else {
+    report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);
+  }
+}
+
+function compareCiphers(report: Report, protections: readonly Protection[], named: readonly NamedAt[]): void {
+  const used = protections.filter(({ scheme }) => cipherOf(scheme) !== undefined);
+  if (used.length === 0) return;
+  for (const { at, ciphers } of named) {
+    const other = ciphers.find((cipher) => !used.some(({ scheme }) => cipherOf(scheme) === cipher));
+    if (other === undefined) continue;
+    const scheme = used[0]?.scheme;
+    const sentence = `is for ${other}, but the track is encrypted with ${scheme} (${cipherOf(scheme)}); make them agree`;
+    report.warning('scheme_mismatch', at, sentence);
+  }
+}

@@ -1,0 +1,151 @@
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import { check } from '../../../src/drm/check/check';
+import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
+import { segments } from '../../vectors/init-segments.json';
+
+const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+const KEY_ID = Buffer.from(UUID.replaceAll('-', ''), 'hex');
+const SWAPPED = swapKeyIdOrder(KEY_ID);
+const [CENC, CBCS] = segments.map(({ b64 }) => Buffer.from(b64, 'base64')) as [Buffer, Buffer];
+
+function summary(text: string) {
+  const { kind, faults } = check(text);
+  return [kind, ...faults.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`.trim())];
+}
+
+function valuesOf(text: string): Record<string, string> {
+  return Object.fromEntries(check(text).fields.map(({ name, value }) => [name, value]));
+}
+
+describe('a manifest', () => {
+  const pssh = (keyId: Buffer) => buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]).toString('base64');
+  const scheme = `<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs" cenc:default_KID="${UUID}"/>`;
+  const system = (inner: string) =>
+    `<ContentProtection schemeIdUri="urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b">\n  ${inner}\n</ContentProtection>`;
+  const object = (bytes: Buffer) => {
+    const at = bytes.indexOf('<\0W\0R\0M\0') - 10;
+    return bytes.subarray(at, at + bytes.readUInt32LE(at)).toString('base64');
+  };
+
+  it.each<[what: string, xml: string, ...faults: string[]]>([
+    ['a box in the element of its system', system(`<cenc:pssh>${pssh(KEY_ID)}</cenc:pssh>`)],
+    [
+      'the elements of scheme and system',
+      `${scheme}\n${system(`<cenc:pssh>\n${pssh(KEY_ID)}\n</cenc:pssh>`)}`,
+    ],
+    ['a PlayReady object', `${scheme}${system(`<mspr:pro>${object(CBCS)}</mspr:pro>`)}`],
+    [
+      'a PlayReady object of another scheme',
+      `${scheme}${system(`<mspr:pro>${object(CENC)}</mspr:pro>`)}`,
+      'warning scheme_mismatch pro',
+    ],
+    [
+      'default_KID in the other byte order',
+      `${scheme}${system(`<cenc:pssh>${pssh(SWAPPED)}</cenc:pssh>`)}`,
+      'error key_id_byte_order track.key_id',
+    ],
+    ['boxes that are not base64', `${scheme}${system('<cenc:pssh>%%</cenc:pssh>')}`, 'error not_base64'],
+    [
+      'a box cut short',
+      system(`<cenc:pssh>${pssh(KEY_ID).slice(0, 40)}</cenc:pssh>`),
+      'error malformed_box box',
+    ],
+    ['no box and no key id', system(''), 'warning names_nothing'],
+    [
+      'a default_KID that is none',
+      scheme.replace(UUID, UUID.slice(1)),
+      'error not_uuid',
+      'warning names_nothing',
+    ],
+    [
+      'a box in a comment',
+      `${scheme}<!-- ${system(`<cenc:pssh>${pssh(SWAPPED)}</cenc:pssh>`)} --><!-- not ended`,
+    ],
+    [
+      'more than one set that says the same',
+      `<MPD>${`<AdaptationSet>${scheme}${system(`<cenc:pssh>${pssh(KEY_ID)}</cenc:pssh>`)}</AdaptationSet>`.repeat(3)}</MPD>`,
+    ],
+    ['the header of Smooth Streaming', `<ProtectionHeader SystemID="x">${object(CENC)}</ProtectionHeader>`],
+  ])('is checked with %s', (_what, xml, ...faults) => {
+    expect(summary(xml)).toEqual(['manifest', ...faults]);
+  });
+
+  it('shows what it found, each thing once', () => {
+    const set = `${scheme}${system(`<cenc:pssh>${pssh(KEY_ID)}</cenc:pssh>`)}`;
+    expect(valuesOf(set + set)).toEqual({
+      'box.system': COMMON_SYSTEM_ID,
+      'box.version': '1',
+      'box.key_id[0]': UUID,
+      'box.data': '0 bytes',
+      'track.scheme': 'cbcs',
+      'track.key_id': UUID,
+    });
+  });
+
+  it.each(['<html><p>no</p></html>', '<MPD></MPD>', '<x'])('is not what other XML is: %s', (xml) => {
+    expect(summary(xml)).toEqual(['unknown', 'error unrecognised']);
+  });
+});
+
+describe('a playlist', () => {
+  const fairplay = 'KEYFORMAT="com.apple.streamingkeydelivery"';
+  const key = (rest: string, method = 'SAMPLE-AES') => `#EXT-X-KEY:METHOD=${method},${rest}`;
+
+  it.each<[what: string, text: string, ...faults: string[]]>([
+    ['FairPlay', key(`URI="skd://a/b",${fairplay},KEYFORMATVERSIONS="1"`)],
+    ['no encryption', '#EXT-X-KEY:METHOD=NONE'],
+    [
+      'a session id',
+      key(`URI="skd://a/b?wowzasessionid=1",${fairplay}`),
+      'error session_id_in_address key.uri',
+    ],
+    ['an IV', key(`URI="skd://a/b",${fairplay},IV=0x00`), 'warning iv_in_playlist key.iv'],
+    ['skd:// without the key format', key('URI="skd://a/b"'), 'error wrong_constant key.keyformat'],
+    ['AES-128 with FairPlay', key(`URI="skd://a",${fairplay}`, 'AES-128'), 'error wrong_constant key.method'],
+    ['a key for everybody', key('URI="https://a.example/"', 'AES-128'), 'warning not_fairplay key.keyformat'],
+    ['no address', key(fairplay), 'error missing key.uri'],
+    [
+      'a Widevine box cut short',
+      key(
+        'URI="data:text/plain;base64,AAAAOHBzc2gAAAAA",KEYFORMAT="urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"',
+      ),
+      'error malformed_box box',
+    ],
+    [
+      'two keys',
+      `#EXTM3U\n${key(`URI="skd://a",${fairplay}`)}\na.m4s\n${key('URI="skd://b"')}\r\nb.m4s\n`,
+      'error wrong_constant key[1].keyformat',
+    ],
+  ])('is checked with %s', (_what, text, ...faults) => {
+    expect(summary(text)).toEqual(['manifest', ...faults]);
+  });
+
+  it('shows neither an IV nor a key that stands in it', () => {
+    const iv = '0x00112233445566778899aabbccddeeff';
+    const inline = 'lnA03mLuxnL3toiRMxV4Zw==';
+    const text = `${key(`URI="skd://a",${fairplay},IV=${iv}`)}\n${key(`URI="data:text/plain;base64,${inline}"`, 'AES-128')}`;
+    const said = JSON.stringify(check(text, { reveal: true }));
+    expect(said).not.toContain(iv.slice(2, 12));
+    expect(said).not.toContain(inline.slice(0, 10));
+  });
+});
+
+describe('a licence address by itself', () => {
+  it.each<[address: string, ...faults: string[]]>([
+    ['skd://license.example/content'],
+    ['https://license.example/rightsmanager.asmx?a=1&b=2'],
+    ['skd://a/b?wowzasessionid=1', 'error session_id_in_address address'],
+    ['https://license.example/?a=1&amp;b=2', 'error escaped_ampersand address'],
+    ['http://license.example/', 'warning plain_http address'],
+    ['skd://ä', 'error invalid_address address'],
+    ['https://license.example/a b', 'error invalid_address address'],
+  ])('is checked: %s', (address, ...faults) => {
+    expect(summary(address)).toEqual(['license_address', ...faults]);
+    expect(summary(`"${address}"\n`)).toEqual(['license_address', ...faults]);
+  });
+
+  it('hides a key in it', () => {
+    const said = JSON.stringify(check('https://a.example/?cfg=(contentkey:lnA03mLuxnL3toiRMxV4Zw==)'));
+    expect(said).not.toContain('lnA03mLuxn');
+  });
+});

@@ -1,0 +1,151 @@
+import { check } from '../../../src/drm/check/check';
+import { buildPsshBox } from '../../../src/drm/pssh';
+import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import vectors from '../../vectors/init-segments.json';
+
+const KEY_ID = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
+const OTHER = Buffer.alloc(16, 7);
+
+function segment(start: string): Buffer {
+  const found = vectors.segments.filter(({ source }) => source.startsWith(start));
+  expect(found).toHaveLength(1);
+  return Buffer.from(found[0]?.b64 ?? '', 'base64');
+}
+
+function summary(input: Buffer) {
+  const { kind, faults } = check(input.toString('base64'));
+  return [kind, ...faults.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`.trim())];
+}
+
+function valuesOf(input: Buffer): Record<string, string> {
+  const { fields } = check(input.toString('base64'));
+  return Object.fromEntries(fields.map(({ name, value }) => [name, value]));
+}
+
+/** The bytes with another text or key id, at one place of several. */
+function changed(bytes: Buffer, from: Buffer | string, to: Buffer | string, after = ''): Buffer {
+  const copy = Buffer.from(bytes);
+  const at = copy.indexOf(from, copy.indexOf(after));
+  expect(at).toBeGreaterThan(0);
+  Buffer.from(to).copy(copy, at);
+  return copy;
+}
+
+const CENC = segment('shaka-packager, audio');
+const CBCS = segment('shaka-packager, video, --protection_scheme cbcs --protection_systems');
+const WRONG = segment('shaka-packager, video, --protection_scheme cbcs with key_id=ef52da');
+const BARE = segment('ffmpeg, video and audio, cenc');
+const CLEAR = segment('ffmpeg, video and audio, in clear');
+const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+
+describe('an init segment', () => {
+  it.each([
+    ['cenc', CENC],
+    ['cbcs', CBCS],
+  ])('tells scheme and key id of its track, which agree with its boxes: %s', (scheme, bytes) => {
+    expect(summary(bytes)).toEqual(['pssh_box']);
+    expect(valuesOf(bytes)).toMatchObject({ 'track.scheme': scheme, 'track.key_id': UUID });
+  });
+
+  it('with the key id of its box in the other byte order, and another scheme, is told so', () => {
+    expect(summary(WRONG)).toEqual([
+      'pssh_box',
+      'error key_id_byte_order track.key_id',
+      'warning scheme_mismatch box',
+    ]);
+    expect(valuesOf(WRONG)).toMatchObject({ 'track.scheme': 'cbcs', 'box.data.protection_scheme': 'cenc' });
+  });
+
+  it.each<[what: string, bytes: Buffer, ...faults: string[]]>([
+    [
+      'a key id that no box names',
+      changed(CBCS, KEY_ID, OTHER, 'tenc'),
+      'warning key_id_mismatch track.key_id',
+    ],
+    [
+      'a scheme that neither Widevine nor PlayReady names',
+      changed(CBCS, 'cbcs', 'cenc', 'schm'),
+      'warning scheme_mismatch box[0]',
+      'warning scheme_mismatch box[1]',
+    ],
+    ['a scheme of another world', changed(CBCS, 'cbcs', 'adkm', 'schm')],
+    [
+      'a key id of zeros',
+      changed(BARE, KEY_ID, Buffer.alloc(16), 'tenc'),
+      'error all_zero track[0].key_id',
+      'warning no_pssh_box',
+    ],
+    [
+      "a key id that looks as if in PlayReady's order",
+      changed(BARE, KEY_ID, Buffer.from('ef52da4423458e499854777ee322681d', 'hex'), 'tenc'),
+      'warning key_id_byte_order_suspected track[0].key_id',
+      'warning no_pssh_box',
+    ],
+    ['no tenc box', changed(CENC, 'tenc', 'free'), 'error no_tenc_box'],
+    [
+      'no tenc box, by a scheme of another world',
+      changed(changed(CENC, 'tenc', 'free'), 'cenc', 'adkm', 'schm'),
+    ],
+    ['boxes in the manifest alone', BARE, 'warning no_pssh_box'],
+    ['no protection', CLEAR, 'error no_pssh_box'],
+  ])('is checked with %s', (_what, bytes, ...faults) => {
+    expect(summary(bytes)).toEqual(['pssh_box', ...faults]);
+  });
+
+  it('shows no key id of a track whose samples are in clear', () => {
+    const at = CENC.indexOf('tenc');
+    const copy = Buffer.from(CENC);
+    copy[at + 10] = 0;
+    expect(summary(copy)).toEqual(['pssh_box']);
+    expect(valuesOf(copy)).not.toHaveProperty('track.key_id');
+  });
+
+  it('may have boxes of several keys when each is of a track', () => {
+    const boxes = [KEY_ID, OTHER].map((keyId) =>
+      buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [keyId] })),
+    );
+    const twoKeys = changed(BARE, KEY_ID, OTHER, 'enca');
+    expect(summary(withBoxes(twoKeys, boxes))).toEqual(['pssh_box']);
+    expect(summary(withBoxes(BARE, boxes))).toEqual(['pssh_box', 'warning key_id_mismatch box[1]']);
+  });
+
+  it('with boxes of two schemes is told which box is of the other one', () => {
+    const box = (scheme: 'cenc' | 'cbcs') =>
+      buildPsshBox(
+        WIDEVINE_SYSTEM_ID,
+        buildWidevinePsshData({ keyIds: [KEY_ID], protectionScheme: PROTECTION_SCHEMES[scheme] }),
+      );
+    expect(summary(withBoxes(BARE, [box('cenc'), box('cbcs')]))).toEqual([
+      'pssh_box',
+      'warning scheme_mismatch box[1]',
+    ]);
+  });
+
+  it('is asked for in place of a media segment, which says nothing of its protection', () => {
+    const { faults } = check(
+      Buffer.from('00000010737479706d73646800000000000000086d6f6f66', 'hex').toString('base64'),
+    );
+    expect(faults.map(({ description }) => description)).toEqual([
+      'The segment holds no pssh box, nor a moov box that says how it is encrypted; check the init segment.',
+    ]);
+  });
+
+  it('throws nothing wherever it is cut, or whatever one of its bytes is', () => {
+    for (const bytes of [CENC, CBCS, BARE]) {
+      for (let at = 8; at < bytes.length; at += 1) {
+        check(bytes.toString('base64', 0, at));
+        const copy = Buffer.from(bytes);
+        copy[at] = 255 - (copy[at] ?? 0);
+        expect(['pssh_box', 'unknown']).toContain(check(copy.toString('base64')).kind);
+      }
+    }
+  });
+});
+
+/** A segment with boxes at the end of its `moov`, which is its last box. */
+function withBoxes(bytes: Buffer, boxes: readonly Buffer[]): Buffer {
+  const whole = Buffer.concat([bytes, ...boxes]);
+  const at = whole.indexOf('moov') - 4;
+  whole.writeUInt32BE(whole.length - at, at);
+  return whole;
+}
