@@ -1,21 +1,28 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describeThrown, errorBody, type HttpError, toHttpError } from './errors';
 import type { Log } from './log';
 
 export interface ErrorAnswerOptions {
   readonly log: Log;
   /** Takes every error that is answered. Must not throw. */
-  readonly onError?: ((error: HttpError) => void) | undefined;
+  readonly onError?:
+    | ((error: HttpError, request: IncomingMessage, response: ServerResponse) => void)
+    | undefined;
 }
 
 /** Answers a request with what was thrown. The request id is that of its log line. */
-export type AnswerError = (response: ServerResponse, requestId: string, thrown: unknown) => void;
+export type AnswerError = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  thrown: unknown,
+) => void;
 
 /** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
 export function createErrorAnswer({ log, onError }: ErrorAnswerOptions): AnswerError {
-  return (response, requestId, thrown) => {
+  return (request, response, requestId, thrown) => {
     const error = toHttpError(thrown);
-    onError?.(error);
+    onError?.(error, request, response);
     if (error.status >= 500) {
       const cause = error.cause === undefined ? undefined : describeThrown(error.cause);
       const codes = error.problems.map((problem) => problem.code);

@@ -84,7 +84,7 @@ function routeOf(route: { path?: unknown } | undefined): string {
 
 function answerErrors(shell: Shell): ErrorRequestHandler {
   const answerError = createErrorAnswer(shell);
-  return (thrown: unknown, _request, response, _next) => {
-    answerError(response, response.locals.requestId, thrown);
+  return (thrown: unknown, request, response, _next) => {
+    answerError(request, response, response.locals.requestId, thrown);
   };
 }

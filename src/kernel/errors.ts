@@ -82,11 +82,6 @@ function withLimit({ code, description }: Problem, limit: number | undefined): P
   return { code, description: `${description.slice(0, -1)}: ${limit / 1024} KiB.` };
 }
 
-/** The code that stands for a thrown value: that of its first problem. */
-export function codeOf(thrown: unknown): string {
-  return toHttpError(thrown).problems[0]?.code ?? SERVER_ERROR.code;
-}
-
 /** The error body of every answer that isn't a success. */
 export function errorBody(error: HttpError): { errors: Problem[] } {
   return { errors: error.problems.map(({ code, description }) => ({ code, description })) };

@@ -63,8 +63,16 @@ function unknownField(
   return `${name} is not a field of this request. Fields of ${place}: ${siblings.join(', ')}.`;
 }
 
+// Sixteen bytes or more in hex or base64: a value, most likely a secret one, that slipped to where a name belongs.
+const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
+
+function hideValue(run: string): string {
+  const mixed = /[a-z]/.test(run) && /[A-Z]/.test(run) && /\d/.test(run);
+  return mixed || /\d.*\d.*\d.*\d|=/.test(run) ? '(a value)' : run;
+}
+
 /** A field name as it may be shown: a name is a stranger's text, too. */
 export function printable(text: string): string {
-  const clean = text.replaceAll(/[^\x20-\x7e]/g, '?');
+  const clean = text.replaceAll(VALUE, hideValue).replaceAll(/[^\x20-\x7e]/g, '?');
   return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
 }

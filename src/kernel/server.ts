@@ -3,6 +3,7 @@ import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ConfigError } from './config';
+import { limitConnections, rememberAddresses } from './connections';
 import { describeThrown, systemCode } from './errors';
 import type { Log } from './log';
 import { followSilent } from './silent-connections';
@@ -40,8 +41,8 @@ export function listen(
     handler(request, response);
   });
   const { server } = serving;
-  // Idle connections must not take the file descriptors that key files need; 1024 is a usual limit for both.
-  server.maxConnections = MOST_CONNECTIONS;
+  limitConnections(server);
+  rememberAddresses(server);
   server.on('clientError', refuseUnreadable);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -74,8 +75,6 @@ function create(tls: Tls | undefined, listener: RequestListener): Serving {
   const server = createServer(OPTIONS, listener);
   return { server, cutSilent: followSilent(server, 'connection') };
 }
-
-const MOST_CONNECTIONS = 512;
 
 /** The path of a request's target. Express takes an absolute one, too, but loses its way on one that is no URL. */
 function originForm(target: string): string {

@@ -68,3 +68,15 @@ describe('printable', () => {
     expect(printable(text)).toBe(shown);
   });
 });
+
+test.each([
+  ['lnA03mLuxnL3toiRMxV4Zw==', '(a value)'],
+  ['contentkey:lnA03mLuxnL3toiRMxV4Zw==', 'contentkey:(a value)'],
+  ['keyIdWithoutDigitsABCDEFgh==', '(a value)'],
+  ['CBF76BB43B9A54254A5FC20074A3A53B', '(a value)'],
+  ['lnA03mLuxnL3toiRMxV4Zw', '(a value)'],
+  ['playreadyLicenseAcquisitionAddress', 'playreadyLicenseAcquisitionAddress'],
+  ['content_key', 'content_key'],
+])('shows of the name %s what is no value: %s', (name, shown) => {
+  expect(printable(name)).toBe(shown);
+});
