@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http';
-import { createApp, onlyMethods } from '../kernel/app';
+import { MOST_PARTS } from '../drm/stream-id';
+import { createApp, onlyMethods, type Shell } from '../kernel/app';
 import { requireClientCertificate } from '../kernel/client-certificate';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
 import type { FindApiKey } from './access/api-key';
 import { requireApiKey } from './access/require-api-key';
-import { batchHandlers } from './batch/batch-handlers';
+import { createBatch } from './batch/batch-handlers';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
@@ -13,11 +14,11 @@ import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
 import { createKeyFileChanges } from './key-files/key-file-changes';
 import { keyFileRoutes } from './key-files/key-file-routes';
 import { withReadLane } from './key-files/read-lane';
-import { MOST_PARTS } from './key-files/stream-id';
 import { withWriteLane } from './key-files/write-lane';
 import { createList, LIST_PATH } from './listing/list-handler';
 import { createObservation, type Observation } from './observe/observation';
 import type { OpenAudit } from './observe/open-audit';
+import { createRefusals } from './observe/refusals';
 import { createConfigService } from './provisioning/config-service';
 import { createKeyProvider } from './provisioning/key-provider';
 import { createProvision, type Upstreams } from './provisioning/provision';
@@ -42,7 +43,9 @@ export interface Sidecar {
   readonly handler: RequestListener;
   /** Removes what killed writers left; until it is done, `/readyz` says no. */
   sweep(): Promise<void>;
-  /** Lets go of what is open, when the last request is answered. */
+  /** Has batches begin no further stream, since the service is about to stop. */
+  hurry(): void;
+  /** Lets go of what is open, when the last request is answered or cut. */
   close(): Promise<void>;
 }
 
@@ -53,30 +56,51 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const writer = createDurableWriter(newId, observation.writes);
   const store = createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer);
   const provision = createProvision(createUpstreams(config, log, now, observation), config);
-  const changes = createKeyFileChanges({ store, provision, audit: observation.audit, log });
+  const refusals = createRefusals(observation.audit);
+  const changes = createKeyFileChanges({
+    store,
+    provision,
+    audit: observation.audit,
+    refusals,
+    log,
+  });
   let swept = false;
   const checkReady = shareRuns(async () => {
     if (!swept)
       throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
     await store.probe();
   });
+  let hurrying = false;
+  const batch = createBatch({
+    changes,
+    provision,
+    refusals,
+    log,
+    onError: observation.requests.onError,
+    stopping: () => hurrying,
+  });
   const list = createList({ folder: config.keyFilesPath, log, newId, now });
   const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths];
-  const requests = { log, newId, now, quietPaths, ...observation.requests };
+  const { observe, onError: count } = observation.requests;
+  const onError: Shell['onError'] = (error, request, response) => {
+    count?.(error);
+    refusals.answered(error, request, response);
+  };
+  const requests = { log, newId, now, quietPaths, observe, onError };
   const app = createApp(requests, (routes) => {
-    routes.use(requireApiKey(findApiKey, observation.audit));
+    routes.use(requireApiKey(findApiKey));
     keyFileRoutes(routes, { store, changes });
     routes
       .route(LIST_PATH)
       .get(list.handler)
-      .post(batchHandlers({ changes, provision, log, onError: observation.requests.onError }))
+      .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes);
     healthRoutes(routes, { checkReady });
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
-  const writeLane = withWriteLane(app, findApiKey, changes, requests);
+  const writeLane = withWriteLane(app, findApiKey, changes, refusals, requests);
   const lane = withReadLane(writeLane, findApiKey, store, requests);
   return {
     handler:
@@ -89,7 +113,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       observation.keyFilesCounted(keyFiles);
       swept = true;
     },
+    hurry() {
+      hurrying = true;
+    },
     async close() {
+      // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
+      hurrying = true;
+      await batch.idle();
       await list.close();
       await audit.close();
     },

@@ -16,6 +16,8 @@ import { toStorageError } from './storage/storage-error';
 const PUBLIC_KEYS = ['change-me-to-a-long-random-key', 'demo-api-key'];
 
 const GRACE_MS = 10_000;
+/** What a batch needs to be answered once it begins no further stream. */
+const ANSWER_MS = 3000;
 const LOG_BATCH_MS = 10;
 
 function main(): void {
@@ -59,7 +61,9 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
   });
   await sidecar.sweep();
   const stop = async () => {
+    const hurry = setTimeout(sidecar.hurry, GRACE_MS - ANSWER_MS);
     await server.stop(GRACE_MS);
+    clearTimeout(hurry);
     await sidecar.close();
   };
   return { stop };

@@ -4,8 +4,9 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { startBuilt, untilReady } from '../support/built-program';
-import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';
 
@@ -129,4 +130,43 @@ test('ends at once on a second signal', async () => {
   await sidecar.until(/"message":"stopping"/);
   sidecar.send('SIGINT');
   expect(await sidecar.ended).toMatchObject({ code: 1, signal: null });
+});
+
+test('a batch that a stop interrupts has written whole files, each with its line in the audit', async () => {
+  const sidecar = await startBuilt('sidecar', {
+    cwd,
+    env: { PACKAGERDRMAPI_APIKEY: API_KEY, PACKAGERDRMAPI_AUDIT: join(cwd, 'audit.log') },
+  });
+  await untilReady(sidecar.url);
+  const streams = Array.from({ length: 10_000 }, (_none, index) => ({
+    streamid: `s-${index}`,
+    ...CENC_ONLY,
+  }));
+  const sent = Array.from({ length: 4 }, (_none, batch) =>
+    fetch(`${sidecar.url}/api/keyfiles`, {
+      method: 'POST',
+      headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        streams: streams.map((stream) => ({ ...stream, streamid: `${batch}/${stream.streamid}` })),
+      }),
+    }).then(
+      (answer) => answer.status,
+      () => 'cut',
+    ),
+  );
+  await until(async () => await fs.pathExists(join(cwd, 'keys/0')));
+  sidecar.send('SIGTERM');
+  expect(await sidecar.ended).toMatchObject({ code: 0 });
+  await Promise.all(sent);
+  const files = (await fs.readdir(join(cwd, 'keys'), { recursive: true })).map(String);
+  const written = files.filter((name) => name.endsWith('.key'));
+  const lines = (await fs.readFile(join(cwd, 'audit.log'), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const created = lines
+    .filter(({ result }) => result === 'created')
+    .map(({ stream_id }) => `${stream_id}.key`);
+  expect(created.sort()).toEqual(written.sort());
+  expect(files.filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import fs from 'fs-extra';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -107,4 +108,38 @@ test.each(['yes', '1', '', 'TRUE'])('refuses dryrun=%s, which might be meant eit
 test('writes with dryrun=false', async () => {
   const { api } = await startSidecar();
   await api.post('/api/keyfile/live?dryrun=false').send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
+});
+
+test.each([
+  [
+    'post',
+    '/api/keyfile/live?dryRun=true',
+    'dryRun is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+  ],
+  [
+    'post',
+    '/api/keyfile/live?dry_run=true',
+    'dry_run is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+  ],
+  [
+    'post',
+    '/api/keyfiles?dry-run=true',
+    'dry-run is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+  ],
+  ['post', '/api/keyfile/live?force=1', 'force is no parameter of this request. Nothing was changed.'],
+  ['delete', '/api/keyfile/live?dryrun=true', 'dryrun is no parameter of this request. Nothing was changed.'],
+] as const)('refuses %s %s, which might be meant as a dry run', async (method, path, description) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+  await sidecar.api[method](path)
+    .send({ ...CENC_ONLY, streams: [] })
+    .expect(400, { errors: [{ code: 'invalid_query', description }] });
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+});
+
+test('promises nothing when the folder is gone', async () => {
+  const sidecar = await startSidecar();
+  await fs.remove(sidecar.folder);
+  const { body } = await sidecar.api.post(PATH).send(CENC_ONLY).expect(500);
+  expect(body.errors[0].code).toBe('key_files_not_writable');
 });

@@ -84,7 +84,6 @@ test('lets one of many changes at the same time through', async () => {
 test.each([
   ['post', 'if-match', CENC_TAG],
   ['post', 'if-match', `W/${MANUAL_TAG}`],
-  ['post', 'if-match', 'nonsense'],
   ['post', 'if-none-match', '*'],
   ['post', 'if-none-match', MANUAL_TAG],
   ['delete', 'if-match', CENC_TAG],
@@ -122,4 +121,25 @@ test('tells a file that another program changed', async () => {
     .get(PATH)
     .expect(200)
     .expect('etag', tagOf(`${POST_MANUAL_FILE}# by hand\n`));
+});
+
+test('compares If-None-Match of a change weakly', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  await sidecar.api.post(PATH).set('if-none-match', `W/${MANUAL_TAG}`).send(CENC_ONLY).expect(412);
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+});
+
+test.each([
+  ['if-match', MANUAL_TAG.slice(1, -1)],
+  ['if-match', ''],
+  ['if-match', '"half'],
+  ['if-none-match', 'nonsense'],
+  ['if-match', `${MANUAL_TAG} ${MANUAL_TAG}`],
+])('refuses %s: %s, which is no entity tag', async (header, tag) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  const { body } = await sidecar.api.post(PATH).set(header, tag).send(CENC_ONLY).expect(400);
+  expect(body.errors[0].code).toBe('invalid_header');
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
 });

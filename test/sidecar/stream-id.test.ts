@@ -1,6 +1,7 @@
 import { isAbsolute, normalize } from 'node:path';
 import fc from 'fast-check';
-import { keyFilePath, parseStreamId, type StreamId } from '../../src/sidecar/key-files/stream-id';
+import { parseStreamId, type StreamId } from '../../src/drm/stream-id';
+import { keyFilePath } from '../../src/sidecar/key-files/stream-id';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
@@ -12,7 +13,9 @@ const TOO_LONG = 'The stream id has 201 characters; 200 are allowed.';
 const TOO_DEEP = 'The stream id has 9 parts; 8 are allowed.';
 const EMPTY_PART = 'A part of the stream id is empty.';
 const DOT = 'No part of a stream id may start with a dot.';
-const RULE = 'A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).';
+const KEY_FOLDER = 'No sub-folder of a stream id may end in .key.';
+const RULE =
+  'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).';
 const UNENCODED = 'Write the slashes of a stream id as %2F.';
 const MISSING = 'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.';
 
@@ -33,6 +36,8 @@ const UNDECODABLE = {
 const REFUSED: [what: string, path: string, body: object][] = [
   ['nothing', '', invalid(MISSING)],
   ['an empty stream id', '/', invalid(MISSING)],
+  ['a sub-folder that could be a key file', '/live.key%2Fx', invalid(KEY_FOLDER)],
+  ['one in capitals', '/a%2Flive.KEY%2Fx', invalid(KEY_FOLDER)],
   ['a dot', '/.', invalid(DOT)],
   ['two dots', '/..', invalid(DOT)],
   ['two encoded dots', '/%2e%2e', invalid(DOT)],

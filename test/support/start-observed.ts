@@ -34,6 +34,7 @@ export async function startObserved(durations: readonly number[] = [1]): Promise
   const metrics = createMetrics({ version: '1.2.3', audit });
   let asked = 0;
   let clock = 0;
+  let scrapes = 0;
   const now = () => {
     // The first question of a request is its start, the second its end; they come in turn here.
     if (asked % 2 === 1) clock += durations[((asked - 1) / 2) % durations.length] ?? 0;
@@ -46,7 +47,11 @@ export async function startObserved(durations: readonly number[] = [1]): Promise
     routes.put('/api/keyfile/:streamid', () => {
       throw new HttpError(401, { code: 'unauthorized', description: 'No.' });
     });
-    metricsRoutes(routes, metrics);
+    metricsRoutes(routes, metrics, () => {
+      // No scrape is kept from one to the next.
+      scrapes += 1;
+      return scrapes * 1000;
+    });
   });
   const { url, port, stop } = await listen(app, '127.0.0.1', 0);
   cleanups.push(() => stop(0));

@@ -1,6 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express';
-import { codeOf } from '../../kernel/errors';
-import type { Audit, AuditEntry } from '../observe/audit';
+import type { RequestHandler } from 'express';
 import type { FindApiKey } from './api-key';
 import { createRefuseStranger } from './refuse-stranger';
 
@@ -11,12 +9,8 @@ const API = /^\/api(?:\/|$)/i;
  * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
  * pass. It stands before every route and the body parser: a stranger's path is not decoded and his body never read.
  */
-export function requireApiKey(
-  findApiKey: FindApiKey,
-  audit: Audit,
-  refuse = createRefuseStranger(),
-): RequestHandler {
-  return async (request, response, next) => {
+export function requireApiKey(findApiKey: FindApiKey, refuse = createRefuseStranger()): RequestHandler {
+  return (request, response, next) => {
     if (!API.test(request.path)) {
       next();
       return;
@@ -28,26 +22,7 @@ export function requireApiKey(
       next();
       return;
     }
-    try {
-      await refuse(request, response, describe(given, request.headers['api-key']));
-    } catch (thrown) {
-      audit(strangersAttempt(request, response, thrown));
-      throw thrown;
-    }
-  };
-}
-
-function strangersAttempt(request: Request, response: Response, thrown: unknown): AuditEntry {
-  return {
-    action: 'refused',
-    key: undefined,
-    address: request.socket.remoteAddress ?? 'unknown',
-    // The path is not looked at.
-    streamId: undefined,
-    result: codeOf(thrown),
-    oldKeyId: undefined,
-    newKeyId: undefined,
-    requestId: response.locals.requestId,
+    return refuse(request, response, describe(given, request.headers['api-key']));
   };
 }
 

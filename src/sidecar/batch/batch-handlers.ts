@@ -1,5 +1,4 @@
-import { promisify } from 'node:util';
-import express, { type RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { requireJson } from '../../kernel/app';
 import { HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
@@ -7,20 +6,33 @@ import { requireScope } from '../access/api-key';
 import { isDryRun } from '../key-files/dry-run';
 import type { KeyFileChanges } from '../key-files/key-file-changes';
 import { actorOf } from '../key-files/key-file-routes';
+import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createBatchResults } from './batch-results';
 import { readBatchBody } from './batch-wire';
-import { refuseDenseJson } from './dense-json';
 import { createBreath } from './lane';
 import { planBatch } from './plan';
-import { createRunBatch } from './run-batch';
+import { createReceiveBody } from './receive-body';
+import { createRunBatch, stoppingError } from './run-batch';
 
 export interface BatchContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
+  readonly refusals: Refusals;
   readonly log: Log;
   /** Takes the error of every stream that fails. Must not throw. */
   readonly onError?: ((error: HttpError) => void) | undefined;
+  /** Whether the service stops: no further stream is begun then. */
+  readonly stopping: () => boolean;
+  /** How long a body may take to arrive. */
+  readonly mostReceiveMs?: number;
+}
+
+export interface Batch {
+  /** `POST /api/keyfiles`, behind the guard. */
+  readonly handlers: RequestHandler[];
+  /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
+  idle(): Promise<void>;
 }
 
 /** Each may hold its body, what is read of it, and its answer: tens of megabytes. */
@@ -29,27 +41,34 @@ const MOST_BATCHES = 4;
 const STEPS_AT_A_STRETCH = 20;
 
 /**
- * `POST /api/keyfiles`: many streams and groups at once, a result for each. It stands behind the guard. A batch that has
- * begun is done, also when its client goes away, as a single POST is.
+ * `POST /api/keyfiles`: many streams and groups at once, a result for each. A batch that has begun is done, also when
+ * its client goes away, as a single POST is.
  */
-export function batchHandlers({ changes, provision, log, onError }: BatchContext): RequestHandler[] {
-  const runBatch = createRunBatch(changes, provision);
-  const readJson = promisify(
-    express.json({
-      limit: '16mb',
-      type: () => true,
-      verify: (_request, _response, body) => refuseDenseJson(body),
-    }),
-  );
+export function createBatch(context: BatchContext): Batch {
+  const { changes, provision, refusals, log, onError, stopping, mostReceiveMs } = context;
+  const runBatch = createRunBatch({ changes, provision, refusals, stopping });
+  const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
+  const whenIdle = new Set<() => void>();
+
+  const leave = () => {
+    underWay -= 1;
+    if (underWay > 0) return;
+    for (const resolve of whenIdle) resolve();
+    whenIdle.clear();
+  };
 
   const handle: RequestHandler = async (request, response) => {
     requireScope(response.locals.apiKey);
+    refusePreconditions(request);
     const dryRun = isDryRun(request.query);
+    // Asked for before a body is received in vain, and again when it is there.
     if (underWay >= MOST_BATCHES) throw tooManyBatches();
+    await receiveBody(request, response);
+    if (underWay >= MOST_BATCHES) throw tooManyBatches();
+    if (stopping()) throw stoppingError();
     underWay += 1;
     try {
-      await readJson(request, response);
       const actor = actorOf(request, response);
       const pause = createBreath(STEPS_AT_A_STRETCH);
       const plan = await planBatch(readBatchBody(request.body), pause);
@@ -61,11 +80,21 @@ export function batchHandlers({ changes, provision, log, onError }: BatchContext
       response.setHeader('cache-control', 'no-store');
       response.type('json').send(results.text());
     } finally {
-      underWay -= 1;
+      leave();
     }
   };
 
-  return [requireJson, handle];
+  return {
+    handlers: [requireJson, handle],
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.add(resolve))),
+  };
+}
+
+function refusePreconditions({ headers }: Request): void {
+  if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return;
+  const description =
+    'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
+  throw new HttpError(400, { code: 'invalid_header', description });
 }
 
 function tooManyBatches(): HttpError {

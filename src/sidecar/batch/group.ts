@@ -1,8 +1,18 @@
 import { readSmil } from '../../drm/smil';
+import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import type { Problem } from '../../kernel/errors';
 import { parseKeyFileRequest } from '../key-files/key-file-request';
-import { parseStreamId, type StreamId } from '../key-files/stream-id';
-import { divideFields, type Fields, GROUP_FIELDS, isFields, MEMBER_FIELDS, unknownField } from './batch-wire';
+import {
+  divideFields,
+  type Fields,
+  GROUP_FIELDS,
+  isFields,
+  MEMBER_FIELDS,
+  MOST_STREAMS,
+  tooManyStreams,
+  unknownField,
+} from './batch-wire';
+import { sizeFault } from './entry-size';
 import { atPlace, type Claim, failed, invalidBody, type Planned, type PlannedFailure } from './planned';
 
 interface Member {
@@ -12,8 +22,16 @@ interface Member {
   readonly contentId: unknown;
 }
 
-/** Finds out what a group asks for each of its members; a group that can't be read is one failure. */
-export function readGroup(group: unknown, place: string, claim: Claim): readonly Planned[] {
+/**
+ * Finds out what a group asks for each of its members; a group that can't be read is one failure.
+ * @throws HttpError 400 when it has more members than a batch has streams.
+ */
+export async function readGroup(
+  group: unknown,
+  place: string,
+  claim: Claim,
+  pause: () => Promise<void> | undefined,
+): Promise<readonly Planned[]> {
   if (!isFields(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, GROUP_FIELDS);
   const { keys = null, folder = null } = own;
@@ -24,10 +42,15 @@ export function readGroup(group: unknown, place: string, claim: Claim): readonly
   }
   const folderFault = checkFolder(folder);
   if (folderFault !== undefined) problems.push(invalidBody(`folder: ${folderFault}`));
+  const tooLarge = sizeFault(request);
+  if (tooLarge) problems.push(tooLarge);
   if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  const members = given.members.map((member, index) =>
-    claimMember(member, folder === null ? '' : `${folder}/`, `${place}.members.${index}`, claim),
-  );
+  const members: (Member | PlannedFailure)[] = [];
+  for (const [index, member] of given.members.entries()) {
+    await pause();
+    const inFolder = folder === null ? '' : `${folder}/`;
+    members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
+  }
   return keys === 'each' ? planEach(members, request) : planSame(members, request);
 }
 
@@ -40,6 +63,7 @@ function readMembers({ members = null, smil = null }: Fields): {
   if (members !== null && smil !== null) return wrong('give its members or its smil, not both');
   if (smil === null) {
     if (!Array.isArray(members)) return wrong('members: must be a list');
+    if (members.length > MOST_STREAMS) throw tooManyStreams();
     return members.length === 0 ? wrong('members: is empty') : { members, problems: [] };
   }
   if (typeof smil !== 'string') return wrong('smil: must be a string, the text of the document');

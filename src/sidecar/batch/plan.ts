@@ -6,6 +6,7 @@ import {
   STREAM_FIELDS,
   tooManyStreams,
 } from './batch-wire';
+import { sizeFault } from './entry-size';
 import { readGroup } from './group';
 import { breathe } from './lane';
 import { atPlace, type Claim, createClaim, failed, invalidBody, type Planned } from './planned';
@@ -27,7 +28,7 @@ export async function planBatch(
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await breathe();
-    for (const member of readGroup(group, `groups.${index}`, claim)) plan.push(member);
+    for (const member of await readGroup(group, `groups.${index}`, claim, pause)) plan.push(member);
     if (plan.length > MOST_STREAMS) throw tooManyStreams();
   }
   return plan;
@@ -38,7 +39,8 @@ function planStream(stream: unknown, place: string, claim: Claim): Planned {
   const { own, request, problems } = divideFields(stream, STREAM_FIELDS);
   if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
   const claimed = claim(own.streamid, place);
-  return claimed.kind === 'failed'
-    ? claimed
-    : { kind: 'stream', streamId: claimed.streamId, fields: request };
+  if (claimed.kind === 'failed') return claimed;
+  const { streamId } = claimed;
+  const tooLarge = sizeFault(request);
+  return tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request };
 }

@@ -1,6 +1,6 @@
+import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import type { Problem } from '../../kernel/errors';
 import type { KeyFileRequest } from '../key-files/key-file-request';
-import { parseStreamId, type StreamId } from '../key-files/stream-id';
 import type { Fields } from './batch-wire';
 
 /** What a batch asks for one stream. */

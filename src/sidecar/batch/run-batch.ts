@@ -1,7 +1,8 @@
-import { HttpError, toHttpError } from '../../kernel/errors';
+import { HttpError } from '../../kernel/errors';
 import { mayWrite } from '../access/api-key';
-import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/key-file-changes';
-import { type KeyFileRequest, parseKeyFileRequest } from '../key-files/key-file-request';
+import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
+import { type KeyFileRequest, readKeyFileRequest } from '../key-files/key-file-request';
+import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createLane, type Lane } from './lane';
 import { createPatience } from './patience';
@@ -23,16 +24,26 @@ export interface BatchRun {
   readonly pause: () => Promise<void> | undefined;
 }
 
+export interface RunContext {
+  readonly changes: KeyFileChanges;
+  readonly provision: Provision;
+  readonly refusals: Refusals;
+  /** Whether the service stops: what is not begun by then is not done. */
+  readonly stopping: () => boolean;
+}
+
 type Task = () => Promise<void>;
 
 /**
  * Makes what does what batches plan: each stream for itself, so that what fails fails alone. A key file that would not
  * change is not written. The run ends when everything is reported, and rejects for none of it.
  */
-export function createRunBatch(
-  changes: KeyFileChanges,
-  provision: Provision,
-): (run: BatchRun) => Promise<void> {
+export function createRunBatch({
+  changes,
+  provision,
+  refusals,
+  stopping,
+}: RunContext): (run: BatchRun) => Promise<void> {
   const writes = createLane(MOST_WRITES);
   const provisionings = createLane(MOST_PROVISIONINGS);
 
@@ -50,39 +61,43 @@ export function createRunBatch(
       await Promise.all(underWay);
     };
 
-    const settle = async (planned: Planned, put: () => Promise<PutOutcome>) => {
+    const settle = async (planned: PlannedStream | PlannedMember, put: () => Promise<PutOutcome>) => {
       try {
+        if (stopping()) throw stoppingError();
         report(planned, await put());
       } catch (thrown) {
-        report(planned, toHttpError(thrown));
+        // Audited here, unless it is so already: what was not tried was refused by nobody else.
+        report(planned, refusals.refused(thrown, attemptOf(actor, planned.streamId)));
       }
     };
 
-    const putStream = async ({ streamId, fields }: PlannedStream): Promise<PutOutcome> => {
-      const request = parseKeyFileRequest(fields);
-      if (!request.ok) throw new HttpError(400, request.problems);
-      const put = () => changes.put(streamId, request.value, actor, options);
-      return request.value.source === 'provider' ? patiently(put) : put();
+    const putStream = async (planned: PlannedStream): Promise<PutOutcome> => {
+      const { streamId, fields } = planned;
+      const put = () => changes.put(streamId, () => readKeyFileRequest(fields), actor, options);
+      return asksProvider(planned) ? patiently(fields, put) : put();
     };
 
     const writing: Promise<void>[] = [];
     /** Has the keys of a group provisioned, and its members written, which is not waited for. */
     const putGroup = async ({ request, members }: Group) => {
       const ask = () => provision(request, actor.requestId);
-      const isReached = members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
-      const keys = isReached && (request.source === 'provider' ? patiently(ask) : ask());
+      const isReached = !stopping() && members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
+      const keys = isReached && (request.source === 'provider' ? patiently(request, ask) : ask());
       if (keys) await keys.catch(() => undefined);
       const put = async ({ streamId }: PlannedMember) =>
         keys
           ? changes.putKeyFile(streamId, keys, actor, options)
           : // Refuses what the API key doesn't reach, before it provisions anything.
-            changes.put(streamId, request, actor, options);
+            changes.put(streamId, () => request, actor, options);
       const tasks = members.map((member) => () => settle(member, () => put(member)));
       writing.push(inLane(writes, tasks));
     };
 
     for (const planned of plan) {
-      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
+      if (planned.kind !== 'failed') continue;
+      const { apiKey, address, requestId } = actor;
+      const attempt = { key: apiKey.name, address, streamId: planned.streamId ?? undefined, requestId };
+      report(planned, refusals.refused(new HttpError(400, planned.problems), attempt));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);
@@ -100,6 +115,12 @@ export function createRunBatch(
     await Promise.all([inLane(writes, supplied), inLane(provisionings, provided)]);
     await Promise.all(writing);
   };
+}
+
+/** Why a stream, or a whole batch, is not done. */
+export function stoppingError(): HttpError {
+  const description = 'Not tried: the service is stopping. No key file was changed; send the batch again.';
+  return new HttpError(503, { code: 'stopping', description });
 }
 
 /** Whether a stream's keys will be provisioned, told without reading its fields to the end. */

@@ -15,7 +15,14 @@ export const checkAnswer = z
     kind: z
       .enum([
         ...(['key_file', 'request', 'pssh_box', 'widevine_pssh_data'] as const),
-        ...(['playready_object', 'playready_header', 'key_id', 'unknown'] as const),
+        ...([
+          'playready_object',
+          'playready_header',
+          'key_id',
+          'manifest',
+          'license_address',
+          'unknown',
+        ] as const),
       ])
       .meta({ description: 'What it is.' }),
     fields: z

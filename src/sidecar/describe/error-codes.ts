@@ -19,6 +19,10 @@ export const ERRORS = {
     when: 'A parameter of the query is unknown, or its value is.',
     says: 'dryrun must be true or false. Nothing was written.',
   },
+  invalid_header: {
+    when: 'A batch came with `If-Match` or `If-None-Match`, which are for single streams.',
+    says: 'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.',
+  },
   invalid_body: {
     when: 'A field is missing, of the wrong form, or lacks another one. One error a field.',
     says: 'cenc.keyid: looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
@@ -148,8 +152,12 @@ export const ERRORS = {
     says: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
   },
   too_many_batches: {
-    when: 'Four batches are under way. The header `retry-after` says when to try again.',
+    when: 'Four batches are under way, or other large ones are being received: two of the API key, or eight. The header `retry-after` says when to try again.',
     says: '4 batches are under way. Nothing of this one was written; send it again when they are done.',
+  },
+  stopping: {
+    when: 'The service is stopping: of a batch, what was not begun is not done.',
+    says: 'Not tried: the service is stopping. No key file was changed; send the batch again.',
   },
   starting: {
     when: 'The service has just started.',

@@ -90,12 +90,12 @@ function batch() {
       [
         400,
         ['unknown_field', 'stream is not a field of this request. Did you mean streams?'],
-        ...(['malformed_json', 'invalid_query'] as const),
+        ...(['malformed_json', 'invalid_query', 'invalid_header'] as const),
       ],
       [403, 'forbidden'],
       [413, ['body_too_large', 'The body is larger than this route takes: 16384 KiB.']],
       [415, 'unsupported_media_type'],
-      [503, 'too_many_batches'],
+      [503, 'too_many_batches', 'stopping'],
     ],
   });
 }

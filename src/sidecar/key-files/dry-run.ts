@@ -1,5 +1,7 @@
 import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../../drm/key-file';
 import { HttpError } from '../../kernel/errors';
+import { nearest } from '../../kernel/nearest';
+import { printable } from '../../kernel/parse';
 
 /** How a line of the file to write differs from the present one. */
 export interface LineChange {
@@ -39,15 +41,29 @@ export function renderLineChanges(changes: readonly LineChange[]): string {
     .join('');
 }
 
-/** Reads `?dryrun=`; a value that is neither true nor false is refused, since it might be meant as either. */
+/**
+ * Reads `?dryrun=`, the one parameter of requests that write. A value that is neither true nor false is refused, and so
+ * is every other parameter: it might be a misspelt dry run, which would write.
+ */
 export function isDryRun(query: Readonly<Record<string, unknown>>): boolean {
+  refuseQuery(query, 'dryrun');
   const { dryrun } = query;
   if (dryrun === undefined || dryrun === 'false') return false;
   if (dryrun === 'true') return true;
-  throw new HttpError(400, {
-    code: 'invalid_query',
-    description: 'dryrun must be true or false. Nothing was written.',
-  });
+  throw invalidQuery('dryrun must be true or false. Nothing was written.');
+}
+
+/** Refuses parameters that a request which changes something does not know. */
+export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: readonly string[]): void {
+  const unknown = Object.keys(query).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, known);
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+  throw invalidQuery(`${printable(unknown)} is no parameter of this request.${hint} Nothing was changed.`);
+}
+
+function invalidQuery(description: string): HttpError {
+  return new HttpError(400, { code: 'invalid_query', description });
 }
 
 function linesOf(text: string): readonly KeyFileLine[] {

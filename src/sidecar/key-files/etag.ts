@@ -9,7 +9,7 @@ export function etagOf(bytes: Buffer): string {
 /** What a change asks of the present file, undefined when there is none. @throws HttpError 412 when it isn't so. */
 export type Precondition = (present: Buffer | undefined) => void;
 
-/** Reads `If-Match` and `If-None-Match` of a request that changes something (RFC 9110 § 13.1). */
+/** Reads `If-Match` and `If-None-Match` of a request that changes something (RFC 9110 § 13.1). @throws HttpError 400. */
 export function preconditionOf(headers: {
   readonly 'if-match'?: string | undefined;
   readonly 'if-none-match'?: string | undefined;
@@ -17,23 +17,39 @@ export function preconditionOf(headers: {
   const match = headers['if-match'];
   const noneMatch = headers['if-none-match'];
   if (match === undefined && noneMatch === undefined) return undefined;
+  if (match !== undefined) refuseOtherThanTags('If-Match', match);
+  if (noneMatch !== undefined) refuseOtherThanTags('If-None-Match', noneMatch);
   return (present) => {
-    if (match !== undefined && !matches(match, present)) {
-      throw failed(
-        present
-          ? 'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.'
-          : 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.',
-      );
-    }
-    if (noneMatch !== undefined && matches(noneMatch, present)) {
-      throw failed('The key file is there already, and If-None-Match forbids to replace it.');
+    if (match !== undefined && !matches(match, present)) throw failed(whyNoMatch(match, present));
+    if (noneMatch !== undefined && matchesWeakly(noneMatch, present)) {
+      throw failed('The key file is there already, and If-None-Match forbids to change it.');
     }
   };
 }
 
+function whyNoMatch(match: string, present: Buffer | undefined): string {
+  if (!present)
+    return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
+  if (matchesWeakly(match, present))
+    return 'If-Match takes strong entity tags alone: send the ETag as it came, without W/.';
+  return 'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.';
+}
+
+const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
+
+function refuseOtherThanTags(name: string, value: string): void {
+  if (TAGS.test(value)) return;
+  const description = `${name} must be * or entity tags in their quotes, as they came: ${name}: "…". Nothing was changed.`;
+  throw new HttpError(400, { code: 'invalid_header', description });
+}
+
 /** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
 export function isUnchanged(ifNoneMatch: string | undefined, bytes: Buffer): boolean {
-  return ifNoneMatch !== undefined && matches(ifNoneMatch.replaceAll('W/', ''), bytes);
+  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, bytes);
+}
+
+function matchesWeakly(header: string, present: Buffer | undefined): boolean {
+  return matches(header.replaceAll('W/', ''), present);
 }
 
 function matches(header: string, present: Buffer | undefined): boolean {

@@ -4,6 +4,6 @@ import type { Finding } from '../../drm/cross-check';
 export function groupNameFindings(streamId: string): Finding[] {
   if (!/\.smil$/i.test(streamId)) return [];
   const description =
-    'The packager reads no key file of a group (.smil); each of its member streams needs its own. POST /api/keyfiles writes them all';
+    'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group of a batch or of a line-up writes them all';
   return [{ severity: 'warning', code: 'group_name', description }];
 }

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import type { Request, Response } from 'express';
 import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
+import type { StreamId } from '../../drm/stream-id';
 import { HttpError } from '../../kernel/errors';
 import { lineChanges, renderLineChanges } from './dry-run';
 import { etagOf } from './etag';
 import type { PutOutcome } from './key-file-changes';
-import type { StreamId } from './stream-id';
 
 /** The headers of an answer that is a key file; its length comes with the bytes. */
 export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])[] = [

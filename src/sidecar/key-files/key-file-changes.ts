@@ -1,16 +1,17 @@
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keyIdIn, renderKeyFile } from '../../drm/key-file';
-import { codeOf } from '../../kernel/errors';
+import type { StreamId } from '../../drm/stream-id';
+import { HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import type { Audit, AuditEntry } from '../observe/audit';
+import type { Attempt, Refusals } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { groupNameFindings } from './group-name';
 import type { KeyFileRequest } from './key-file-request';
-import type { StreamId } from './stream-id';
 
 /** On whose behalf a key file is changed. */
 export interface Actor {
@@ -39,8 +40,13 @@ export interface PutOutcome {
 
 /** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit. */
 export interface KeyFileChanges {
-  /** Provisions what a request asks for, and writes it. */
-  put(streamId: StreamId, request: KeyFileRequest, actor: Actor, options?: PutOptions): Promise<PutOutcome>;
+  /** Provisions what a request asks for, and writes it. A request that `read` refuses is a refused attempt. */
+  put(
+    streamId: StreamId,
+    read: () => KeyFileRequest,
+    actor: Actor,
+    options?: PutOptions,
+  ): Promise<PutOutcome>;
   /** Writes a key file whose values are there or on their way: the members of a group share one provisioning. */
   putKeyFile(
     streamId: StreamId,
@@ -56,10 +62,17 @@ export interface ChangeOptions {
   readonly store: KeyFileStore;
   readonly provision: Provision;
   readonly audit: Audit;
+  readonly refusals: Refusals;
   readonly log: Log;
 }
 
-export function createKeyFileChanges({ store, provision, audit, log }: ChangeOptions): KeyFileChanges {
+export function createKeyFileChanges({
+  store,
+  provision,
+  audit,
+  refusals,
+  log,
+}: ChangeOptions): KeyFileChanges {
   const putKeyFile = async (
     streamId: StreamId,
     provisioned: Provisioned,
@@ -69,6 +82,7 @@ export function createKeyFileChanges({ store, provision, audit, log }: ChangeOpt
     const { keyFile } = provisioned;
     const warnings = [...provisioned.warnings, ...groupNameFindings(streamId)];
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
+    if (bytes.length > MOST_FILE_BYTES) throw tooLarge(bytes.length);
     const former = await store.write(streamId, bytes, (present) => {
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
@@ -89,24 +103,31 @@ export function createKeyFileChanges({ store, provision, audit, log }: ChangeOpt
     return { bytes, former, etag: etagOf(bytes), result, warnings };
   };
 
-  /** Refused attempts are audited as well as changes. */
-  const audited = async <T>(streamId: StreamId, actor: Actor, action: () => Promise<T>): Promise<T> => {
+  /** A dry run tries to change nothing, so that there is nothing to audit. */
+  const audited = async <T>(
+    streamId: StreamId,
+    actor: Actor,
+    action: () => Promise<T>,
+    { dryRun = false }: PutOptions = {},
+  ): Promise<T> => {
     try {
       requireWrite(actor.apiKey, streamId);
       return await action();
     } catch (thrown) {
-      audit(entry('refused', streamId, actor, codeOf(thrown), undefined, undefined));
-      throw thrown;
+      throw dryRun ? thrown : refusals.refused(thrown, attemptOf(actor, streamId));
     }
   };
 
   return {
-    put: (streamId, request, actor, options) =>
-      audited(streamId, actor, async () =>
-        putKeyFile(streamId, await provision(request, actor.requestId), actor, options),
+    put: (streamId, read, actor, options) =>
+      audited(
+        streamId,
+        actor,
+        async () => putKeyFile(streamId, await provision(read(), actor.requestId), actor, options),
+        options,
       ),
     putKeyFile: (streamId, provisioned, actor, options) =>
-      audited(streamId, actor, async () => putKeyFile(streamId, await provisioned, actor, options)),
+      audited(streamId, actor, async () => putKeyFile(streamId, await provisioned, actor, options), options),
     remove: (streamId, actor, precondition) =>
       audited(streamId, actor, async () => {
         const bytes = await store.remove(streamId, (present) => precondition?.(present));
@@ -114,6 +135,19 @@ export function createKeyFileChanges({ store, provision, audit, log }: ChangeOpt
         return bytes;
       }),
   };
+}
+
+/** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
+const MOST_FILE_BYTES = 64 * 1024;
+
+function tooLarge(bytes: number): HttpError {
+  const description = `The key file would have ${bytes} bytes; ${MOST_FILE_BYTES} are the most. Look for a value that is too long.`;
+  return new HttpError(400, { code: 'invalid_body', description });
+}
+
+/** What an actor tries with a stream, for the audit. */
+export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId): Attempt {
+  return { key: apiKey.name, address, streamId, requestId };
 }
 
 function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {

@@ -3,7 +3,7 @@ import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes
 import type { CmafScheme } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
-import { readWidevinePsshData } from '../../drm/widevine';
+import { MOST_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
 import { checkedText, checkedValue } from './checked-schema';
 
 const text = z.string('must be a string');
@@ -66,6 +66,7 @@ const playready = {
 const widevine = {
   psshdata: checkedValue(readWidevinePsshData).nullish().meta({
     contentEncoding: 'base64',
+    maxLength: MOST_PSSH_CHARACTERS,
     description:
       'The data of a Widevine `pssh` box, base64; a whole box is unwrapped. Left out (`"widevine": {}`): made of key id and `contentId`.',
   }),

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
 import { widevinePsshDataOf } from '../../drm/widevine';
-import type { Problem } from '../../kernel/errors';
+import { HttpError, type Problem } from '../../kernel/errors';
 import { type Parsed, parseBody } from '../../kernel/parse';
 import { FIELDS, PROVIDER_FIELDS, providerBody, suppliedBody } from './key-file-request-wire';
 
@@ -51,6 +51,13 @@ export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
   const others = problems.filter(({ code }) => code === 'unknown_field');
   if (orphans.length > 0 || others.length > 0) return { ok: false, problems: [...orphans, ...others] };
   return { ok: false, problems: [nothingGiven(body)] };
+}
+
+/** The same for who throws on. @throws HttpError 400 with every problem. */
+export function readKeyFileRequest(body: unknown): KeyFileRequest {
+  const parsed = parseKeyFileRequest(body);
+  if (!parsed.ok) throw new HttpError(400, parsed.problems);
+  return parsed.value;
 }
 
 function suppliedValues(body: z.output<typeof suppliedBody>): {

@@ -1,15 +1,15 @@
 import express, { type Express, type Request, type Response } from 'express';
 import type { Finding } from '../../drm/cross-check';
+import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import { onlyMethods, requireJson } from '../../kernel/app';
 import { HttpError } from '../../kernel/errors';
 import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
-import { isDryRun } from './dry-run';
+import { isDryRun, refuseQuery } from './dry-run';
 import { isUnchanged, preconditionOf } from './etag';
 import { answerDryRun, answerKeyFile, answerUnchanged, warningHeader } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
-import { parseKeyFileRequest } from './key-file-request';
-import { parseStreamId, type StreamId } from './stream-id';
+import { readKeyFileRequest } from './key-file-request';
 
 export interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -41,10 +41,9 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
   route.post(requireJson, parseJson, async (request, response) => {
     const streamId = streamIdOf(request, response);
     const dryRun = isDryRun(request.query);
-    const parsed = parseKeyFileRequest(request.body);
-    if (!parsed.ok) throw new HttpError(400, parsed.problems);
+    const read = () => readKeyFileRequest(request.body);
     const options = { precondition: preconditionOf(request.headers), dryRun };
-    const outcome = await changes.put(streamId, parsed.value, actorOf(request, response), options);
+    const outcome = await changes.put(streamId, read, actorOf(request, response), options);
     warn(response, outcome.warnings);
     if (dryRun) answerDryRun(request, response, streamId, outcome);
     else answerKeyFile(request, response, streamId, outcome.bytes);
@@ -52,6 +51,7 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
 
   route.delete(async (request, response) => {
     const streamId = streamIdOf(request, response);
+    refuseQuery(request.query);
     const precondition = preconditionOf(request.headers);
     const bytes = await changes.remove(streamId, actorOf(request, response), precondition);
     if (!bytes) throw noKeyFile();

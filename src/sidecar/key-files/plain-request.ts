@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import type { ApiKey, FindApiKey } from '../access/api-key';
 import { SPEAKS_OF_JSON } from './key-file-answer';
-import { parseStreamId, type StreamId } from './stream-id';
 
 const PLAIN_PATH = /^\/api\/keyfile\/([^/?#%\\]+)$/;
 

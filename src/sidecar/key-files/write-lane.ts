@@ -1,16 +1,17 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import type { StreamId } from '../../drm/stream-id';
 import { createErrorAnswer, type ErrorAnswerOptions } from '../../kernel/answer-error';
-import { HttpError, toHttpError } from '../../kernel/errors';
+import { toHttpError } from '../../kernel/errors';
 import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
 import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
 import type { FindApiKey } from '../access/api-key';
+import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
 import { KEY_FILE_HEADERS, warningHeader } from './key-file-answer';
-import type { Actor, KeyFileChanges } from './key-file-changes';
-import { parseKeyFileRequest } from './key-file-request';
+import { type Actor, attemptOf, type KeyFileChanges } from './key-file-changes';
+import { readKeyFileRequest } from './key-file-request';
 import { KEY_FILE_PATH, MOST_BODY_BYTES } from './key-file-routes';
 import { type PlainRequest, readPlainRequest } from './plain-request';
-import type { StreamId } from './stream-id';
 
 /**
  * Answers the plain POST of a key file without the way through Express and its body parser, a third of the processor
@@ -21,6 +22,7 @@ export function withWriteLane(
   app: RequestListener,
   findApiKey: FindApiKey,
   changes: KeyFileChanges,
+  refusals: Refusals,
   options: RequestLogOptions & ErrorAnswerOptions,
 ): RequestListener {
   const follow = requestLog(options);
@@ -43,10 +45,8 @@ export function withWriteLane(
     const put = async () => {
       const body = parseJson(await readBody(request, length));
       read = { streamId };
-      const parsed = parseKeyFileRequest(body);
-      if (!parsed.ok) throw new HttpError(400, parsed.problems);
       const precondition = preconditionOf(request.headers);
-      return changes.put(streamId, parsed.value, actor, { precondition });
+      return changes.put(streamId, () => readKeyFileRequest(body), actor, { precondition });
     };
     put().then(
       ({ bytes, etag, warnings }) => {
@@ -58,7 +58,7 @@ export function withWriteLane(
       (thrown: unknown) => {
         response.setHeader('x-request-id', requestId);
         for (const [name, value] of common) response.setHeader(name, value);
-        answerError(response, requestId, thrown);
+        answerError(request, response, requestId, refusals.refused(thrown, attemptOf(actor, streamId)));
       },
     );
   };

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, type Stats } from 'node:fs';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
+import type { StreamId } from '../../drm/stream-id';
 import { systemCode } from '../../kernel/errors';
-import { keyFilePath, type StreamId } from '../key-files/stream-id';
+import { keyFilePath } from '../key-files/stream-id';
 import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
 

@@ -54,6 +54,8 @@ interface Listing {
 }
 
 const MOST_LISTINGS = 32;
+/** So that one client can't end the lists of all others. */
+const MOST_OF_A_KEY = 8;
 const IDLE_MS = 5 * 60_000;
 const LOOK_MS = 30_000;
 
@@ -74,12 +76,16 @@ export function createListings({ folder, log, newId, now }: ListingsOptions): Li
     for (const listing of listings.values()) if (now() - listing.usedAt >= IDLE_MS) close(listing);
   };
 
+  const closeOne = (candidates: readonly Listing[]) => {
+    const dispensable = candidates.find(({ state }) => state === 'ended') ?? candidates[0];
+    if (dispensable) close(dispensable);
+  };
+
   const add = (listing: Listing) => {
-    if (listings.size >= MOST_LISTINGS) {
-      const all = [...listings.values()];
-      const dispensable = all.find(({ state }) => state === 'ended') ?? all[0];
-      if (dispensable) close(dispensable);
-    }
+    const all = [...listings.values()];
+    const own = all.filter(({ key }) => key.name === listing.key.name);
+    if (own.length >= MOST_OF_A_KEY) closeOne(own);
+    else if (all.length >= MOST_LISTINGS) closeOne(all);
     if (listings.size === 0) watch = setInterval(closeIdle, LOOK_MS).unref();
     listings.set(listing.id, listing);
   };

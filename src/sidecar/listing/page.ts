@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { StreamId } from '../key-files/stream-id';
+import type { StreamId } from '../../drm/stream-id';
 import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
 import type { Walk } from './walk';
 

@@ -1,7 +1,7 @@
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { join } from 'node:path';
+import { MOST_PARTS, parseStreamId, type StreamId } from '../../drm/stream-id';
 import { systemCode } from '../../kernel/errors';
-import { MOST_PARTS, parseStreamId, type StreamId } from '../key-files/stream-id';
 import type { Search } from './search';
 
 /**

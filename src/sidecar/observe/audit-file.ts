@@ -1,23 +1,22 @@
 import { describeThrown } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import { type AppendFile, createAppendFile, type Lines } from './append-file';
+import { createLineQueue, type TakenLines } from './line-queue';
 import type { AuditTimes, LineSink } from './line-sink';
 
 /** What may wait in memory, in bytes: twice what a batch of 10,000 streams writes, and no memory without end. */
 export const MOST_WAITING = 8 * 1024 * 1024;
 
-interface Batch extends Lines {
-  readonly count: number;
-}
+type Batch = Lines & Pick<TakenLines, 'count' | 'done'>;
 
 /**
- * Takes lines for a file and writes them in batches. While that fails they wait, up to `MOST_WAITING` bytes, and are
- * tried again and again; later ones are dropped and counted. The log tells when it begins and when it is over.
+ * Takes lines for a file and writes them in batches. While that fails they wait, those of clients up to `MOST_WAITING`
+ * bytes, and are tried again and again; later ones are dropped and counted. The log tells when it begins and when it is
+ * over.
  */
 export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: AuditTimes): LineSink {
   const file: AppendFile = createAppendFile(path);
-  let queued: string[] = [];
-  let queuedBytes = 0;
+  const queue = createLineQueue(MOST_WAITING);
   let batch: Batch | undefined;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -26,11 +25,8 @@ export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: Audi
   let lostBefore: number | undefined;
 
   const nextBatch = (): Batch => {
-    const bytes = Buffer.from(queued.join(''), 'utf8');
-    const count = queued.length;
-    queued = [];
-    queuedBytes = 0;
-    return { bytes, count, written: 0 };
+    const { text, count, done } = queue.take();
+    return { bytes: Buffer.from(text, 'utf8'), count, done, written: 0 };
   };
 
   const flush = async (): Promise<void> => {
@@ -38,8 +34,9 @@ export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: Audi
       do {
         batch ??= nextBatch();
         await file.append(batch);
+        batch.done();
         batch = undefined;
-      } while (queued.length > 0);
+      } while (queue.count() > 0);
     } catch (thrown) {
       if (lostBefore === undefined) {
         lostBefore = lost;
@@ -66,32 +63,29 @@ export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: Audi
     timer = setTimeout(run, ms);
     return timer;
   };
+  const stopTimer = () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
   // So that a path that can't be used is told at the start, and not when the first line is due.
   later(batchMs);
 
   return {
-    write(line) {
-      const size = Buffer.byteLength(line);
-      const unwritten = batch ? batch.bytes.length - batch.written : 0;
-      if (queuedBytes + unwritten + size > MOST_WAITING) {
-        lost += 1;
-        return;
-      }
-      queued.push(line);
-      queuedBytes += size;
-      if (!running && !timer) later(batchMs);
+    write(line, whose) {
+      if (!queue.push(line, whose)) lost += 1;
+      else if (!running && !timer) later(batchMs);
     },
-    waiting: () => queued.length + (batch?.count ?? 0),
+    waiting: () => queue.count() + (batch?.count ?? 0),
     lost: () => lost,
     flushNow() {
       if (batch) file.appendNow(batch);
-      if (queued.length > 0) file.appendNow(nextBatch());
+      if (queue.count() > 0) file.appendNow(nextBatch());
     },
     async close() {
       await running;
-      clearTimeout(timer);
-      if (batch || queued.length > 0) await flush();
-      clearTimeout(timer);
+      stopTimer();
+      if (batch || queue.count() > 0) await flush();
+      stopTimer();
     },
   };
 }

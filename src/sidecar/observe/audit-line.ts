@@ -6,8 +6,15 @@ const MOST_CHARACTERS = 256;
 // JSON leaves these as they are: the control characters of C1 and the line breaks of Unicode, which some readers obey.
 const OBEYED = /[\u007f-\u009f\u2028\u2029]/g;
 
+/** What a line says: one entry, or as many refused attempts as `count` tells. */
+export interface LineEntry extends Omit<AuditEntry, 'address' | 'requestId'> {
+  readonly address: string | undefined;
+  readonly requestId: string | undefined;
+  readonly count?: number;
+}
+
 /** An entry as a line of JSON, line break included. A field that has no value is null. */
-export function formatAuditLine(entry: AuditEntry, time: Date): string {
+export function formatAuditLine(entry: LineEntry, time: Date): string {
   const line = JSON.stringify({
     time: time.toISOString(),
     audit: true,
@@ -19,6 +26,7 @@ export function formatAuditLine(entry: AuditEntry, time: Date): string {
     old_key_id: cut(entry.oldKeyId),
     new_key_id: cut(entry.newKeyId),
     request_id: cut(entry.requestId),
+    count: entry.count,
   });
   const safe = line.replaceAll(
     OBEYED,

@@ -1,5 +1,6 @@
 import type { Express } from 'express';
 import type { Shell } from '../../kernel/app';
+import type { HttpError } from '../../kernel/errors';
 import type { UpstreamOptions } from '../provisioning/upstream';
 import type { WriteTimes } from '../storage/durable-file';
 import type { Audit } from './audit';
@@ -10,7 +11,7 @@ import type { OpenAudit } from './open-audit';
 /** What the parts of the sidecar are given to be observed by. */
 export interface Observation {
   readonly audit: Audit;
-  readonly requests: Pick<Shell, 'observe' | 'onError'>;
+  readonly requests: Pick<Shell, 'observe'> & { readonly onError?: (error: HttpError) => void };
   readonly writes: WriteTimes | undefined;
   /** Paths that machines ask for every few seconds. */
   readonly quietPaths: readonly string[];
@@ -42,7 +43,7 @@ function observed(metrics: Metrics, audit: Audit, now: () => number): Observatio
     quietPaths: [METRICS_PATH],
     calls: (upstream) => ({ observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) }),
     keyFilesCounted: metrics.keyFilesCounted,
-    mount: (app) => metricsRoutes(app, metrics),
+    mount: (app) => metricsRoutes(app, metrics, now),
   };
 }
 

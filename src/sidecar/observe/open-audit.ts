@@ -5,6 +5,7 @@ import { openAuditFile } from './audit-file';
 import { formatAuditLine } from './audit-line';
 import { openAuditStream } from './audit-stream';
 import type { AuditTimes } from './line-sink';
+import { createStrangers } from './strangers';
 
 export interface OpenAudit {
   readonly audit: Audit;
@@ -12,7 +13,10 @@ export interface OpenAudit {
   waiting(): number;
   /** Lines that are lost. */
   lost(): number;
-  /** Writes what waits. Resolves also when that fails, which the log tells. */
+  /**
+   * Writes what waits. Resolves also when that fails, which the log tells. Entries that come later are written too, at
+   * the end of the process at the latest.
+   */
   close(): Promise<void>;
 }
 
@@ -23,7 +27,7 @@ export interface AuditOptions extends Partial<AuditTimes> {
   readonly stdout: Writable;
 }
 
-const TIMES = { retryMs: 1000, closeMs: 2000 };
+const TIMES = { retryMs: 1000, closeMs: 2000, sumMs: 1000 };
 /** As the log's. */
 const STDOUT_BATCH_MS = 10;
 /** A batch costs a file some hundred microseconds of processor time, however many its lines are. */
@@ -37,15 +41,25 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
   const batchMs = target === 'stdout' ? STDOUT_BATCH_MS : FILE_BATCH_MS;
   const times: AuditTimes = { ...TIMES, batchMs, ...options };
   const sink = target === 'stdout' ? openAuditStream(stdout, times) : openAuditFile(target, log, times);
-  const flushNow = () => sink.flushNow();
+  const strangers = createStrangers(times.sumMs, clock, (entry, time) =>
+    sink.write(formatAuditLine(entry, time), 'stranger'),
+  );
+  const flushNow = () => {
+    strangers.flush();
+    sink.flushNow();
+  };
   flushes.add(flushNow);
   return {
-    audit: (entry) => sink.write(formatAuditLine(entry, clock())),
+    audit(entry) {
+      if (entry.key === undefined) strangers.attempted(entry);
+      else sink.write(formatAuditLine(entry, clock()), 'client');
+    },
     waiting: sink.waiting,
     lost: sink.lost,
     async close() {
-      await within(times.closeMs, sink.close());
-      flushes.delete(flushNow);
+      strangers.flush();
+      // A file system that hangs would hold up the end of the process as well.
+      if (!(await within(times.closeMs, sink.close()))) flushes.delete(flushNow);
       const count = sink.waiting();
       if (count > 0) log.error('audit lines are lost: they could not be written before the stop', { count });
     },
@@ -64,12 +78,13 @@ process.once('exit', () => {
   }
 });
 
-/** Waits for a promise, but no longer: a network file system that hangs must not hold up the stop. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
+/** Waits for a promise, but no longer, and answers whether it was in time: a network file system may hang. */
+async function within(ms: number, promise: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
   });
-  await Promise.race([promise, late]);
+  const inTime = await Promise.race([promise.then(() => true), late]);
   clearTimeout(timer);
+  return inTime;
 }

@@ -1,6 +1,7 @@
 import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';
 import type { Metrics, MetricsOptions } from './metrics';
+import { defineProcessMetrics } from './process-metrics';
 
 /** Where observations go once the client library is loaded. */
 export type Recorders = Omit<Metrics, 'keyFilesCounted'>;
@@ -140,7 +141,7 @@ export function openRecorders({ version, audit, keyFiles }: RecorderOptions): Re
     labelNames: ['version', 'node'],
     registers,
   }).set({ version, node: process.version }, 1);
-  prometheus.collectDefaultMetrics({ register: registry });
+  defineProcessMetrics(prometheus, registry);
 
   return {
     request({ method, route, status, ms, aborted }) {

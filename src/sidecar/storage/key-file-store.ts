@@ -1,7 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { StreamId } from '../../drm/stream-id';
 import { HttpError, systemCode } from '../../kernel/errors';
-import { keyFilePath, type StreamId } from '../key-files/stream-id';
+import { keyFilePath } from '../key-files/stream-id';
 import type { DurableWriter } from './durable-file';
 import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
@@ -56,6 +57,8 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
           refuseLinks(subFolders);
           const found = readSmallFile(path);
           const present = found && bytesOf(found);
+          // A vanished folder must not pass for a stream without a key file, in a dry run either.
+          if (!present) statSync(`${folder}/.`);
           if (decide && !decide(present)) return present;
           for (const subFolder of subFolders) {
             if (makeFolder(subFolder)) lasting.delete(subFolder);

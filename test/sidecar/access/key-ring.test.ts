@@ -44,7 +44,7 @@ function open(single?: string, file: string | undefined = path): KeyRing {
 /** Serves a stream's name behind the guard; answers how to call it. */
 async function serve({ find }: KeyRing) {
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(requireApiKey(find, () => undefined));
+    routes.use(requireApiKey(find));
     routes.all('/api/:stream', (request, response) => {
       const { apiKey } = response.locals;
       (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);

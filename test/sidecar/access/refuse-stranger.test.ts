@@ -30,7 +30,7 @@ async function serve(refuse: RefuseStranger) {
   const find: FindApiKey = (given) =>
     given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(requireApiKey(find, () => undefined, refuse));
+    routes.use(requireApiKey(find, refuse));
     routes.get('/api/here', (_request, response) => void response.json('here'));
     routes.get('/healthz', (_request, response) => void response.json('well'));
   });

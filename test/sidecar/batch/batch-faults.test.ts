@@ -52,14 +52,6 @@ describe('a batch is refused as a whole', () => {
       .send(large)
       .expect(413, refused('body_too_large', 'The body is larger than this route takes: 16384 KiB.'));
   });
-
-  it('with far more values than streams could have, before they are made', async () => {
-    const sidecar = await startSidecar();
-    const description = 'The body holds more than 300000 values. Send several batches. Nothing was written.';
-    for (const body of [`{"streams":[${'{},'.repeat(4_000_000)}{}]}`, `{"streams":${'['.repeat(400_000)}`]) {
-      await sidecar.api.post(PATH).type('json').send(body).expect(400, refused('invalid_body', description));
-    }
-  });
 });
 
 describe('an entry that cannot be read fails alone', () => {
@@ -386,24 +378,4 @@ describe('a client', () => {
     await until(async () => (await rawRequest(sidecar.port, 'POST', PATH, headers, body)).status === 200);
     expect(await sidecar.files()).toEqual({ 'b.key': CENC_ONLY_FILE });
   });
-});
-
-it('does four batches at a time, and refuses a fifth without reading it', async () => {
-  const sidecar = await startSidecar();
-  const head = `POST ${PATH} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n`;
-  const sockets = Array.from({ length: 4 }, () => connect(sidecar.port, '127.0.0.1'));
-  for (const socket of sockets) socket.write(head);
-  const description =
-    '4 batches are under way. Nothing of this one was written; send it again when they are done.';
-  await until(async () => (await sidecar.api.post(PATH).send({ streams: [] })).status === 503);
-  await sidecar.api
-    .post(PATH)
-    .send({ streams: [] })
-    .expect(503, refused('too_many_batches', description))
-    .expect('retry-after', '5');
-  const answers = sockets.map(async (socket) => String((await once(socket, 'data'))[0]));
-  for (const socket of sockets) socket.write('{"streams":[]}');
-  for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200 /);
-  for (const socket of sockets) socket.destroy();
-  await sidecar.api.post(PATH).send({ streams: [] }).expect(200);
 });

@@ -1,62 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Express } from 'express';
-import { createApp } from '../../../src/kernel/app';
-import type { HttpError } from '../../../src/kernel/errors';
-import { listen } from '../../../src/kernel/server';
 import type { ApiKey } from '../../../src/sidecar/access/api-key';
-import { batchHandlers } from '../../../src/sidecar/batch/batch-handlers';
-import { createKeyFileChanges } from '../../../src/sidecar/key-files/key-file-changes';
-import type { AuditEntry } from '../../../src/sidecar/observe/audit';
-import { createProvision, type Provision } from '../../../src/sidecar/provisioning/provision';
-import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
-import { createKeyFileStore } from '../../../src/sidecar/storage/key-file-store';
 import { CENC_ONLY } from '../../support/post-manual';
-import { rawRequest } from '../../support/raw-http';
-import { recordedLog } from '../../support/recorded-log';
+import { startBatch } from '../../support/start-batch';
 import { PROVIDED } from '../../support/start-provisioning';
-import { temporaryFolder } from '../../support/start-sidecar';
-
-const stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
-
-/** Starts the batch alone, behind a guard that takes everybody for the owner of `apiKey`. */
-async function startBatch(apiKey: ApiKey) {
-  const { log } = recordedLog();
-  const audited: AuditEntry[] = [];
-  const errors: HttpError[] = [];
-  const provisioned: string[] = [];
-  const supplied = createProvision({ missing: [] }, { checks: 'strict', cmaf: false });
-  const provision: Provision = (request, requestId) => {
-    provisioned.push(request.contentId ?? 'supplied');
-    return supplied(request, requestId);
-  };
-  const store = createKeyFileStore(
-    await temporaryFolder(),
-    0o640,
-    createDurableWriter(() => 'writer'),
-  );
-  const changes = createKeyFileChanges({ store, provision, log, audit: (entry) => audited.push(entry) });
-  const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes: Express) => {
-    routes.use((_request, response, next) => {
-      response.locals.apiKey = apiKey;
-      next();
-    });
-    const onError = (error: HttpError) => errors.push(error);
-    routes.route('/api/keyfiles').post(...batchHandlers({ changes, provision, log, onError }));
-  });
-  const { port, stop } = await listen(app, '127.0.0.1', 0);
-  stops.push(() => stop(0));
-  const post = async (body: object) => {
-    const headers = { 'content-type': 'application/json' };
-    const { status, text } = await rawRequest(port, 'POST', '/api/keyfiles', headers, JSON.stringify(body));
-    return { status, body: JSON.parse(text) };
-  };
-  return { port, post, audited, errors, provisioned };
-}
 
 const writer: ApiKey = { name: 'sports', scope: 'write', streams: ['sports/'] };
 const forbidden = {

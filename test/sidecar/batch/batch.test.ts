@@ -122,7 +122,7 @@ describe('streams and groups', () => {
   it('warn of the name of a group, and write it', async () => {
     const sidecar = await startSidecar();
     const description =
-      'The packager reads no key file of a group (.smil); each of its member streams needs its own. POST /api/keyfiles writes them all';
+      'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group of a batch or of a line-up writes them all';
     const warnings = [{ code: 'group_name', description }];
     expect(
       await post(sidecar, {
@@ -188,14 +188,14 @@ describe('streams and groups', () => {
         failed(
           null,
           'invalid_stream_id',
-          'groups.0.members.2: A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).',
+          'groups.0.members.2: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
         ),
         created('vod/2026/sample_720p.mp4', MANUAL_TAG),
         created('vod/2026/sample_360p.mp4', MANUAL_TAG),
         failed(
           null,
           'invalid_stream_id',
-          'groups.1.members.2: A stream id takes letters, digits and . _ - ~ @ + (and %2F between sub-folders).',
+          'groups.1.members.2: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
         ),
       ],
       summary: summary({ created: 4, failed: 2 }),

@@ -4,13 +4,18 @@ import { createPatience } from '../../../src/sidecar/batch/patience';
 const late = () =>
   Promise.reject(new HttpError(504, { code: 'key_provider_failed', description: 'Too late.' }));
 const refused = () => Promise.reject(new HttpError(502, { code: 'key_provider_failed', description: 'No.' }));
+const unknown = () =>
+  Promise.reject(new HttpError(422, { code: 'client_api_key_refused', description: 'Refused.' }));
 const answered = () => Promise.resolve('keys');
+
+const ASKING = { client: 'demo', clientApiKey: 'wrong' };
 
 /** Asks one after the other, and answers what came of it: the answer, or the status. */
 async function askAll(asks: readonly (() => Promise<string>)[]) {
   const patiently = createPatience();
   const outcomes: unknown[] = [];
-  for (const ask of asks) outcomes.push(await patiently(ask).catch((error: HttpError) => error.status));
+  for (const ask of asks)
+    outcomes.push(await patiently(ASKING, ask).catch((error: HttpError) => error.status));
   return { patiently, outcomes };
 }
 
@@ -19,7 +24,7 @@ const times = <T>(count: number, value: T) => Array.from({ length: count }, () =
 it('gives up after 24 answers in a row that came too late', async () => {
   const { patiently } = await askAll(times(24, late));
   const ask = jest.fn(answered);
-  await expect(patiently(ask)).rejects.toMatchObject({
+  await expect(patiently(ASKING, ask)).rejects.toMatchObject({
     status: 504,
     problems: [
       {
@@ -43,4 +48,28 @@ it.each([
 it('never gives up on what refuses at once', async () => {
   const { outcomes } = await askAll([...times(100, refused), answered]);
   expect(outcomes).toEqual([...times(100, 502), 'keys']);
+});
+
+it('asks nothing more in the name of a client that was refused five times in a row', async () => {
+  const { patiently } = await askAll(times(5, unknown));
+  const ask = jest.fn(answered);
+  await expect(patiently({ ...ASKING }, ask)).rejects.toMatchObject({
+    status: 422,
+    problems: [
+      {
+        code: 'client_api_key_refused',
+        description:
+          'Not tried: an upstream refused this client 5 times in a row. No key file was changed; check client and clientApiKey, and send the batch again.',
+      },
+    ],
+  });
+  expect(ask).not.toHaveBeenCalled();
+  for (const other of [{ client: 'other' }, { clientApiKey: 'right' }]) {
+    await expect(patiently({ ...ASKING, ...other }, ask)).resolves.toBe('keys');
+  }
+});
+
+it('goes on with a client that is taken between refusals', async () => {
+  const { outcomes } = await askAll([...times(4, unknown), answered, ...times(4, unknown), answered]);
+  expect(outcomes).toEqual([...times(4, 422), 'keys', ...times(4, 422), 'keys']);
 });

@@ -196,6 +196,12 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
     },
   ],
   [
+    'invalid_header',
+    'writeKeyFiles',
+    ({ sidecar }) => sidecar.api.post('/api/keyfiles').set('if-match', '*').send({ streams: [] }),
+  ],
+  ['stopping', 'writeKeyFiles', written('stopping', 503, 'sidecar/batch/run-batch.ts')],
+  [
     'too_many_batches',
     'writeKeyFiles',
     async ({ sidecar, upstream }) => {

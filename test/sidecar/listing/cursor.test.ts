@@ -103,11 +103,14 @@ it('leaves no timer behind after a list of one page', async () => {
   jest.restoreAllMocks();
 });
 
+/** Keys of other clients. */
+const another = (index: number): ApiKey => ({ ...ALL, name: `another-${index}` });
+
 it('closes the listing that was idle longest when a 33rd is opened', async () => {
   const { page, refusal, cursor, openFolders } = await startMany();
   const { cursor: other } = await page({ limit: 2 });
   const { cursor: third } = await page({ cursor, limit: 2 });
-  for (let index = 0; index < 31; index += 1) await page({ limit: 1 });
+  for (let index = 0; index < 31; index += 1) await page({ limit: 1 }, another(index));
   expect(openFolders()).toBe(32 * 2);
   expect(await refusal({ cursor: String(other) })).toEqual(EXPIRED);
   expect((await page({ cursor: String(third) })).keyfiles).toHaveLength(8);
@@ -117,8 +120,17 @@ it('closes one that has ended before one that has not', async () => {
   const { page, refusal, cursor } = await startMany();
   const { cursor: other } = await page({ limit: 2 });
   await page({ cursor: String(other) });
-  for (let index = 0; index < 31; index += 1) await page({ limit: 1 });
+  for (let index = 0; index < 31; index += 1) await page({ limit: 1 }, another(index));
   expect(await refusal({ cursor: String(other) })).toEqual(EXPIRED);
+  expect((await page({ cursor })).keyfiles).toHaveLength(10);
+});
+
+it('closes the own oldest listing of a key that opens a ninth, and no other', async () => {
+  const { page, refusal, cursor, openFolders } = await startMany();
+  const { cursor: first } = await page({ limit: 1 }, another(1));
+  for (let index = 0; index < 8; index += 1) await page({ limit: 1 }, another(1));
+  expect(openFolders()).toBe(9 * 2);
+  expect(await refusal({ cursor: String(first) }, another(1))).toEqual(EXPIRED);
   expect((await page({ cursor })).keyfiles).toHaveLength(10);
 });
 

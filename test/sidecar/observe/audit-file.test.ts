@@ -266,6 +266,26 @@ test('ends when the file system hangs', async () => {
   gate.release();
 });
 
+test('takes entries while and after it is closed, and writes them at the end of the process at the latest', async () => {
+  const audit = startAudit(path, { batchMs: 60_000 });
+  audit.change('a');
+  const closed = audit.close();
+  audit.change('b');
+  await closed;
+  expect(text()).toBe(auditLine('a') + auditLine('b'));
+  audit.change('c');
+  process.emit('exit', 0);
+  expect(text()).toBe(auditLine('a') + auditLine('b') + auditLine('c'));
+});
+
+test('writes what comes after it was closed without waiting for the end', async () => {
+  const audit = startAudit(path);
+  await audit.close();
+  audit.change('a');
+  await until(() => audit.waiting() === 0);
+  expect(text()).toBe(auditLine('a'));
+});
+
 test('takes entries while a write is under way, without waiting for it', async () => {
   const audit = startAudit(path);
   const gate = faulty.hold('write');

@@ -41,3 +41,11 @@ test('cuts what is longer than any value that is in order', () => {
   const line = formatAuditLine({ ...AUDIT_ENTRY, streamId: 'x'.repeat(100_000) }, TIME);
   expect(JSON.parse(line)).toMatchObject({ stream_id: 'x'.repeat(256) });
 });
+
+test('tells how many attempts it stands for, where it is a sum', () => {
+  const line = formatAuditLine(
+    { ...AUDIT_ENTRY, streamId: undefined, requestId: undefined, count: 3100 },
+    TIME,
+  );
+  expect(JSON.parse(line)).toMatchObject({ stream_id: null, request_id: null, count: 3100 });
+});

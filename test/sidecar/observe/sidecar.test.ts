@@ -177,20 +177,18 @@ test('serves and writes while the disk of the audit is full', async () => {
 });
 
 test('adds no series for stream ids that nobody can foresee', async () => {
-  const { api, stranger } = await startSidecar();
-  const ask = async (from: number, to: number) => {
-    for (let count = from; count < to; count += 1) {
-      await api.get(`/api/keyfile/hostile-${count}`).expect(404);
-      await api.get(`/api/keyfile/hostile%2F${count}%0A`).expect(400);
-      await api.put(`/api/keyfile/hostile-${count}`).expect(405);
+  const ask = async (count: number) => {
+    const { api, stranger } = await startSidecar();
+    for (let index = 0; index < count; index += 1) {
+      await api.get(`/api/keyfile/hostile-${index}`).expect(404);
+      await api.get(`/api/keyfile/hostile%2F${index}%0A`).expect(400);
+      await api.put(`/api/keyfile/hostile-${index}`).expect(405);
     }
+    return countsOf(stranger);
   };
-  await ask(0, 1);
-  await stranger.get('/metrics');
-  const before = Object.keys(await countsOf(stranger));
-  await ask(1, 100);
-  expect(Object.keys(await countsOf(stranger))).toEqual(before);
-  expect((await stranger.get('/metrics')).text).not.toContain('hostile');
+  const names = Object.keys(await ask(100));
+  expect(names).toEqual(Object.keys(await ask(1)));
+  expect(names.join()).not.toContain('hostile');
 });
 
 test('is quiet in the log about scrapes', async () => {

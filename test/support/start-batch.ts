@@ -1,0 +1,67 @@
+import type { Express } from 'express';
+import { createApp } from '../../src/kernel/app';
+import type { HttpError } from '../../src/kernel/errors';
+import { listen } from '../../src/kernel/server';
+import type { ApiKey } from '../../src/sidecar/access/api-key';
+import { type BatchContext, createBatch } from '../../src/sidecar/batch/batch-handlers';
+import { createKeyFileChanges } from '../../src/sidecar/key-files/key-file-changes';
+import type { AuditEntry } from '../../src/sidecar/observe/audit';
+import { createRefusals } from '../../src/sidecar/observe/refusals';
+import { createProvision, type Provision } from '../../src/sidecar/provisioning/provision';
+import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
+import { createKeyFileStore } from '../../src/sidecar/storage/key-file-store';
+import { rawRequest } from './raw-http';
+import { recordedLog } from './recorded-log';
+import { temporaryFolder } from './start-sidecar';
+
+const stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** Starts `POST /api/keyfiles` alone, behind a guard that takes everybody for the owner of `apiKey`. */
+export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext> = {}) {
+  const { log } = recordedLog();
+  const audited: AuditEntry[] = [];
+  const errors: HttpError[] = [];
+  const provisioned: string[] = [];
+  const supplied = createProvision({ missing: [] }, { checks: 'strict', cmaf: false });
+  const provision: Provision = (request, requestId) => {
+    provisioned.push(request.contentId ?? 'supplied');
+    return supplied(request, requestId);
+  };
+  const store = createKeyFileStore(
+    await temporaryFolder(),
+    0o640,
+    createDurableWriter(() => 'writer'),
+  );
+  const audit = (entry: AuditEntry) => void audited.push(entry);
+  const refusals = createRefusals(audit);
+  const changes = createKeyFileChanges({ store, provision, log, audit, refusals });
+  const onError = (error: HttpError) => errors.push(error);
+  const batch = createBatch({
+    changes,
+    provision,
+    refusals,
+    log,
+    onError,
+    stopping: () => false,
+    ...overrides,
+  });
+  const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes: Express) => {
+    routes.use((_request, response, next) => {
+      response.locals.apiKey = apiKey;
+      next();
+    });
+    routes.route('/api/keyfiles').post(batch.handlers);
+  });
+  const { port, stop } = await listen(app, '127.0.0.1', 0);
+  stops.push(() => stop(0));
+  const post = async (body: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const { status, text } = await rawRequest(port, 'POST', '/api/keyfiles', headers, JSON.stringify(body));
+    return { status, body: JSON.parse(text) };
+  };
+  return { port, post, idle: batch.idle, audited, errors, provisioned };
+}
