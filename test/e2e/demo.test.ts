@@ -87,6 +87,17 @@ test('provisions the stream, shows its key file and ends with --once, whatever t
   }
 });
 
+// Here and not beside other provisioning: two demos at a time, in two test files, would take each other's ports.
+test('shows the key file that it provisioned, and ends with 0, as npm run demo -- --once', async () => {
+  const { code, out, err } = await run(DEMO, ['--once']);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const path = join(folder, 'keys', 'demo.key');
+  const written = await readFile(path, 'utf8');
+  expect(written.split('\n')).toHaveLength(18);
+  expect(out).toContain(written);
+  expect(out).toContain(path);
+}, 30_000);
+
 test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
   const demo = start(DEMO, []);
   const said = await untilSaid(demo, 'Both stay up until Ctrl-C.');

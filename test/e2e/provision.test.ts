@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
-import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { startBuilt, untilReady } from '../support/built-program';
 import { temporaryFolder } from '../support/start-sidecar';
 
 const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
@@ -108,13 +108,3 @@ test.each([
   });
   expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
 });
-
-test('shows the key file that it provisioned, and ends with 0, as npm run demo -- --once', async () => {
-  const demo = runScript(join(DIST, 'emulator', 'demo.js'), { args: ['--once'], cwd });
-  const { code, stdout, stderr } = await demo.ended;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  const text = await fs.readFile(join(cwd, 'keys', 'demo.key'), 'utf8');
-  expect(text.split('\n')).toHaveLength(18);
-  expect(stdout).toContain(text);
-  expect(stdout).toContain(join(cwd, 'keys', 'demo.key'));
-}, 30_000);
