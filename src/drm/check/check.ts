@@ -1,4 +1,5 @@
 import { parseUuid } from '../bytes';
+import { isJsonObject } from '../json-object';
 import { checkBytes, checkKeyId } from './byte-kinds';
 import { type ByteForm, type ByteText, readByteText } from './byte-text';
 import { looksLikeKeyFile } from './key-file-lines';
@@ -9,7 +10,7 @@ import { maskSecrets } from './mask-secrets';
 import { describePlaylist, looksLikePlaylist } from './playlist';
 import { describePlayReadyHeader } from './playready-header';
 import { type CheckKind, type CheckResult, Report } from './report';
-import { checkRequestBody, isBody } from './request-body';
+import { checkRequestBody } from './request-body';
 
 const MOST_CHARACTERS = 1024 * 1024;
 
@@ -41,7 +42,7 @@ function resultOf(report: Report, kind: CheckKind, reveal: boolean): CheckResult
 }
 
 function checkJson(report: Report, input: unknown): CheckKind {
-  if (!isBody(input)) return unknown(report, 'wrong_type', 'must be a JSON object, or a text');
+  if (!isJsonObject(input)) return unknown(report, 'wrong_type', 'must be a JSON object, or a text');
   if (Object.keys(input).join() === 'value') {
     return typeof input.value === 'string'
       ? checkText(report, input.value)

@@ -1,9 +1,8 @@
+import { isJsonObject, type JsonObject } from '../json-object';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../provider-names';
 import { nearestName, shownName } from './nearest-name';
 import { checkParts, type Parts } from './part-values';
 import type { Report } from './report';
-
-type Body = Readonly<Record<string, unknown>>;
 
 const PART_FIELDS = {
   cenc: ['keyid', 'contentkey'],
@@ -17,7 +16,7 @@ const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
 const FIELDS = [...PART_NAMES, ...PROVIDER_FIELDS, 'cmaf', 'drmjson', 'drmJson'];
 
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
-export function checkRequestBody(report: Report, body: Body): void {
+export function checkRequestBody(report: Report, body: JsonObject): void {
   checkNames(report, '', body, FIELDS);
   const parts = readParts(report, body);
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
@@ -41,15 +40,15 @@ export function checkRequestBody(report: Report, body: Body): void {
   }
 }
 
-function readParts(report: Report, body: Body): Parts {
-  const parts: Partial<Record<PartName, Body>> = {};
+function readParts(report: Report, body: JsonObject): Parts {
+  const parts: Partial<Record<PartName, JsonObject>> = {};
   for (const name of PART_NAMES) {
     const part = body[name];
     if (part === undefined || part === null) continue;
     if ((name === 'playready' || name === 'widevine') && (body.cenc === undefined || body.cenc === null)) {
       report.error('missing', name, 'needs cenc; give cenc.keyid and cenc.contentkey with it');
     }
-    if (!isBody(part)) {
+    if (!isJsonObject(part)) {
       report.error('wrong_type', name, 'must be an object');
       continue;
     }
@@ -59,7 +58,7 @@ function readParts(report: Report, body: Body): Parts {
   return parts;
 }
 
-function checkNames(report: Report, at: string, body: Body, known: readonly string[]): void {
+function checkNames(report: Report, at: string, body: JsonObject, known: readonly string[]): void {
   for (const name of Object.keys(body)) {
     if (known.includes(name) || report.isFull) continue;
     const near = nearestName(name, known);
@@ -70,7 +69,7 @@ function checkNames(report: Report, at: string, body: Body, known: readonly stri
   }
 }
 
-function checkCmaf(report: Report, body: Body, isGiven: (name: string) => boolean): string | undefined {
+function checkCmaf(report: Report, body: JsonObject, isGiven: (name: string) => boolean): string | undefined {
   const { cmaf } = body;
   if (!isGiven('cmaf')) return undefined;
   if (cmaf !== true && cmaf !== false && cmaf !== 'cenc' && cmaf !== 'cbcs') {
@@ -105,9 +104,4 @@ function checkApiKey(report: Report, value: unknown): void {
     report.secretField(name, value);
     if (!CLIENT_API_KEY.pattern.test(value)) report.error('wrong_value', name, CLIENT_API_KEY.fault);
   }
-}
-
-/** Whether a value is an object as JSON has them. */
-export function isBody(value: unknown): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
+
+/** Where a request came from, for the audit. */
+export function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? 'unknown';
+}
 
 /**
  * The address that a stranger can't change at will: of IPv6 the first 64 bits, since a subscriber has all addresses

@@ -2,8 +2,11 @@ import type { RequestHandler } from 'express';
 import type { FindApiKey } from './api-key';
 import { createRefuseStranger } from './refuse-stranger';
 
-// What `app.use('/api', …)` matches, without the match and the rewritten URL that it would cost each request.
-const API = /^\/api(?:\/|$)/i;
+/**
+ * The paths that need an API key: what `app.use('/api', …)` matches, without the match and the rewritten URL that it
+ * would cost each request.
+ */
+export const API = /^\/api(?:\/|$)/i;
 
 /**
  * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere

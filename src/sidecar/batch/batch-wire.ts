@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { JsonObject } from '../../drm/json-object';
 import { HttpError, type Problem } from '../../kernel/errors';
 import { nearest } from '../../kernel/nearest';
 import { parseBody, printable } from '../../kernel/parse';
@@ -79,14 +80,10 @@ const REQUEST_FIELDS = [
   ...['client', 'clientApiKey', 'contentId', 'drmjson', 'drmJson'],
 ];
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type Fields = JsonObject;
 
 /** An entry of more fields is nonsense, and no time is spent on their names. */
 const MOST_FIELDS = 50;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /**
  * Divides an entry into the fields of its own and those of the key-file request in it, and finds those that most

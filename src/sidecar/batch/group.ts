@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../drm/json-object';
 import { readSmil } from '../../drm/smil';
 import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import type { Problem } from '../../kernel/errors';
@@ -6,7 +7,6 @@ import {
   divideFields,
   type Fields,
   GROUP_FIELDS,
-  isFields,
   MEMBER_FIELDS,
   MOST_STREAMS,
   tooManyStreams,
@@ -32,7 +32,7 @@ export async function readGroup(
   claim: Claim,
   pause: () => Promise<void> | undefined,
 ): Promise<readonly Planned[]> {
-  if (!isFields(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
+  if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, GROUP_FIELDS);
   const { keys = null, folder = null } = own;
   const given = readMembers(own);
@@ -80,7 +80,7 @@ function checkFolder(folder: unknown): string | undefined {
 
 function claimMember(member: unknown, folder: string, place: string, claim: Claim): Member | PlannedFailure {
   const fields = typeof member === 'string' ? { streamid: member } : member;
-  if (!isFields(fields)) {
+  if (!isJsonObject(fields)) {
     return failed(
       undefined,
       invalidBody(`${place}: must be a stream id, or an object with streamid and contentId`),

@@ -1,11 +1,5 @@
-import {
-  type BatchBody,
-  divideFields,
-  isFields,
-  MOST_STREAMS,
-  STREAM_FIELDS,
-  tooManyStreams,
-} from './batch-wire';
+import { isJsonObject } from '../../drm/json-object';
+import { type BatchBody, divideFields, MOST_STREAMS, STREAM_FIELDS, tooManyStreams } from './batch-wire';
 import { sizeFault } from './entry-size';
 import { readGroup } from './group';
 import { breathe } from './lane';
@@ -35,7 +29,7 @@ export async function planBatch(
 }
 
 function planStream(stream: unknown, place: string, claim: Claim): Planned {
-  if (!isFields(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
+  if (!isJsonObject(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
   const { own, request, problems } = divideFields(stream, STREAM_FIELDS);
   if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
   const claimed = claim(own.streamid, place);

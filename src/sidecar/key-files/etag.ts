@@ -44,21 +44,28 @@ function refuseOtherThanTags(name: string, value: string): void {
 }
 
 /** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
-export function isUnchanged(ifNoneMatch: string | undefined, bytes: Buffer): boolean {
-  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, bytes);
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch !== undefined && names(withoutWeak(ifNoneMatch), etag);
 }
 
 function matchesWeakly(header: string, present: Buffer | undefined): boolean {
-  return matches(header.replaceAll('W/', ''), present);
+  return matches(withoutWeak(header), present);
 }
 
 function matches(header: string, present: Buffer | undefined): boolean {
-  if (present === undefined) return false;
+  return present !== undefined && names(header, etagOf(present));
+}
+
+function withoutWeak(header: string): string {
+  return header.replaceAll('W/', '');
+}
+
+function names(header: string, etag: string): boolean {
   if (header.trim() === '*') return true;
   return header
     .split(',')
     .map((tag) => tag.trim())
-    .includes(etagOf(present));
+    .includes(etag);
 }
 
 function failed(description: string): HttpError {

@@ -18,7 +18,12 @@ export const KEY_FILE_HEADERS: readonly (readonly [name: string, value: string])
 export const SPEAKS_OF_JSON = /json|application\/\*/i;
 
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
-export function answerKeyFile(request: Request, response: Response, streamId: StreamId, bytes: Buffer): void {
+export function answerKeyFile(
+  request: Request,
+  response: Response,
+  streamId: StreamId,
+  { bytes, etag }: Pick<PutOutcome, 'bytes' | 'etag'>,
+): void {
   if (wantsJson(request)) {
     if (!isUtf8(bytes)) {
       const description = 'The key file is not UTF-8. Read it as text/plain, or write it again.';
@@ -30,12 +35,12 @@ export function answerKeyFile(request: Request, response: Response, streamId: St
       throw new HttpError(409, { code: 'key_file_malformed', description });
     }
     response.setHeader('cache-control', 'no-store');
-    response.setHeader('etag', etagOf(bytes));
+    response.setHeader('etag', etag);
     response.json({ streamid: streamId, lines });
     return;
   }
   for (const [name, value] of KEY_FILE_HEADERS) response.setHeader(name, value);
-  response.setHeader('etag', etagOf(bytes));
+  response.setHeader('etag', etag);
   response.setHeader('content-length', bytes.length);
   // As a one-byte string the file leaves together with the headers; a Buffer would be a second piece.
   response.end(bytes.toString('latin1'), 'latin1');
@@ -55,9 +60,9 @@ export function warningHeader({ code, description }: Finding): string {
 }
 
 /** The answer to a GET whose `If-None-Match` names the file: the client has it. */
-export function answerUnchanged(response: Response, bytes: Buffer): void {
+export function answerUnchanged(response: Response, etag: string): void {
   response.setHeader('cache-control', 'no-store');
-  response.setHeader('etag', etagOf(bytes));
+  response.setHeader('etag', etag);
   response.status(304).end();
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isJsonObject } from '../../drm/json-object';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
 import { widevinePsshDataOf } from '../../drm/widevine';
@@ -95,19 +96,15 @@ function checksumOf(keyId: string, contentKey: string): string {
 }
 
 function givenFields(body: unknown): Set<string> {
-  if (!isObject(body)) return new Set();
+  if (!isJsonObject(body)) return new Set();
   return new Set(Object.keys(body).filter((name) => body[name] !== null && body[name] !== undefined));
 }
 
 function withoutNulls(body: unknown): unknown {
-  if (!isObject(body)) return body;
+  if (!isJsonObject(body)) return body;
   const given = givenFields(body);
   // Built from entries, so that a field called `__proto__` stays a field and is refused by its name.
   return Object.fromEntries(Object.entries(body).filter(([name]) => given.has(name)));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] {
@@ -115,7 +112,7 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] 
   const names = [
     'playready',
     'widevine',
-    ...(given.has('fairplay') && isObject(body) && body.cmaf !== false ? ['cmaf'] : []),
+    ...(given.has('fairplay') && isJsonObject(body) && body.cmaf !== false ? ['cmaf'] : []),
   ];
   return names
     .filter((name) => given.has(name))
@@ -126,7 +123,7 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] 
 }
 
 function nothingGiven(body: unknown): Problem {
-  const description = isObject(body)
+  const description = isJsonObject(body)
     ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.'
     : 'Send a JSON object with content-type: application/json.';
   return { code: 'invalid_body', description };

@@ -3,10 +3,11 @@ import type { Finding } from '../../drm/cross-check';
 import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import { onlyMethods, requireJson } from '../../kernel/app';
 import { HttpError } from '../../kernel/errors';
+import { addressOf } from '../access/address';
 import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun, refuseQuery } from './dry-run';
-import { isUnchanged, preconditionOf } from './etag';
+import { etagOf, isUnchanged, preconditionOf } from './etag';
 import { answerDryRun, answerKeyFile, answerUnchanged, warningHeader } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
 import { readKeyFileRequest } from './key-file-request';
@@ -34,8 +35,9 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     requireRead(response.locals.apiKey, streamId);
     const bytes = store.read(streamId);
     if (!bytes) throw noKeyFile();
-    if (isUnchanged(request.headers['if-none-match'], bytes)) answerUnchanged(response, bytes);
-    else answerKeyFile(request, response, streamId, bytes);
+    const etag = etagOf(bytes);
+    if (isUnchanged(request.headers['if-none-match'], etag)) answerUnchanged(response, etag);
+    else answerKeyFile(request, response, streamId, { bytes, etag });
   });
 
   route.post(requireJson, parseJson, async (request, response) => {
@@ -46,7 +48,7 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     const outcome = await changes.put(streamId, read, actorOf(request, response), options);
     warn(response, outcome.warnings);
     if (dryRun) answerDryRun(request, response, streamId, outcome);
-    else answerKeyFile(request, response, streamId, outcome.bytes);
+    else answerKeyFile(request, response, streamId, outcome);
   });
 
   route.delete(async (request, response) => {
@@ -55,7 +57,7 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     const precondition = preconditionOf(request.headers);
     const bytes = await changes.remove(streamId, actorOf(request, response), precondition);
     if (!bytes) throw noKeyFile();
-    answerKeyFile(request, response, streamId, bytes);
+    answerKeyFile(request, response, streamId, { bytes, etag: etagOf(bytes) });
   });
 
   route.all(onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
@@ -81,7 +83,7 @@ function streamIdOf(request: Request, response: Response): StreamId {
 /** On whose behalf a request changes key files. */
 export function actorOf(request: Request, response: Response): Actor {
   const { apiKey, requestId } = response.locals;
-  return { apiKey, requestId, address: request.socket.remoteAddress ?? 'unknown' };
+  return { apiKey, requestId, address: addressOf(request) };
 }
 
 function warn(response: Response, warnings: readonly Finding[]): void {

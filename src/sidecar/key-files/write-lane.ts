@@ -4,6 +4,7 @@ import { createErrorAnswer, type ErrorAnswerOptions } from '../../kernel/answer-
 import { toHttpError } from '../../kernel/errors';
 import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
 import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
+import { addressOf } from '../access/address';
 import type { FindApiKey } from '../access/api-key';
 import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
@@ -41,7 +42,7 @@ export function withWriteLane(
     let read: { readonly streamId: StreamId } | undefined;
     const facts = () => ({ route: KEY_FILE_PATH, path, fields: read });
     const requestId = follow(request, response, facts, started);
-    const actor: Actor = { apiKey, requestId, address: request.socket.remoteAddress ?? 'unknown' };
+    const actor: Actor = { apiKey, requestId, address: addressOf(request) };
     const put = async () => {
       const body = parseJson(await readBody(request, length));
       read = { streamId };

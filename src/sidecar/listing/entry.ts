@@ -3,7 +3,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import type { StreamId } from '../../drm/stream-id';
 import { systemCode } from '../../kernel/errors';
-import { keyFilePath } from '../key-files/stream-id';
+import { keyFilePath } from '../storage/key-file-path';
 import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
 

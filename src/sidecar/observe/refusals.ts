@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type HttpError, toHttpError } from '../../kernel/errors';
+import { addressOf } from '../access/address';
+import { API } from '../access/require-api-key';
 import type { Audit } from './audit';
 
 /** Who tried what, as far as it was read. */
 export interface Attempt {
   readonly key: string | undefined;
-  readonly address: string | undefined;
+  readonly address: string;
   readonly streamId: string | undefined;
   readonly requestId: string;
 }
@@ -23,7 +25,6 @@ interface WithLocals {
   readonly locals?: Partial<Express.Locals>;
 }
 
-const API = /^\/api(?:\/|$)/i;
 const CHANGES = /^\/api\/keyfiles?(?:\/|\?|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
 /** What a dry run is refused for changes nothing. */
@@ -34,7 +35,7 @@ const FOR_THE_CALLER = new Set([401, 403, 429]);
 export function createRefusals(audit: Audit): Refusals {
   // The members of a group may fail by one error: it is audited once for each stream.
   const done = new WeakMap<HttpError, Set<string | undefined>>();
-  const refused = (thrown: unknown, { key, address = 'unknown', streamId, requestId }: Attempt) => {
+  const refused = (thrown: unknown, { key, address, streamId, requestId }: Attempt) => {
     const error = toHttpError(thrown);
     const streams = done.get(error) ?? new Set();
     if (streams.has(streamId)) return error;
@@ -64,7 +65,7 @@ export function createRefusals(audit: Audit): Refusals {
       const streamId = logFields?.streamId;
       refused(error, {
         key: apiKey?.name,
-        address: request.socket.remoteAddress,
+        address: addressOf(request),
         streamId: typeof streamId === 'string' ? streamId : undefined,
         requestId,
       });

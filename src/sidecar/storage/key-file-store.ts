@@ -2,8 +2,8 @@ import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs
 import { dirname } from 'node:path';
 import type { StreamId } from '../../drm/stream-id';
 import { HttpError, systemCode } from '../../kernel/errors';
-import { keyFilePath } from '../key-files/stream-id';
 import type { DurableWriter } from './durable-file';
+import { keyFilePath } from './key-file-path';
 import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
 import { toStorageError } from './storage-error';
