@@ -31,6 +31,11 @@ export function createErrorAnswer({ log, onError }: ErrorAnswerOptions): AnswerE
       if (error.status === 503) log.warn('not available', fields);
       else log.error('request failed', fields);
     }
+    if (request.socket.destroyed && !request.complete) {
+      // The client went away amid its request: there is nobody to answer, and the log should not say so.
+      response.destroy();
+      return;
+    }
     if (response.headersSent) {
       // Half an answer is out: only a cut connection tells that it isn't whole.
       response.destroy();

@@ -18,6 +18,7 @@ export interface AnsweredRequest {
   readonly method: string;
   /** The route's pattern, or `unmatched`. */
   readonly route: string;
+  /** `CLIENT_GONE` when the connection ended before there was an answer. */
   readonly status: number;
   readonly ms: number;
   /** Whether the connection ended before the answer did. */
@@ -41,6 +42,9 @@ export type FollowRequest = (
   started?: number,
 ) => string;
 
+/** What nginx logs for a client that went away before its answer. */
+export const CLIENT_GONE = 499;
+
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
@@ -55,9 +59,9 @@ export function requestLog({ log, newId, now, quietPaths = [], observe }: Reques
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
     response.on('close', () => {
       const { route, path, fields } = facts();
-      const status = response.statusCode;
-      const ms = Math.round((now() - started) * 100) / 100;
       const aborted = !response.writableFinished;
+      const status = aborted && !response.headersSent ? CLIENT_GONE : response.statusCode;
+      const ms = Math.round((now() - started) * 100) / 100;
       const { method = '' } = request;
       const entry = { requestId, method, route, status, ms, ...(aborted && { aborted }), ...fields };
       if (status < 400 && isQuiet(path)) log.debug('request', entry);

@@ -1,12 +1,18 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, STATUS_CODES } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { ConfigError } from './config';
-import { limitConnections, rememberAddresses } from './connections';
+import { type Connections, createConnections } from './connections';
 import { describeThrown, systemCode } from './errors';
+import { unreadableAnswer } from './last-answer';
 import type { Log } from './log';
-import { followSilent } from './silent-connections';
 import type { Tls } from './tls';
 
 export interface RunningServer {
@@ -20,10 +26,10 @@ export interface RunningServer {
   stop(graceMs: number): Promise<void>;
 }
 
-export interface Serving {
-  readonly server: Server | SecureServer;
-  /** Ends the connections on which the client has said nothing yet. */
-  cutSilent(): void;
+export interface ListenOptions {
+  readonly tls?: Tls | undefined;
+  /** What follows the server's connections; without it, the default limits hold. */
+  readonly connections?: Connections;
 }
 
 /**
@@ -34,16 +40,29 @@ export function listen(
   handler: RequestListener,
   host: string,
   port: number,
-  { tls }: { tls?: Tls | undefined } = {},
+  { tls, connections = createConnections() }: ListenOptions = {},
 ): Promise<RunningServer> {
-  const serving = create(tls, (request, response) => {
-    request.url = originForm(request.url ?? '/');
-    handler(request, response);
+  const take = (request: IncomingMessage, response: ServerResponse, before?: () => void) =>
+    connections.arrived(request, response, () => {
+      before?.();
+      request.url = originForm(request.url ?? '/');
+      handler(request, response);
+    });
+  const server = create(tls, (request, response) => take(request, response));
+  // Without this, Node sends the interim answer at once, amid the answers to earlier requests.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+    take(request, response, () => response.writeContinue()),
+  );
+  connections.follow(server, tls !== undefined);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // The client has gone, or has ended its side amid a request.
+    if (error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    connections.refuse(socket, isLate ? 'request_timeout' : 'not_http', unreadableAnswer(error.code));
   });
-  const { server } = serving;
-  limitConnections(server);
-  rememberAddresses(server);
-  server.on('clientError', refuseUnreadable);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -52,7 +71,7 @@ export function listen(
       resolve({
         url: urlOf(tls ? 'https' : 'http', host, address.port),
         port: address.port,
-        stop: (graceMs) => stop(serving, graceMs),
+        stop: (graceMs) => stop(server, connections, graceMs),
       });
     });
   });
@@ -62,56 +81,36 @@ const OPTIONS: ServerOptions = {
   keepAliveTimeout: 65_000,
   requestTimeout: 60_000,
   headersTimeout: 10_000,
-  connectionsCheckingInterval: 5_000,
+  connectionsCheckingInterval: 1_000,
   noDelay: true,
 };
 
-function create(tls: Tls | undefined, listener: RequestListener): Serving {
-  if (tls) {
-    // Loaded where it is used: most sidecars stand beside their packager and speak plain HTTP.
-    const { createSecureServer }: typeof import('./secure-server') = require('./secure-server');
-    return createSecureServer(OPTIONS, tls, listener);
-  }
-  const server = createServer(OPTIONS, listener);
-  return { server, cutSilent: followSilent(server, 'connection') };
+function create(tls: Tls | undefined, listener: RequestListener): Server | SecureServer {
+  if (!tls) return createServer(OPTIONS, listener);
+  // Loaded where it is used: most sidecars stand beside their packager and speak plain HTTP.
+  const { createSecureServer }: typeof import('./secure-server') = require('./secure-server');
+  return createSecureServer(OPTIONS, tls, listener);
 }
 
-/** The path of a request's target. Express takes an absolute one, too, but loses its way on one that is no URL. */
+/** The path of a request's target. Express takes an absolute one, too, but loses its way on one without a path. */
 function originForm(target: string): string {
   if (target.startsWith('/') || target === '*') return target;
-  if (!URL.canParse(target)) return '/-';
+  if (!URL.canParse(target)) return NO_PATH;
   const { pathname, search } = new URL(target);
-  return pathname + search;
+  return pathname.startsWith('/') ? pathname + search : NO_PATH;
 }
 
-/** Answers what Node's parser refuses in the form of every other error. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, description] = UNREADABLE[error.code ?? ''] ?? [400, 'The request is not valid HTTP.'];
-  const code = (STATUS_CODES[status] ?? '').toLowerCase().replaceAll(' ', '_');
-  const body = JSON.stringify({ errors: [{ code, description }] });
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n`;
-  socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-}
+/** Nothing is at this path. */
+const NO_PATH = '/-';
 
-const UNREADABLE: Readonly<Record<string, [status: number, description: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'The headers are larger than this service takes.'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
-};
-
-async function stop({ server, cutSilent }: Serving, graceMs: number): Promise<void> {
+async function stop(server: Server | SecureServer, connections: Connections, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  connections.drain();
   // A kept-alive connection turns idle after its last answer; close() closed only those that were idle already.
-  const idle = setInterval(() => {
-    server.closeIdleConnections();
-    cutSilent();
-  }, 20);
+  const draining = setInterval(connections.drain, 20);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
-  clearInterval(idle);
+  clearInterval(draining);
   clearTimeout(cut);
 }
 

@@ -2,9 +2,12 @@ import type { RequestListener } from 'node:http';
 import { MOST_PARTS } from '../drm/stream-id';
 import { createApp, onlyMethods, type Shell } from '../kernel/app';
 import { requireClientCertificate } from '../kernel/client-certificate';
+import { type Connections, createConnections } from '../kernel/connections';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
+import { createRefusalLog } from '../kernel/refusal-log';
 import type { FindApiKey } from './access/api-key';
+import { createRefuseStranger } from './access/refuse-stranger';
 import { requireApiKey } from './access/require-api-key';
 import { createBatch } from './batch/batch-handlers';
 import { checkRoutes } from './check-routes';
@@ -41,6 +44,8 @@ export interface Ambient {
 
 export interface Sidecar {
   readonly handler: RequestListener;
+  /** What the server that runs the handler has its connections followed by. */
+  readonly connections: Connections;
   /** Removes what killed writers left; until it is done, `/readyz` says no. */
   sweep(): Promise<void>;
   /** Has batches begin no further stream, since the service is about to stop. */
@@ -52,7 +57,13 @@ export interface Sidecar {
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
   const { log, newId, now, findApiKey, audit, version } = ambient;
-  const observation = createObservation({ metrics: config.metrics, audit, version, now });
+  const connections = createConnections({
+    limits: config.connections,
+    isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
+    isProbe: ({ url = '' }) => HEALTH_PATHS.includes(url),
+    onRefused: createRefusalLog(log),
+  });
+  const observation = createObservation({ metrics: config.metrics, audit, connections, version, now });
   const writer = createDurableWriter(newId, observation.writes);
   const store = createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer);
   const provision = createProvision(createUpstreams(config, log, now, observation), config);
@@ -79,7 +90,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     onError: observation.requests.onError,
     stopping: () => hurrying,
   });
-  const list = createList({ folder: config.keyFilesPath, log, newId, now });
+  const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, log, newId, now });
   const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths];
   const { observe, onError: count } = observation.requests;
   const onError: Shell['onError'] = (error, request, response) => {
@@ -88,7 +99,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   };
   const requests = { log, newId, now, quietPaths, observe, onError };
   const app = createApp(requests, (routes) => {
-    routes.use(requireApiKey(findApiKey));
+    routes.use(requireApiKey(findApiKey, createRefuseStranger({ now })));
     keyFileRoutes(routes, { store, changes });
     routes
       .route(LIST_PATH)
@@ -107,6 +118,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       config.tls?.clientAuthorities === undefined
         ? lane
         : requireClientCertificate(lane, requests, HEALTH_PATHS),
+    connections,
     async sweep() {
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MOST_PARTS);
       if (count > 0) log.info('swept left-over temporary files', { count });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
+import { DEFAULT_LIMITS } from '../kernel/connections';
 import { LOG_LEVELS } from '../kernel/log';
 
 /** The most characters that an API key can have. */
@@ -46,6 +47,8 @@ const cmaf = z
     return value === 'true' ? 'cenc' : value;
   });
 
+const connectionCount = wholeNumber(8, 100_000);
+
 /** Every variable of the sidecar. */
 export const variables = z.object({
   PACKAGERDRMAPI_APIKEY: apiKey.optional(),
@@ -65,6 +68,8 @@ export const variables = z.object({
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),
   PACKAGERDRMAPI_TLSKEY: z.string().optional(),
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
+  PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
+  PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
   PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
+import type { ConnectionLimits } from '../kernel/connections';
 import type { LogLevel } from '../kernel/log';
 import type { TlsFiles } from '../kernel/tls';
 import { apiKey, variables } from './config-variables';
@@ -29,6 +30,7 @@ export interface SidecarConfig {
   readonly metrics: boolean;
   /** undefined: plain HTTP. */
   readonly tls: TlsFiles | undefined;
+  readonly connections: ConnectionLimits;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];
@@ -67,6 +69,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls,
+    connections: {
+      total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
+      perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
+    },
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
   };

@@ -52,7 +52,10 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
       version: readVersion(),
     },
   );
-  const server = await listen(sidecar.handler, config.host, config.port, { tls });
+  const server = await listen(sidecar.handler, config.host, config.port, {
+    tls,
+    connections: sidecar.connections,
+  });
   log.info('listening', {
     service: 'sidecar',
     url: server.url,

@@ -1,52 +1,369 @@
-import { connect, type Socket } from 'node:net';
-import { listen } from '../../src/kernel/server';
+import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import {
+  type ConnectionOptions,
+  type Connections,
+  createConnections,
+  type RefusalCause,
+} from '../../src/kernel/connections';
+import { listen, type RunningServer } from '../../src/kernel/server';
+import { openTls, type Tls } from '../../src/kernel/tls';
+import { type HostileClient, hostile } from '../support/hostile-client';
+import { recordedLog } from '../support/recorded-log';
+import { temporaryFolder } from '../support/start-sidecar';
+import { pem, place, secureGet } from '../support/tls';
+import { until } from '../support/until';
 
-const stops: (() => Promise<void>)[] = [];
+const servers: RunningServer[] = [];
+let connections: Connections;
+let refused: [cause: RefusalCause, network: string][];
 
 afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
+  for (const server of servers.splice(0)) await server.stop(0);
+});
+
+const HEAD = 'GET /x HTTP/1.1\r\nhost: a\r\n';
+const KEY = 'x-api-key: valid\r\n';
+const isTrusted = ({ headers }: IncomingMessage) => headers['x-api-key'] === 'valid';
+const isProbe = ({ url }: IncomingMessage) => url === '/healthz';
+
+const TIMES = { freshMs: 100, answerMs: 250, lingerMs: 300, checkMs: 20 };
+
+async function serve(
+  handler: RequestListener,
+  options: ConnectionOptions = {},
+  tls?: Tls,
+): Promise<RunningServer> {
+  refused = [];
+  connections = createConnections({
+    isTrusted,
+    isProbe,
+    onRefused: (cause, network) => void refused.push([cause, network]),
+    times: TIMES,
+    ...options,
+  });
+  const server = await listen(handler, '127.0.0.1', 0, { connections, tls });
+  servers.push(server);
+  return server;
+}
+
+/** Answers at once, but `/wait`, which is never answered. */
+const answer: RequestListener = (request, response) => {
+  if (request.url !== '/wait') response.end(`answer to ${request.url}`);
+};
+
+/** GETs over a connection of its own. */
+function get(
+  port: number,
+  path: string,
+  { from = '127.0.0.2', key = true } = {},
+): Promise<{ status: number; body: string; connection: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      {
+        host: '127.0.0.1',
+        port,
+        path,
+        localAddress: from,
+        agent: false,
+        headers: key ? { 'x-api-key': 'valid' } : {},
+      },
+      (response) => {
+        let body = '';
+        response.on('data', (chunk) => {
+          body += String(chunk);
+        });
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, body, connection: response.headers.connection }),
+        );
+      },
+    );
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+async function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  for (let each = 0; each < count; each += 1) made.push(await make());
+  return made;
+}
+
+/** How many of the clients the server has ended. */
+function endedOf(clients: readonly HostileClient[]): number {
+  return clients.filter(({ socket }) => socket.readableEnded || socket.destroyed).length;
+}
+
+/** Longer than a connection counts as new. */
+const age = () => new Promise((resolve) => setTimeout(resolve, TIMES.freshMs + 50));
+
+describe('when places run out', () => {
+  const LIMITS = { total: 8, perAddress: 8 };
+
+  it.each([
+    ['silent ones', undefined],
+    ['half heads', 'GET / HTTP/1.1\r\n'],
+    ['half bodies without a key', 'POST /wait HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nabc'],
+    ['refused ones that do not close', 'NONSENSE\r\n\r\n'],
+    ['idle ones without a key', `${HEAD}\r\n`],
+    ['waiting ones without a key', 'GET /wait HTTP/1.1\r\nhost: a\r\n\r\n'],
+  ])('%s make way for a client with a key, the oldest first', async (_what, says) => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    const clients = await times(8, () => hostile(port, says === undefined ? {} : { says }));
+    await age();
+    expect(await get(port, '/here')).toMatchObject({ status: 200, body: 'answer to /here' });
+    await clients[0]?.ended;
+    expect(refused.filter(([cause]) => cause === 'limit')).toEqual([['limit', '127.0.0.1']]);
+    expect(connections.refused()).toMatchObject({ limit: 1, address_limit: 0 });
+  });
+
+  it('who has shown a key is kept while others can go', async () => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    const trusted = await times(4, () => hostile(port, { says: `${HEAD}${KEY}\r\n` }));
+    await times(20, () => hostile(port, { says: `${HEAD}\r\n`, from: '127.0.0.3' }));
+    await until(() => refused.length === 16);
+    expect(endedOf(trusted)).toBe(0);
+  });
+
+  it('idle ones with a key make way when all have one', async () => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    await times(8, () => hostile(port, { says: `${HEAD}${KEY}\r\n` }));
+    expect(await get(port, '/here')).toMatchObject({ status: 200 });
+  });
+
+  it('keeps a reserve for probes while rightful requests take every place', async () => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    const busy = await times(8, () => hostile(port, { says: `GET /wait HTTP/1.1\r\nhost: a\r\n${KEY}\r\n` }));
+    await until(() => connections.counts().working === 8);
+    expect(await get(port, '/healthz', { key: false })).toEqual({
+      status: 200,
+      body: 'answer to /healthz',
+      connection: 'close',
+    });
+    expect(await get(port, '/here')).toEqual({
+      status: 503,
+      connection: 'close',
+      body: '{"errors":[{"code":"too_many_connections","description":"All places for connections are taken by other clients. Try again in a moment."}]}',
+    });
+    busy[0]?.socket.destroy();
+    await until(() => connections.counts().working === 7);
+    expect(await get(port, '/here')).toMatchObject({ status: 200 });
+  });
+
+  it('holds no more than the reserve beyond its places', async () => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    await times(8, () => hostile(port, { says: `GET /wait HTTP/1.1\r\nhost: a\r\n${KEY}\r\n` }));
+    await until(() => connections.counts().working === 8);
+    const more = await times(30, () => hostile(port));
+    await until(() => endedOf(more) === 14);
+    expect(connections.counts()).toMatchObject({ working: 8, opening: 16 });
+    expect(endedOf(more.slice(14))).toBe(0);
+  });
+});
+
+describe('when an address has many connections', () => {
+  const LIMITS = { total: 100, perAddress: 4 };
+
+  it('its own make way for its next, and no other address is touched', async () => {
+    const { port } = await serve(answer, { limits: LIMITS });
+    const others = await times(4, () => hostile(port, { from: '127.0.0.3' }));
+    const clients = await times(10, () => hostile(port, { says: `${HEAD}\r\n` }));
+    await until(() => endedOf(clients) === 6);
+    expect(endedOf(others)).toBe(0);
+    expect(await get(port, '/here')).toMatchObject({ status: 200 });
+    expect(refused).toEqual(times6('address_limit'));
+  });
+
+  const times6 = (cause: RefusalCause) => Array.from({ length: 6 }, () => [cause, '127.0.0.1']);
+});
+
+describe('over TLS', () => {
+  const LIMITS = { total: 8, perAddress: 8 };
+
+  async function serveTls() {
+    const folder = await temporaryFolder();
+    const files = {
+      certificate: join(folder, 'crt'),
+      key: join(folder, 'key'),
+      clientAuthorities: undefined,
+    };
+    place('server', files.certificate);
+    place('server-key', files.key);
+    const tls = openTls(files, { log: recordedLog().log, clock: () => new Date() });
+    return serve((_request, response) => response.end('"hello"'), { limits: LIMITS }, tls);
+  }
+
+  it.each([
+    ['silent ones', undefined],
+    ['half handshakes', '\x16\x03\x01\x02\x00\x01'],
+  ])('%s make way for a client that speaks TLS', async (_what, says) => {
+    const { port } = await serveTls();
+    const clients = await times(8, () => hostile(port, says === undefined ? {} : { says }));
+    await age();
+    const answered = await secureGet(port, '/', { localAddress: '127.0.0.2' });
+    expect(answered).toMatchObject({ status: 200, body: 'hello' });
+    await until(() => endedOf(clients) > 0);
+    expect(connections.refused().limit).toBe(1);
+  });
+
+  it('idle ones make way, and a stop does not wait for them', async () => {
+    const server = await serveTls();
+    const clients = await times(9, async () => {
+      const socket = connectTls({ port: server.port, host: '127.0.0.1', ca: pem('authority') });
+      socket.on('error', () => undefined);
+      socket.write(`${HEAD}\r\n`);
+      await new Promise((resolve) => socket.once('data', resolve));
+      return socket;
+    });
+    await until(
+      () => clients.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 1,
+    );
+    expect(connections.counts()).toMatchObject({ idle: 8, opening: 0 });
+    await server.stop(60_000);
+    await until(() => clients.every(({ destroyed, readableEnded }) => destroyed || readableEnded));
+  });
+});
+
+test('counts connections by what happens on them', async () => {
+  const { port } = await serve(answer);
+  await hostile(port);
+  await hostile(port, { says: 'GET / HT' });
+  await hostile(port, { says: `${HEAD}\r\n` });
+  await hostile(port, { says: 'GET /wait HTTP/1.1\r\nhost: a\r\n\r\n' });
+  await hostile(port, { says: 'POST /wait HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nabc' });
+  await hostile(port, { says: 'NONSENSE\r\n\r\n' });
+  const expected = { opening: 2, idle: 1, receiving: 1, working: 1, answering: 0, closing: 1 };
+  await until(() => connections.counts().closing === 1 && connections.counts().idle === 1);
+  expect(connections.counts()).toEqual(expected);
+});
+
+describe('a client that was refused', () => {
+  it.each([
+    ['what is no HTTP', 'NONSENSE\r\n\r\n', 400],
+    ['headers of 20 KiB', `${HEAD}x: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('is cut when it does not close: %s', async (_what, says, status) => {
+    const { port } = await serve(answer);
+    const { socket, ended } = await hostile(port, { says });
+    expect(await ended).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(connections.counts().closing).toBe(1);
+    await until(() => connections.counts().closing === 0);
+    socket.destroy();
+    expect(refused).toEqual([['not_http', '127.0.0.1']]);
+  });
+
+  it('is cut when its body does not come after its answer', async () => {
+    const { port } = await serve(answer);
+    const { ended } = await hostile(port, {
+      says: 'POST /docs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n',
+    });
+    expect(await ended).toMatch(/^HTTP\/1.1 200 .*answer to \/docs$/s);
+    expect(refused).toEqual([['request_timeout', '127.0.0.1']]);
+  });
+
+  it('may send the rest of its body, and then the next request', async () => {
+    const { port } = await serve(answer);
+    const client = await hostile(port, { says: 'POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n' });
+    await until(() => client.received().endsWith('answer to /a'));
+    client.socket.write('abcGET /b HTTP/1.1\r\nhost: a\r\n\r\n');
+    await until(() => client.received().endsWith('answer to /b'));
+  });
+});
+
+describe('an answer that is not taken', () => {
+  it('ends the connection', async () => {
+    const big = 'x'.repeat(64 * 1024 * 1024);
+    const { port } = await serve((_request, response) => response.end(big));
+    const { socket } = await hostile(port, { says: `${HEAD}${KEY}\r\n`, reads: false });
+    await until(() => connections.counts().answering === 1);
+    await until(() => connections.counts().answering === 0);
+    expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
+    socket.destroy();
+  });
+
+  it('does not end one whose client is slow', async () => {
+    const size = 16 * 1024 * 1024;
+    const { port } = await serve((_request, response) => response.end('x'.repeat(size)));
+    const { socket } = await hostile(port, { says: `${HEAD}\r\n`, reads: false });
+    let taken = 0;
+    socket.on('data', (chunk) => {
+      taken += chunk.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), 2);
+    });
+    await until(() => taken > size);
+    expect(refused).toEqual([]);
+  });
+});
+
+describe('stop', () => {
+  it.each([
+    ['says nothing', undefined],
+    ['has sent half a head', 'GET / HTTP/1.1\r\n'],
+    ['was refused and does not close', 'NONSENSE\r\n\r\n'],
+    ['is idle', `${HEAD}\r\n`],
+    ['owes a body that nobody waits for', 'POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n'],
+  ])('does not wait for a client that %s', async (_what, says) => {
+    const server = await serve(answer);
+    const { ended } = await hostile(server.port, says === undefined ? {} : { says });
+    await get(server.port, '/');
+    await server.stop(60_000);
+    await ended;
+  });
+
+  it('has answers under way say that the connection ends', async () => {
+    let finish = () => {};
+    const server = await serve((_request, response) => {
+      finish = () => response.end('done');
+    });
+    const client = await hostile(server.port, { says: `${HEAD}\r\n` });
+    await until(() => connections.counts().working === 1);
+    const stopped = server.stop(60_000);
+    finish();
+    expect(await client.ended).toMatch(/connection: close.*done$/is);
+    await stopped;
+  });
+
+  it('waits for a body that is on its way to somebody', async () => {
+    const server = await serve((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => {
+        body += String(chunk);
+      });
+      request.on('end', () => response.end(`took ${body}`));
+    });
+    const head = 'POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\nabc';
+    const client = await hostile(server.port, { says: head });
+    await until(() => connections.counts().receiving === 1);
+    const stopped = server.stop(60_000);
+    await age();
+    client.socket.write('def');
+    expect(await client.ended).toMatch(/took abcdef$/);
+    await stopped;
+  });
 });
 
 test('makes room for new connections when idle ones take nearly all places', async () => {
-  const { port, stop } = await listen((_request, response) => response.end('here'), '127.0.0.1', 0);
-  const sockets: Socket[] = [];
-  const open = () =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      sockets.push(socket);
-      socket.once('data', () => resolve(true));
-      socket.once('error', () => resolve(false));
-      socket.once('close', () => resolve(false));
-      socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n');
-    });
-  const answered: boolean[] = [];
-  for (let count = 0; count < 600; count += 1) answered.push(await open());
-  expect(answered.filter((ok) => !ok)).toEqual([]);
-  for (const socket of sockets) socket.destroy();
-  await stop(0);
+  const { port } = await serve(answer, { limits: { total: 512, perAddress: 512 } });
+  const clients = await times(600, async () => {
+    const client = await hostile(port, { says: `${HEAD}\r\n` });
+    await until(() => client.received() !== '');
+    return client;
+  });
+  expect(clients.filter((client) => !client.received().startsWith('HTTP/1.1 200'))).toEqual([]);
 });
 
 test('knows the address of a client whose connection is reset meanwhile', async () => {
   let addressOf = (): string | undefined => 'not asked';
-  const asked = new Promise<void>((resolve) => {
-    void listen(
-      (request, response) => {
-        request.socket.once('close', () => {
-          addressOf = () => request.socket.remoteAddress;
-          resolve();
-        });
-        response.flushHeaders();
-      },
-      '127.0.0.1',
-      0,
-    ).then(({ port, stop }) => {
-      stops.push(() => stop(0));
-      const socket = connect(port, '127.0.0.1');
-      socket.on('error', () => undefined);
-      socket.once('data', () => socket.resetAndDestroy());
-      socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n');
+  const { port } = await serve((request, response) => {
+    request.socket.once('close', () => {
+      addressOf = () => request.socket.remoteAddress;
     });
+    response.flushHeaders();
   });
-  await asked;
+  const client = await hostile(port, { says: `${HEAD}\r\n` });
+  await until(() => client.received() !== '');
+  client.socket.resetAndDestroy();
+  await until(() => addressOf() !== 'not asked');
   expect(addressOf()).toBe('127.0.0.1');
 });

@@ -104,5 +104,5 @@ test('tells a request whose client went away before the answer', async () => {
   socket.destroy();
   await closed;
   const { answered } = await observed();
-  expect(answered).toEqual([{ method: 'GET', route: '/slow', status: 200, ms: 1.23, aborted: true }]);
+  expect(answered).toEqual([{ method: 'GET', route: '/slow', status: 499, ms: 1.23, aborted: true }]);
 });

@@ -31,6 +31,7 @@ const DEFAULTS = {
   audit: 'stdout',
   metrics: true,
   tls: undefined,
+  connections: { total: 512, perAddress: 256 },
   logLevel: 'info',
   unknownVariables: [],
 };
@@ -94,6 +95,8 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt',
       PACKAGERDRMAPI_TLSKEY: '/etc/tls.key',
       PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt',
+      PACKAGERDRMAPI_MAXCONNECTIONS: '100',
+      PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: '10',
       PACKAGERDRMAPI_LOGLEVEL: 'silent',
       OTHER: 'left alone',
     };
@@ -112,6 +115,7 @@ describe('readSidecarConfig', () => {
       audit: '/var/log/audit.log',
       metrics: false,
       tls: { certificate: '/etc/tls.crt', key: '/etc/tls.key', clientAuthorities: '/etc/clients.crt' },
+      connections: { total: 100, perAddress: 10 },
       logLevel: 'silent',
       unknownVariables: [],
     });

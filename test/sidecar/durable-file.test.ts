@@ -127,9 +127,9 @@ describe('mode', () => {
 
   test('is never wider than asked for, not even before it is set', async () => {
     process.umask(0);
-    const finishOther = await faulty.keepUnderWay(() =>
-      writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640),
-    );
+    const finishOther = await faulty.keepUnderWay(async () => {
+      await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
+    });
     const write = faulty.hold('write');
     const writing = writer.write(path, Buffer.from('new\n'), 0o600);
     await write.reached;
@@ -154,9 +154,9 @@ describe('the temporary', () => {
   });
 
   test('is made anew when another service sweeps it before the rename', async () => {
-    const finishOther = await faulty.keepUnderWay(() =>
-      writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640),
-    );
+    const finishOther = await faulty.keepUnderWay(async () => {
+      await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
+    });
     const rename = faulty.hold('rename');
     const writing = writer.write(path, Buffer.from('new\n'), 0o640);
     await rename.reached;
@@ -179,7 +179,7 @@ describe('the temporary', () => {
   });
 });
 
-test.each(['fchmod', 'write', 'fdatasync', 'close', 'rename', 'fsync'] as const)(
+test.each(['fchmod', 'write', 'fdatasync', 'close', 'rename'] as const)(
   'closes each descriptor once when %s fails',
   async (call) => {
     faulty.fail(call, 1, 'EIO');
@@ -205,6 +205,18 @@ test('keeps the old content when the disk fills up in the middle of the new', as
   await expect(writing).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(readFileSync(path, 'utf8')).toBe('old\n');
   expect(readdirSync(folder)).toEqual(['live.key']);
+});
+
+test('says what kept the folder from being synced, when only that failed', async () => {
+  faulty.fail('fsync', 1, 'EIO');
+  const notSynced = { cause: expect.objectContaining({ code: 'EIO' }) };
+  expect(await writer.write(path, Buffer.from('new\n'), 0o640)).toEqual(notSynced);
+  expect(readFileSync(path, 'utf8')).toBe('new\n');
+  expect(faulty.openDescriptors()).toEqual([]);
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  expect(await writer.remove(path)).toEqual(notSynced);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 describe('the sync of a folder', () => {

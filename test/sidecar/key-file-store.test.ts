@@ -134,7 +134,7 @@ test('makes the changes of one stream one after another, in the order they were 
   expect(await fs.readdir(folder)).toHaveLength(1);
   gate.release();
   const [, , removed] = await Promise.all(changes);
-  expect(removed).toEqual(Buffer.from('two\n'));
+  expect(removed).toEqual({ former: Buffer.from('two\n'), notSynced: undefined });
   expect(store.read(id('live'))).toEqual(Buffer.from('three\n'));
 });
 
@@ -146,7 +146,7 @@ test('goes on with a stream after a change of it failed', async () => {
   ]);
   expect(changes).toEqual([
     { status: 'rejected', reason: expect.objectContaining({ status: 507 }) },
-    { status: 'fulfilled', value: undefined },
+    { status: 'fulfilled', value: { former: undefined, notSynced: undefined } },
   ]);
   expect(store.read(id('live'))).toEqual(Buffer.from('two\n'));
 });
@@ -168,6 +168,38 @@ test('shows a reader the old file whole until the new one is whole', async () =>
     expect(store.read(id('live'))?.toString()).toBe(`new after ${call}\n`);
   }
   await finishOther();
+});
+
+describe('a folder that could not be synced after a change', () => {
+  const text = Buffer.from('one\n');
+  const keep = () => false;
+
+  test.each(['live', 'site/live'])(
+    'is told with the change, and synced when it is asked for again: %s',
+    async (name) => {
+      await store.write(id('site/other'), Buffer.from('other\n'));
+      faulty.reset();
+      faulty.fail('fsync', 1, 'EIO');
+      const cause = expect.objectContaining({ code: 'EIO' });
+      expect(await store.write(id(name), text)).toEqual({ former: undefined, notSynced: { cause } });
+      faulty.reset();
+      faulty.fail('fsync', 1, 'EIO');
+      expect(await store.write(id(name), text, keep)).toEqual({ former: text, notSynced: { cause } });
+      faulty.reset();
+      expect(await store.write(id(name), text, keep)).toEqual({ former: text, notSynced: undefined });
+      expect(synced()).toEqual([name.includes('/') ? 'site' : '.']);
+      faulty.reset();
+      expect(await store.write(id(name), text, keep)).toEqual({ former: text, notSynced: undefined });
+      expect(synced()).toEqual([]);
+      faulty.fail('fsync', 1, 'ENOSPC');
+      expect(await store.remove(id(name))).toMatchObject({
+        former: text,
+        notSynced: { cause: { code: 'ENOSPC' } },
+      });
+      expect(store.read(id(name))).toBeUndefined();
+      expect(faulty.openDescriptors()).toEqual([]);
+    },
+  );
 });
 
 describe('the key-file folder', () => {

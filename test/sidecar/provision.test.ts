@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { refusedUrl, type Script, startFakeUpstream } from '../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import {
@@ -388,6 +389,37 @@ describe('a failure of an upstream changes no key file', () => {
       error(code, `The ${name} did not answer within 100 ms. No key file was changed.`),
     );
   });
+
+  it.each<[what: string, path: string, encoding: string, body: (why: string) => object, variable: string]>([
+    ['configuration service: what is packed twice', CONFIG_PATH, 'gzip, gzip', configService, C],
+    ['key provider: what is packed', CENC_PATH, 'GZIP', provider, K],
+    ['key provider: what is packed otherwise', FAIRPLAY_PATH, 'br', provider, K],
+  ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
+    const { sidecar, upstream } = await startProvisioning();
+    const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
+    upstream.on(path, { headers: { 'content-encoding': encoding }, body: bomb });
+    const before = process.memoryUsage().rss;
+    const why = `answered in the content-encoding ${encoding.toLowerCase()}, which was not asked for; check ${variable}`;
+    await expectRefusal(sidecar, 502, body(why));
+    expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1024 * 1024);
+    const asked = upstream.received.map(({ headers }) => headers['accept-encoding']);
+    expect([...new Set(asked)]).toEqual(['identity']);
+  });
+
+  it.each(['drip', 'endless'] as const)(
+    'an answer that does not end (%s) is given up in time',
+    async (script) => {
+      const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 200 });
+      upstream.on(CENC_PATH, script);
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => sidecar.api.post(PATH).send(PROVIDED)),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(script === 'drip' ? 504 : 502));
+      upstream.on(CENC_PATH, 'reset');
+      expect((await sidecar.api.post(PATH).send(PROVIDED)).status).toBe(502);
+      expect(await sidecar.files()).toEqual({});
+    },
+  );
 
   it.each<[what: string, path: string, code: string]>([
     ['configuration service: a connection cut twice', CONFIG_PATH, CONFIG],

@@ -136,13 +136,12 @@ describe('parseStreamId and keyFilePath', () => {
       fc.property(anyText, fc.constantFrom('/', '/srv/keys', '/srv/keys/'), (text, folder) => {
         const parsed = parseStreamId(text);
         if (!parsed.ok) return;
-        const { path, subFolders } = keyFilePath(folder, parsed.value);
+        const { path, subFolders, name } = keyFilePath(folder, parsed.value);
         const root = folder.endsWith('/') ? folder : `${folder}/`;
-        for (const each of [path, ...subFolders]) {
-          expect(isAbsolute(each) && each === normalize(each) && each.startsWith(root)).toBe(true);
-        }
+        expect(isAbsolute(path) && path === normalize(path) && path.startsWith(root)).toBe(true);
         expect(path).toBe(`${root}${text}.key`);
-        expect(subFolders).toHaveLength(text.split('/').length - 1);
+        expect([...subFolders, name].join('/')).toBe(`${text}.key`);
+        for (const each of [...subFolders, name]) expect(each).not.toMatch(/^\.{0,2}$|[/\0]/);
       }),
       { numRuns: 1000 },
     );
@@ -167,7 +166,8 @@ describe('parseStreamId and keyFilePath', () => {
   it('name the sub-folders from the top down', () => {
     expect(keyFilePath('/srv/keys', 'a/b/c' as StreamId)).toEqual({
       path: '/srv/keys/a/b/c.key',
-      subFolders: ['/srv/keys/a', '/srv/keys/a/b'],
+      subFolders: ['a', 'b'],
+      name: 'c.key',
     });
   });
 });

@@ -72,3 +72,43 @@ test('says that a file in the place of the folder is no folder', async () => {
   });
   expect(await fs.readFile(folder, 'utf8')).toBe('not a folder\n');
 });
+
+describe('another file system at the path of the folder', () => {
+  const OTHER =
+    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one (ENODEV)';
+
+  /** The memory file system is another one than that of temporary folders, as an empty mount point is than the mount. */
+  const elsewhere = () => fs.mkdtempSync('/dev/shm/packager-drm-api-');
+
+  test.each(['live', 'never-written', 'site%2Fevent'])(
+    'is not taken for it: %s is neither absent nor written there',
+    async (streamId) => {
+      const other = elsewhere();
+      try {
+        await fs.move(folder, `${folder}-elsewhere`);
+        await fs.symlink(other, folder);
+        await fs.writeFile(join(other, 'live.key'), 'left: over\n');
+        expect(await askEverything(streamId)).toEqual({
+          get: { status: 500, body: notUsable('readable', OTHER) },
+          post: { status: 500, body: notUsable('writable', OTHER) },
+          delete: { status: 500, body: notUsable('writable', OTHER) },
+          ready: { status: 503, body: notUsable('writable', OTHER) },
+          healthy: HEALTHY,
+        });
+        const list = await sidecar.api.get('/api/keyfiles');
+        expect({ status: list.status, body: list.body }).toEqual({
+          status: 500,
+          body: notUsable('readable', OTHER),
+        });
+        expect(await fs.readdir(other)).toEqual(['live.key']);
+
+        await fs.unlink(folder);
+        await fs.move(`${folder}-elsewhere`, folder);
+        expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
+        expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+      } finally {
+        await fs.remove(other);
+      }
+    },
+  );
+});

@@ -86,10 +86,9 @@ const AFTER_RENAME = [
 ] as const;
 
 const DELETION = [
-  { step: 'unlink', call: 'unlink', nth: 1, remains: { 'live.key': CENC_ONLY_FILE } },
-  { step: 'open of the folder', call: 'open', nth: 1, remains: {} },
-  { step: 'fsync of the folder', call: 'fsync', nth: 1, remains: {} },
-  { step: 'close of the folder', call: 'close', nth: 1, remains: {} },
+  { step: 'open of the folder', call: 'open', nth: 1 },
+  { step: 'fsync of the folder', call: 'fsync', nth: 1 },
+  { step: 'close of the folder', call: 'close', nth: 1 },
 ] as const;
 
 const each = <Step extends object>(steps: readonly Step[]) =>
@@ -129,17 +128,63 @@ test.each(each(BEFORE_RENAME))(
   },
 );
 
+const NOT_DURABLE =
+  '299 - "not_durable: the change is made, but the key-file folder could not be synced: a power cut may undo it. Check the disk, and send the request again"';
+
+/** The log lines and counts of changes by which an operator sees what became of a request. */
+async function traces() {
+  const { text } = await sidecar.stranger.get('/metrics');
+  const entries = await sidecar.logEntries();
+  return {
+    errors: entries.filter(({ level }) => level === 'error').map(({ message }) => message),
+    changes: text.match(/^packagerdrmapi_(?:key_file_changes_total|key_files).*$/gm),
+  };
+}
+
 test.each(each(AFTER_RENAME))(
-  'answers no success though the new file is there whole when $step fails with $code',
-  async ({ call, nth, code, answer }) => {
+  'answers with the new file and a Warning when it is there whole and $step fails with $code',
+  async ({ call, nth, code }) => {
     faulty.fail(call, nth, code);
-    const { status, body } = await post('live');
-    expect({ status, body }).toEqual(answer);
+    const { status, headers, text } = await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL);
+    expect({ status, text, warning: headers.warning }).toEqual({
+      status: 200,
+      text: POST_MANUAL_FILE,
+      warning: NOT_DURABLE,
+    });
     expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
     expect(faulty.openDescriptors()).toEqual([]);
     await expectServiceGoesOn();
+    expect((await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL)).headers.warning).toBeUndefined();
   },
 );
+
+test('audits and counts a change as made when only the sync of the folder failed, and logs why', async () => {
+  faulty.fail('fsync', 1, 'EIO');
+  await sidecar.api.post('/api/keyfile/new').send(POST_MANUAL).expect(200);
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  await sidecar.api.delete('/api/keyfile/live').expect(200);
+  expect(await traces()).toEqual({
+    errors: ['key-file folder not synced', 'key-file folder not synced'],
+    changes: [
+      'packagerdrmapi_key_file_changes_total{action="put",result="created"} 1',
+      'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"} 1',
+      'packagerdrmapi_key_files 0',
+    ],
+  });
+});
+
+test('tells of a batch which changes may be undone, and settles them when it is sent again', async () => {
+  const batch = { streams: [{ streamid: 'new', ...POST_MANUAL }] };
+  const send = async () => (await sidecar.api.post('/api/keyfiles').send(batch)).body.results[0];
+  faulty.fail('fsync', 1, 'EIO');
+  expect(await send()).toMatchObject({ result: 'created', warnings: [{ code: 'not_durable' }] });
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  expect(await send()).toMatchObject({ result: 'unchanged', warnings: [{ code: 'not_durable' }] });
+  faulty.reset();
+  expect((await send()).warnings ?? []).toEqual([]);
+});
 
 test('answers 404 to a DELETE of a file that another process removed meanwhile', async () => {
   faulty.fail('unlink', 1, 'ENOENT');
@@ -151,13 +196,29 @@ test('answers 404 to a DELETE of a file that another process removed meanwhile',
   });
 });
 
-test.each(each(DELETION).filter(({ step, code }) => step !== 'unlink' || code !== 'ENOENT'))(
-  'answers no success to a DELETE whose $step fails with $code',
-  async ({ call, nth, code, answer, remains }) => {
-    faulty.fail(call, nth, code);
+test.each(CODES.filter(({ code }) => code !== 'ENOENT'))(
+  'answers no success to a DELETE whose unlink fails with $code',
+  async ({ code, answer }) => {
+    faulty.fail('unlink', 1, code);
     const { status, body } = await sidecar.api.delete('/api/keyfile/live');
     expect({ status, body }).toEqual(answer);
-    expect(await sidecar.files()).toEqual(remains);
+    expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
+    expect(faulty.openDescriptors()).toEqual([]);
+    await expectServiceGoesOn();
+  },
+);
+
+test.each(each(DELETION))(
+  'answers a DELETE with the removed file and a Warning when $step fails with $code',
+  async ({ call, nth, code }) => {
+    faulty.fail(call, nth, code);
+    const { status, text, headers } = await sidecar.api.delete('/api/keyfile/live');
+    expect({ status, text, warning: headers.warning }).toEqual({
+      status: 200,
+      text: CENC_ONLY_FILE,
+      warning: NOT_DURABLE,
+    });
+    expect(await sidecar.files()).toEqual({});
     expect(faulty.openDescriptors()).toEqual([]);
     await expectServiceGoesOn();
   },

@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { API_KEY, startSidecar } from '../support/start-sidecar';
+import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { until } from '../support/until';
 
 // A trailing slash and an encoded letter go through Express, as does a media type with a charset; the plain POST does not.
 const PLAIN = { path: '/api/keyfile/live', type: 'application/json' };
@@ -47,16 +48,27 @@ async function post(
   return { status: response.status, headers: rest, text: await response.text() };
 }
 
+/** What is logged, and behind it the one line of the audit. */
+async function wholeLog(sidecar: TestSidecar): Promise<readonly LogEntry[]> {
+  let entries: LogEntry[] = [];
+  await until(async () => {
+    entries = await sidecar.logEntries();
+    return entries.some(({ audit }) => audit);
+  });
+  const audited = entries.filter(({ audit }) => audit);
+  expect(audited).toHaveLength(1);
+  return [...entries.filter(({ audit }) => !audit), ...audited];
+}
+
 test.each(BODIES)(
   'answers and logs a plain POST of %s as Express does',
   async (_what, body, headers = {}) => {
     const answers = [];
     for (const around of [PLAIN, ...AROUND]) {
-      const sidecar = await startSidecar();
+      const sidecar = await startSidecar({ audit: 'stdout' });
       await fs.outputFile(join(sidecar.folder, 'live.key'), 'old: 1\n');
       const answer = await post(sidecar.url, around, body, headers);
-      const log = await sidecar.logEntries();
-      answers.push({ answer, files: await sidecar.files(), log });
+      answers.push({ answer, files: await sidecar.files(), log: await wholeLog(sidecar) });
     }
     const [plain, ...others] = answers;
     for (const other of others) expect(plain).toEqual(other);
@@ -82,15 +94,31 @@ test('answers the failures of the disk as Express does', async () => {
   for (const other of answers) expect(other).toEqual(answers[0]);
 });
 
-test('writes nothing of a body that does not arrive whole', async () => {
-  const sidecar = await startSidecar();
-  const body = text(POST_MANUAL);
-  const socket = connect(sidecar.port, '127.0.0.1');
-  const head = `POST /api/keyfile/live HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\n`;
-  socket.write(
-    `${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
-  );
-  socket.end();
-  await new Promise((resolve) => socket.resume().once('close', resolve));
-  expect(await sidecar.files()).toEqual({});
-});
+test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
+  'writes nothing of a body that does not arrive whole, and logs its client as gone (%s)',
+  async (leave) => {
+    const answers = [];
+    for (const { path, type } of [PLAIN, ...AROUND]) {
+      const sidecar = await startSidecar({ audit: 'stdout' });
+      const body = text(POST_MANUAL);
+      const socket = connect(sidecar.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\nx-request-id: half\r\n`;
+      socket.write(
+        `${head}content-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+      );
+      await until(() => sidecar.counts().receiving === 1);
+      socket[leave]();
+      await new Promise((resolve) => socket.resume().once('close', resolve));
+      await until(() => sidecar.counts().receiving === 0);
+      expect(await sidecar.files()).toEqual({});
+      answers.push(await wholeLog(sidecar));
+    }
+    expect(answers[0]).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ message: 'request', requestId: 'half', status: 499, aborted: true }),
+      ]),
+    );
+    for (const other of answers) expect(other).toEqual(answers[0]);
+  },
+);

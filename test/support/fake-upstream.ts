@@ -1,16 +1,21 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the fake does with a request: an answer, silence, silence amid an answer, or a cut connection. */
+/**
+ * What the fake does with a request: an answer, silence, silence amid an answer, a cut connection, an answer of which a
+ * byte comes now and then, or one without an end.
+ */
 export type Script =
   | {
       readonly status?: number;
       readonly headers?: Readonly<Record<string, string>>;
-      /** Text as it is, anything else as JSON. */
+      /** Text and bytes as they are, anything else as JSON. */
       readonly body?: unknown;
     }
   | 'hang'
   | 'stall'
+  | 'drip'
+  | 'endless'
   | 'reset';
 
 export interface Received {
@@ -88,8 +93,15 @@ function perform(script: Script, response: ServerResponse): void {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{"key":');
     return;
   }
+  if (script === 'drip' || script === 'endless') {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const piece = script === 'drip' ? ' ' : ' '.repeat(100_000);
+    const more = setInterval(() => response.write(piece), 10);
+    response.on('close', () => clearInterval(more));
+    return;
+  }
   const { status = 200, headers = {}, body = '' } = script;
-  const isText = typeof body === 'string';
+  const isText = typeof body === 'string' || Buffer.isBuffer(body);
   response.writeHead(status, {
     'content-type': isText ? 'text/html' : 'application/json',
     'x-request-id': `fake-${status}`,

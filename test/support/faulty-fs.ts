@@ -49,7 +49,7 @@ export const faultyFs = {
   openSync: (...given: Parameters<typeof real.openSync>) => {
     // Reads of key files give their flags as a number; they are not what is counted here.
     if (typeof given[1] === 'number') return real.openSync(...given);
-    const path = String(given[0]);
+    const path = named(String(given[0]));
     const descriptor = atOnce('open', path, given.slice(1), () => real.openSync(...given));
     paths.set(descriptor, path);
     return descriptor;
@@ -68,6 +68,12 @@ export const faultyFs = {
     atOnce('close', path, [], () => real.closeSync(descriptor));
   },
 };
+
+/** A path as a reader knows it: a folder that is held open is named by its descriptor. */
+function named(path: string): string {
+  const [, held, rest = ''] = /^(\/proc\/self\/fd\/\d+)(.*)$/.exec(path) ?? [];
+  return held === undefined ? path : real.realpathSync(held) + rest;
+}
 
 /** Forgets calls, faults and gates; so does the end of each test. */
 export function reset(): void {

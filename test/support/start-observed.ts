@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import request from 'supertest';
 import { createApp } from '../../src/kernel/app';
+import { createConnections } from '../../src/kernel/connections';
 import { HttpError } from '../../src/kernel/errors';
 import type { Log } from '../../src/kernel/log';
 import { listen } from '../../src/kernel/server';
@@ -31,7 +32,7 @@ const QUIET: Log = {
 /** Starts a small app whose requests are observed; each request takes the next of these milliseconds, over and over. */
 export async function startObserved(durations: readonly number[] = [1]): Promise<Observed> {
   const audit = { lost: () => 3, waiting: () => 5 };
-  const metrics = createMetrics({ version: '1.2.3', audit });
+  const metrics = createMetrics({ version: '1.2.3', audit, connections: createConnections() });
   let asked = 0;
   let clock = 0;
   let scrapes = 0;

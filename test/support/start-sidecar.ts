@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import request from 'supertest';
+import type { Connections } from '../../src/kernel/connections';
 import { createLog } from '../../src/kernel/log';
 import { listen } from '../../src/kernel/server';
 import { createKeyRing } from '../../src/sidecar/access/key-ring';
@@ -24,6 +25,8 @@ export interface TestSidecar {
   readonly api: ReturnType<typeof request.agent>;
   /** A client that sends none. */
   readonly stranger: ReturnType<typeof request>;
+  /** How many connections are in each state. */
+  readonly counts: Connections['counts'];
   /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
   logText(): Promise<string>;
   /** The same, line by line. */
@@ -64,6 +67,7 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
     audit: 'off',
     metrics: true,
     tls: undefined,
+    connections: { total: 512, perAddress: 256 },
     logLevel: 'debug',
     unknownVariables: [],
     ...overrides,
@@ -80,7 +84,9 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
     version: '1.2.3',
   });
   await sidecar.sweep();
-  const { url, port, stop } = await listen(sidecar.handler, config.host, config.port);
+  const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {
+    connections: sidecar.connections,
+  });
   cleanups.push(async () => {
     keys.close();
     await stop(0);
@@ -98,6 +104,7 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
     folder,
     api: request.agent(url).set('x-api-key', API_KEY),
     stranger: request(url),
+    counts: sidecar.connections.counts,
     logText,
     logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
     files: () => filesUnder(folder),

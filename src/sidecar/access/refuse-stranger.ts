@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { networkOf } from '../../kernel/address';
 import { HttpError } from '../../kernel/errors';
-import { networkOf } from './address';
 
 export type RefuseStranger = (
   request: IncomingMessage,
@@ -11,6 +11,8 @@ export type RefuseStranger = (
 ) => Promise<never>;
 
 export interface SlowingOptions {
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
   /** Resolves after that time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: ServerResponse) => Promise<void>;
 }
@@ -27,8 +29,8 @@ const COUNTERS = 8192;
  * Refuses requests without a valid API key: 401, and to a network's eleventh in a minute and further ones 429, later
  * and later. Who holds a valid key never comes here, so nobody can lock others out.
  */
-export function createRefuseStranger({ wait = waitOrClose }: SlowingOptions = {}): RefuseStranger {
-  const count = createCounter();
+export function createRefuseStranger({ now, wait = waitOrClose }: SlowingOptions): RefuseStranger {
+  const count = createCounter(now);
   let waiting = 0;
   return async (request, response, why) => {
     const { attempts, msLeft } = await count(networkOf(request.socket.remoteAddress));
@@ -55,13 +57,16 @@ function delayOf(excess: number): number {
 
 type Count = (network: string) => Promise<{ attempts: number; msLeft: number }>;
 
-function createCounter(): Count {
+function createCounter(now: () => number): Count {
   let counter: InstanceType<typeof import('rate-limiter-flexible').RateLimiterMemory> | undefined;
+  // The limiter ends a window by a timer, but tells its rest by the wall clock, which may jump.
+  const began = new Float64Array(COUNTERS);
   return async (network) => {
     counter ??= createLimiter();
     const slot = hash('sha256', network, 'buffer').readUInt16LE() % COUNTERS;
-    const { consumedPoints, msBeforeNext } = await counter.penalty(slot);
-    return { attempts: consumedPoints, msLeft: msBeforeNext };
+    const { consumedPoints } = await counter.penalty(slot);
+    if (consumedPoints === 1) began[slot] = now();
+    return { attempts: consumedPoints, msLeft: (began[slot] ?? 0) + WINDOW_SECONDS * 1000 - now() };
   };
 }
 

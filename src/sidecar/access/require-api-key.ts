@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { FindApiKey } from './api-key';
-import { createRefuseStranger } from './refuse-stranger';
+import type { RefuseStranger } from './refuse-stranger';
 
 /**
  * The paths that need an API key: what `app.use('/api', …)` matches, without the match and the rewritten URL that it
@@ -12,7 +12,7 @@ export const API = /^\/api(?:\/|$)/i;
  * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
  * pass. It stands before every route and the body parser: a stranger's path is not decoded and his body never read.
  */
-export function requireApiKey(findApiKey: FindApiKey, refuse = createRefuseStranger()): RequestHandler {
+export function requireApiKey(findApiKey: FindApiKey, refuse: RefuseStranger): RequestHandler {
   return (request, response, next) => {
     if (!API.test(request.path)) {
       next();

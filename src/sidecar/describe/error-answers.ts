@@ -19,6 +19,9 @@ const ALWAYS: readonly StatusCodes[] = [
   [500, 'server_error'],
 ];
 
+/** What any request but a probe's may be answered with when places run out. */
+const BEHIND_THE_LIMIT: readonly StatusCodes[] = [[503, 'too_many_connections']];
+
 /** What any request but a probe's may be answered with, besides. */
 const BEHIND_THE_CERTIFICATE: readonly StatusCodes[] = [
   [401, 'client_certificate_required'],
@@ -40,7 +43,7 @@ export function errorResponses(own: readonly StatusCodes[], access: Access): Rec
   const all = [
     ...own,
     ...(access === 'key' ? BEHIND_THE_KEY : []),
-    ...(access === 'probe' ? [] : BEHIND_THE_CERTIFICATE),
+    ...(access === 'probe' ? [] : [...BEHIND_THE_CERTIFICATE, ...BEHIND_THE_LIMIT]),
     ...ALWAYS,
   ];
   const statuses = [...new Set(all.map(([status]) => status))].sort((one, other) => one - other);

@@ -80,7 +80,7 @@ export const ERRORS = {
     says: 'This path takes GET, HEAD, POST, DELETE, not PUT.',
   },
   request_timeout: {
-    when: 'The request did not arrive within a minute.',
+    when: 'The head of the request did not arrive within 10 seconds, or its body within a minute (of a batch: 30 seconds).',
     says: 'The request did not arrive in time.',
   },
   not_a_key_file: {
@@ -154,6 +154,10 @@ export const ERRORS = {
   too_many_batches: {
     when: 'Four batches are under way, or other large ones are being received: two of the API key, or eight. The header `retry-after` says when to try again.',
     says: '4 batches are under way. Nothing of this one was written; send it again when they are done.',
+  },
+  too_many_connections: {
+    when: 'All places for connections are taken by clients with a valid API key. The header `retry-after` says when to try again.',
+    says: 'All places for connections are taken by other clients. Try again in a moment.',
   },
   stopping: {
     when: 'The service is stopping: of a batch, what was not begun is not done.',

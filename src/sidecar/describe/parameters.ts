@@ -52,6 +52,6 @@ export const ETAG: Header = {
 
 export const WARNING: Header = {
   description:
-    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `group_name`; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch` and `key_id_byte_order`.',
+    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `group_name`; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch` and `key_id_byte_order`.',
   schema: { type: 'string' },
 };

@@ -2,12 +2,13 @@ import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keyIdIn, renderKeyFile } from '../../drm/key-file';
 import type { StreamId } from '../../drm/stream-id';
-import { HttpError } from '../../kernel/errors';
+import { describeThrown, HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import type { Audit, AuditEntry } from '../observe/audit';
 import type { Attempt, Refusals } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
+import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { groupNameFindings } from './group-name';
@@ -38,6 +39,12 @@ export interface PutOutcome {
   readonly warnings: readonly Finding[];
 }
 
+export interface RemoveOutcome {
+  /** What the file held, or undefined when there was none. */
+  readonly bytes: Buffer | undefined;
+  readonly warnings: readonly Finding[];
+}
+
 /** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit. */
 export interface KeyFileChanges {
   /** Provisions what a request asks for, and writes it. A request that `read` refuses is a refused attempt. */
@@ -54,8 +61,8 @@ export interface KeyFileChanges {
     actor: Actor,
     options?: PutOptions,
   ): Promise<PutOutcome>;
-  /** Removes a key file and answers what it held, or undefined when there was none. */
-  remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<Buffer | undefined>;
+  /** Removes a key file, if there is one. */
+  remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<RemoveOutcome>;
 }
 
 export interface ChangeOptions {
@@ -80,13 +87,17 @@ export function createKeyFileChanges({
     { precondition, dryRun = false, skipUnchanged = false }: PutOptions = {},
   ): Promise<PutOutcome> => {
     const { keyFile } = provisioned;
-    const warnings = [...provisioned.warnings, ...groupNameFindings(streamId)];
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
     if (bytes.length > MOST_FILE_BYTES) throw tooLarge(bytes.length);
-    const former = await store.write(streamId, bytes, (present) => {
+    const { former, notSynced } = await store.write(streamId, bytes, (present) => {
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
     });
+    const warnings = [
+      ...provisioned.warnings,
+      ...groupNameFindings(streamId),
+      ...durabilityFindings(streamId, notSynced, actor),
+    ];
     const result = resultOf(former, bytes);
     if (!dryRun) {
       const written = !skipUnchanged || result !== 'unchanged';
@@ -101,6 +112,16 @@ export function createKeyFileChanges({
       audit(entry('put', streamId, actor, result, keyIdOf(former), uuidOf(keyFile.cenc?.keyId)));
     }
     return { bytes, former, etag: etagOf(bytes), result, warnings };
+  };
+
+  const durabilityFindings = (
+    streamId: StreamId,
+    notSynced: NotSynced | undefined,
+    { requestId }: Actor,
+  ): Finding[] => {
+    if (!notSynced) return [];
+    log.error('key-file folder not synced', { requestId, streamId, cause: describeThrown(notSynced.cause) });
+    return [NOT_DURABLE];
   };
 
   /** A dry run tries to change nothing, so that there is nothing to audit. */
@@ -130,12 +151,21 @@ export function createKeyFileChanges({
       audited(streamId, actor, async () => putKeyFile(streamId, await provisioned, actor, options), options),
     remove: (streamId, actor, precondition) =>
       audited(streamId, actor, async () => {
-        const bytes = await store.remove(streamId, (present) => precondition?.(present));
+        const { former: bytes, notSynced } = await store.remove(streamId, (present) =>
+          precondition?.(present),
+        );
         if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
-        return bytes;
+        return { bytes, warnings: durabilityFindings(streamId, notSynced, actor) };
       }),
   };
 }
+
+const NOT_DURABLE: Finding = {
+  severity: 'warning',
+  code: 'not_durable',
+  description:
+    'the change is made, but the key-file folder could not be synced: a power cut may undo it. Check the disk, and send the request again',
+};
 
 /** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
 const MOST_FILE_BYTES = 64 * 1024;

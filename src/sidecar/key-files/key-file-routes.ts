@@ -1,9 +1,9 @@
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import type { Finding } from '../../drm/cross-check';
 import { parseStreamId, type StreamId } from '../../drm/stream-id';
+import { addressOf } from '../../kernel/address';
 import { onlyMethods, requireJson } from '../../kernel/app';
 import { HttpError } from '../../kernel/errors';
-import { addressOf } from '../access/address';
 import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun, refuseQuery } from './dry-run';
@@ -40,7 +40,8 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     else answerKeyFile(request, response, streamId, { bytes, etag });
   });
 
-  route.post(requireJson, parseJson, async (request, response) => {
+  // The stream id comes first: a body that can't be read is an attempt to change that stream.
+  route.post(nameStream, requireJson, parseJson, async (request, response) => {
     const streamId = streamIdOf(request, response);
     const dryRun = isDryRun(request.query);
     const read = () => readKeyFileRequest(request.body);
@@ -55,8 +56,9 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     const streamId = streamIdOf(request, response);
     refuseQuery(request.query);
     const precondition = preconditionOf(request.headers);
-    const bytes = await changes.remove(streamId, actorOf(request, response), precondition);
+    const { bytes, warnings } = await changes.remove(streamId, actorOf(request, response), precondition);
     if (!bytes) throw noKeyFile();
+    warn(response, warnings);
     answerKeyFile(request, response, streamId, { bytes, etag: etagOf(bytes) });
   });
 
@@ -79,6 +81,11 @@ function streamIdOf(request: Request, response: Response): StreamId {
   response.locals.logFields = { streamId: parsed.value };
   return parsed.value;
 }
+
+const nameStream: RequestHandler = (request, response, next) => {
+  streamIdOf(request, response);
+  next();
+};
 
 /** On whose behalf a request changes key files. */
 export function actorOf(request: Request, response: Response): Actor {

@@ -1,10 +1,9 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import type { StreamId } from '../../drm/stream-id';
+import { addressOf } from '../../kernel/address';
 import { createErrorAnswer, type ErrorAnswerOptions } from '../../kernel/answer-error';
 import { toHttpError } from '../../kernel/errors';
 import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
 import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
-import { addressOf } from '../access/address';
 import type { FindApiKey } from '../access/api-key';
 import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
@@ -39,13 +38,11 @@ export function withWriteLane(
     }
     const { plain, length } = found;
     const { path, streamId, apiKey } = plain;
-    let read: { readonly streamId: StreamId } | undefined;
-    const facts = () => ({ route: KEY_FILE_PATH, path, fields: read });
+    const facts = () => ({ route: KEY_FILE_PATH, path, fields: { streamId } });
     const requestId = follow(request, response, facts, started);
     const actor: Actor = { apiKey, requestId, address: addressOf(request) };
     const put = async () => {
       const body = parseJson(await readBody(request, length));
-      read = { streamId };
       const precondition = preconditionOf(request.headers);
       return changes.put(streamId, () => readKeyFileRequest(body), actor, { precondition });
     };

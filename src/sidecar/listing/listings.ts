@@ -11,6 +11,8 @@ import { type Walk, walk } from './walk';
 export interface ListingsOptions {
   /** The key-file folder, absolute. */
   readonly folder: string;
+  /** Throws when the folder can't be used: an empty mount point must not pass for an empty list. */
+  readonly checkFolder: () => void;
   readonly log: Log;
   /** A new, unguessable UUID: it names a listing. */
   readonly newId: () => string;
@@ -59,7 +61,7 @@ const MOST_OF_A_KEY = 8;
 const IDLE_MS = 5 * 60_000;
 const LOOK_MS = 30_000;
 
-export function createListings({ folder, log, newId, now }: ListingsOptions): Listings {
+export function createListings({ folder, checkFolder, log, newId, now }: ListingsOptions): Listings {
   const collect = createCollect(folder, summariseKeyFile, now);
   // In the order of their last use.
   const listings = new Map<string, Listing>();
@@ -118,6 +120,7 @@ export function createListings({ folder, log, newId, now }: ListingsOptions): Li
 
   return {
     first(key, prefix, limit) {
+      checkFolder();
       closeIdle();
       const onUnreadable = (subFolder: string, code: string) =>
         log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });

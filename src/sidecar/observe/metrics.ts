@@ -1,3 +1,4 @@
+import type { Connections } from '../../kernel/connections';
 import type { HttpError } from '../../kernel/errors';
 import type { AnsweredRequest } from '../../kernel/request-log';
 import type { CallOutcome } from '../provisioning/upstream';
@@ -30,6 +31,7 @@ export interface MetricsOptions {
   /** The version of the sidecar. */
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };
+  readonly connections: Pick<Connections, 'counts' | 'refused'>;
 }
 
 /** As many observations wait for the client library to be loaded. */
@@ -39,7 +41,7 @@ const MOST_QUEUED = 1000;
  * Collects metrics. The client library is loaded by the first scrape or after some hundred requests, so that it costs
  * the start nothing.
  */
-export function createMetrics({ version, audit }: MetricsOptions): Metrics {
+export function createMetrics({ version, audit, connections }: MetricsOptions): Metrics {
   let counted: number | undefined;
   let sinceCount = 0;
   const keyFiles = () => (counted === undefined ? undefined : counted + sinceCount);
@@ -48,7 +50,7 @@ export function createMetrics({ version, audit }: MetricsOptions): Metrics {
 
   const load = (): Recorders => {
     if (recorders) return recorders;
-    const loaded = openRecorders({ version, audit, keyFiles });
+    const loaded = openRecorders({ version, audit, connections, keyFiles });
     recorders = loaded;
     for (const observation of queue) observation(loaded);
     queue = [];

@@ -28,8 +28,15 @@ export interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
   readonly now: () => number;
 }
 
-export function createObservation({ audit, metrics, version, now }: ObservationOptions): Observation {
-  return metrics ? observed(createMetrics({ version, audit }), audit.audit, now) : unobserved(audit.audit);
+export function createObservation({
+  audit,
+  connections,
+  metrics,
+  version,
+  now,
+}: ObservationOptions): Observation {
+  if (!metrics) return unobserved(audit.audit);
+  return observed(createMetrics({ version, audit, connections }), audit.audit, now);
 }
 
 function observed(metrics: Metrics, audit: Audit, now: () => number): Observation {

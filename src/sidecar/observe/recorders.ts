@@ -1,3 +1,4 @@
+import { CLIENT_GONE } from '../../kernel/request-log';
 import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';
 import type { Metrics, MetricsOptions } from './metrics';
@@ -15,8 +16,6 @@ export interface RecorderOptions extends MetricsOptions {
 const BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** What nginx logs for a client that went away before its answer. */
-const CLIENT_GONE = 499;
 /** Statuses that refuse a caller, not a request. */
 const REFUSALS = new Set([401, 403, 429]);
 
@@ -34,7 +33,7 @@ const MOST_STATUSES = 64;
 const MOST_CODES = 128;
 
 /** Loads the client library and defines the metrics. Labels are looked up once for each combination. */
-export function openRecorders({ version, audit, keyFiles }: RecorderOptions): Recorders {
+export function openRecorders({ version, audit, connections, keyFiles }: RecorderOptions): Recorders {
   const prometheus: typeof import('prom-client') = require('prom-client');
   const registry = new prometheus.Registry();
   const registers = [registry];
@@ -126,6 +125,25 @@ export function openRecorders({ version, audit, keyFiles }: RecorderOptions): Re
 
   gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', keyFiles);
   gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  new prometheus.Gauge({
+    name: 'packagerdrmapi_connections',
+    help: 'Open connections by what happens on them.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(connections.counts())) this.set({ state }, count);
+    },
+  });
+  new prometheus.Counter({
+    name: 'packagerdrmapi_connections_refused_total',
+    help: 'Connections that were ended or refused by a limit, by its name.',
+    labelNames: ['cause'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [cause, count] of Object.entries(connections.refused())) this.inc({ cause }, count);
+    },
+  });
   new prometheus.Counter({
     name: 'packagerdrmapi_audit_lines_lost_total',
     help: 'Audit lines that could not be written and are lost.',

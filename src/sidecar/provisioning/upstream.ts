@@ -1,3 +1,6 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import { HttpError, systemCode } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 
@@ -35,52 +38,61 @@ export interface UpstreamOptions {
 /** The status; `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
 export type CallOutcome = number | 'none' | 'cancelled';
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { name, code, variable, timeoutMs, log, now, observe } = options;
   const failed = (why: string, cause?: unknown) =>
     new HttpError(502, { code, description: `The ${name} ${why}. No key file was changed.` }, { cause });
+  const late = () => {
+    const description = `The ${name} did not answer within ${timeoutMs} ms. No key file was changed.`;
+    return new HttpError(504, { code, description });
+  };
+  const call = createCall(timeoutMs, late);
 
-  const once = async ({ url, clientApiKey, requestId, signal }: UpstreamCall) => {
-    const timeout = AbortSignal.timeout(timeoutMs);
+  const once = async ({ url, clientApiKey, requestId, signal }: UpstreamCall): Promise<RawAnswer> => {
     const started = now();
-    let response: Response | undefined;
+    let head: IncomingMessage | undefined;
     try {
-      response = await fetch(url, {
+      return await call(url, {
         // Proxies drop header names with an underscore, older providers read no other.
         headers: {
           'API-KEY': clientApiKey,
           API_KEY: clientApiKey,
           accept: 'application/json',
+          'accept-encoding': 'identity',
           'x-request-id': requestId,
         },
-        // A redirect would carry the client's API key to another host.
-        redirect: 'manual',
-        signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
+        signal,
+        onHead: (response) => {
+          head = response;
+        },
       });
-      return { status: response.status, text: await readText(response) };
     } finally {
-      const status = response?.status ?? 'none';
+      const status = head?.statusCode ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
-      const upstreamRequestId = printableId(response?.headers.get('x-request-id'));
+      const upstreamRequestId = printableId(head?.headers['x-request-id']);
       log.info('upstream call', { requestId, upstream: name, status, upstreamRequestId, ms });
-      observe?.(response?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
+      observe?.(head?.statusCode ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };
 
   const get = async (call: UpstreamCall): Promise<UpstreamAnswer> => {
     let answer = await once(call).catch((thrown: unknown) => {
-      if (isTimeout(thrown) || call.signal?.aborted) throw thrown;
+      if (thrown instanceof HttpError || call.signal?.aborted) throw thrown;
       return undefined;
     });
     if (!answer || answer.status >= 500) answer = await once(call);
-    const { status, text } = answer;
+    const { status, encoding, text } = answer;
     if (status >= 500) throw failed(`answered ${status}`);
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
     if (status !== 200) return { status, json: undefined };
-    if (text === undefined) throw failed(`answered with more than ${MOST_BYTES} bytes; check ${variable}`);
+    if (encoding !== 'identity')
+      throw failed(
+        `answered in the content-encoding ${encoding}, which was not asked for; check ${variable}`,
+      );
+    if (text === undefined) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
     try {
       return { status, json: JSON.parse(text) };
     } catch {
@@ -95,11 +107,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         return await get(call);
       } catch (thrown) {
         if (thrown instanceof HttpError) throw thrown;
-        if (isTimeout(thrown)) {
-          const description = `The ${name} did not answer within ${timeoutMs} ms. No key file was changed.`;
-          throw new HttpError(504, { code, description }, { cause: thrown });
-        }
-        throw failed(`can't be reached (${reasonOf(thrown)}); check ${variable}`, thrown);
+        const reason = systemCode(thrown) ?? 'connection lost';
+        throw failed(`can't be reached (${reason}); check ${variable}`, thrown);
       }
     },
   };
@@ -110,30 +119,71 @@ export function upstreamUrl(base: string, ...parts: string[]): string {
   return [base.replace(/\/+$/, ''), ...parts.map((part) => encodeURIComponent(part))].join('/');
 }
 
-/** The body as text, or undefined when it is larger than any answer can be. */
-async function readText(response: Response): Promise<string | undefined> {
-  // Read at once when its length is known: piece by piece takes several times as long.
-  const announced = Number(response.headers.get('content-length') ?? Number.NaN);
-  if (announced <= MOST_BYTES) return response.text();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > MOST_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+interface RawAnswer {
+  readonly status: number;
+  /** `identity`, or what the body is packed by. A packed body is not read: a few bytes may hold gigabytes. */
+  readonly encoding: string;
+  /** Undefined when it is larger than any answer can be. */
+  readonly text: string | undefined;
 }
 
-function isTimeout(thrown: unknown): boolean {
-  return typeof thrown === 'object' && thrown !== null && Reflect.get(thrown, 'name') === 'TimeoutError';
+interface CallOptions {
+  readonly headers: OutgoingHttpHeaders;
+  readonly signal: AbortSignal | undefined;
+  /** Takes the head of the answer. */
+  readonly onHead: (response: IncomingMessage) => void;
 }
 
-function reasonOf(thrown: unknown): string {
-  const cause = typeof thrown === 'object' && thrown !== null ? Reflect.get(thrown, 'cause') : undefined;
-  return systemCode(cause) ?? systemCode(thrown) ?? 'connection lost';
+/** Makes GETs over kept connections. Each settles within `timeoutMs`, whatever the server does, and follows no redirect. */
+function createCall(
+  timeoutMs: number,
+  late: () => HttpError,
+): (url: string, options: CallOptions) => Promise<RawAnswer> {
+  const agent = new http.Agent({ keepAlive: true });
+  const secureAgent = new https.Agent({ keepAlive: true });
+  return (url, { headers, signal, onHead }) =>
+    new Promise((resolve, reject) => {
+      const secure = url.startsWith('https:');
+      const request = secure
+        ? https.get(url, { headers, agent: secureAgent })
+        : http.get(url, { headers, agent });
+      const settle = (done: () => void) => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', cancel);
+        // An error after the end is nobody's any more.
+        request.on('error', () => undefined);
+        done();
+      };
+      const fail = (thrown: unknown) => {
+        settle(() => reject(thrown));
+        request.destroy();
+      };
+      const cancel = () => fail(signal?.reason);
+      const timer = setTimeout(() => fail(late()), timeoutMs);
+      if (signal?.aborted) cancel();
+      signal?.addEventListener('abort', cancel);
+      request.on('error', fail);
+      request.on('response', (response) => {
+        onHead(response);
+        const { statusCode: status = 0 } = response;
+        const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+        const answer = (text: string | undefined) => settle(() => resolve({ status, encoding, text }));
+        const chunks: Buffer[] = [];
+        let length = 0;
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          length += chunk.length;
+          if (length <= MAX_BYTES && encoding === 'identity') return;
+          answer(undefined);
+          request.destroy();
+        });
+        response.on('end', () => answer(Buffer.concat(chunks).toString('utf8')));
+        response.on('error', fail);
+        response.on('close', () => fail(new Error('The answer ended before its body did')));
+      });
+    });
 }
 
-function printableId(id: string | null | undefined): string | undefined {
-  return id && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
+function printableId(id: string | string[] | undefined): string | undefined {
+  return typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }

@@ -32,21 +32,32 @@ export interface DurableWriter {
   /**
    * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
    * machine dies: temporary beside the target → write → fdatasync → rename → fsync of the folder. Resolves when the
-   * new file would survive a power cut. A link at `path` is replaced, not followed.
-   * Rejects with the system's error; the old file is then as it was, unless only the last sync failed.
+   * new file would survive a power cut, or with the reason when only the last sync failed. A link at `path` is replaced,
+   * not followed. Rejects with the system's error; the old file is then as it was. `folderId` is as for `syncFolder`.
    */
-  write(path: string, bytes: Buffer, mode: number): Promise<void>;
-  /** Removes a file so that it stays removed after a power cut, and answers whether there was one. */
-  remove(path: string): Promise<boolean>;
+  write(path: string, bytes: Buffer, mode: number, folderId?: string): Promise<NotSynced | undefined>;
+  /** Removes a file so that it stays removed after a power cut, if only the last sync does not fail. */
+  remove(path: string, folderId?: string): Promise<'removed' | 'absent' | NotSynced>;
   /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
   probe(folder: string): Promise<void>;
-  /** Syncs a folder's entries, sharing one sync between all who ask while another is under way. */
-  syncFolder(folder: string): Promise<void>;
+  /**
+   * Syncs a folder's entries, sharing one sync between all who ask while another is under way. `id` is the same for all
+   * paths to the same folder; by default it is the path.
+   */
+  syncFolder(folder: string, id?: string): Promise<void>;
+  /** The same, but a failure is the answer. */
+  trySync(folder: string, id?: string): Promise<NotSynced | undefined>;
   /**
    * Removes the temporaries that killed writers left in a folder and `depth` levels below it, those of this writer
    * excepted, and counts them and the key files on its way; what can't be read is passed over.
    */
   sweep(folder: string, depth: number): Promise<Swept>;
+}
+
+/** A change is made, but its folder could not be synced. */
+export interface NotSynced {
+  /** The system's error. */
+  readonly cause: unknown;
 }
 
 /** What a write consists of, in this order. `temporary`: opened, its mode set, written. */
@@ -98,8 +109,14 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
     }
   };
 
+  const trySync: DurableWriter['trySync'] = (folder, id) =>
+    syncFolder(folder, id).then(
+      () => undefined,
+      (cause: unknown) => ({ cause }),
+    );
+
   return {
-    async write(path, bytes, mode) {
+    async write(path, bytes, mode, folderId) {
       underWay += 1;
       const lap = times ? stopwatch(times) : noLap;
       try {
@@ -108,21 +125,21 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
           if (systemCode(thrown) !== 'ENOENT') throw thrown;
           return replace(path, bytes, mode, lap);
         });
-        await syncFolder(dirname(path));
+        const notSynced = await trySync(dirname(path), folderId);
         lap('folder_sync');
+        return notSynced;
       } finally {
         underWay -= 1;
       }
     },
-    async remove(path) {
+    async remove(path, folderId) {
       try {
         await unlinkFile(path);
       } catch (thrown) {
-        if (systemCode(thrown) === 'ENOENT') return false;
+        if (systemCode(thrown) === 'ENOENT') return 'absent';
         throw thrown;
       }
-      await syncFolder(dirname(path));
-      return true;
+      return (await trySync(dirname(path), folderId)) ?? 'removed';
     },
     async probe(folder) {
       const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false, noLap);
@@ -132,6 +149,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
       });
     },
     syncFolder,
+    trySync,
     sweep: (folder, depth) => sweepFolder(folder, depth, ours),
   };
 }

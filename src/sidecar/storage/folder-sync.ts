@@ -19,23 +19,23 @@ async function syncNow(folder: string): Promise<void> {
 /**
  * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
  * after its own rename, so whoever asks while one is under way waits for the next, together with all others who ask
- * meanwhile.
+ * meanwhile. `id` is the same for all paths that lead to the same folder; a path must lead there until its sync is done.
  */
-export function createFolderSync(): (folder: string) => Promise<void> {
+export function createFolderSync(): (folder: string, id?: string) => Promise<void> {
   const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
-  const start = (folder: string): Promise<void> => {
+  const start = (folder: string, id: string): Promise<void> => {
     const running = syncNow(folder).finally(() => {
-      if (folders.get(folder)?.running === running) folders.delete(folder);
+      if (folders.get(id)?.running === running) folders.delete(id);
     });
-    folders.set(folder, { running });
+    folders.set(id, { running });
     return running;
   };
-  return (folder) => {
-    const state = folders.get(folder);
-    if (!state) return start(folder);
+  return (folder, id = folder) => {
+    const state = folders.get(id);
+    if (!state) return start(folder, id);
     state.next ??= state.running.then(
-      () => start(folder),
-      () => start(folder),
+      () => start(folder, id),
+      () => start(folder, id),
     );
     return state.next;
   };

@@ -1,12 +1,11 @@
-import { chmodSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import type { StreamId } from '../../drm/stream-id';
-import { HttpError, systemCode } from '../../kernel/errors';
-import type { DurableWriter } from './durable-file';
+import type { DurableWriter, NotSynced } from './durable-file';
 import { keyFilePath } from './key-file-path';
 import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
 import { toStorageError } from './storage-error';
+import { FOLDER_MODE, type HeldFolder, holdFolder, makeFolder, notAKeyFile, rootFolder } from './sub-folder';
 
 /**
  * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one
@@ -21,31 +20,112 @@ export interface KeyFileStore {
    * `decide` sees the present file when the stream's turn has come: it throws to refuse, or answers false when
    * nothing is to be written.
    */
-  write(streamId: StreamId, bytes: Buffer, decide?: Decide): Promise<Buffer | undefined>;
+  write(streamId: StreamId, bytes: Buffer, decide?: Decide): Promise<Change>;
   /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. `check` throws to refuse. */
-  remove(streamId: StreamId, check?: (present: Buffer | undefined) => void): Promise<Buffer | undefined>;
+  remove(streamId: StreamId, check?: (present: Buffer | undefined) => void): Promise<Change>;
   /** Resolves when a key file could be written now. */
   probe(): Promise<void>;
+  /** Throws when the folder can't be used, or is another than at the start. */
+  check(): void;
+}
+
+/** What a change came upon and did. */
+export interface Change {
+  /** The file before. */
+  readonly former: Buffer | undefined;
+  /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
+  readonly notSynced: NotSynced | undefined;
 }
 
 /** Whether to write, in view of the present file (undefined when there is none). */
 export type Decide = (present: Buffer | undefined) => boolean;
 
-const FOLDER_MODE = 0o750;
-
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
+  const root = rootFolder(folder);
   // Sub-folders that would survive a power cut. One that merely exists may have been made a moment ago by another write.
   const lasting = new Set<string>();
+  /** Folders with changes that a power cut may undo. */
+  const unsynced = new Set<string>();
+  /** The file system on which the folder lay first. */
+  let device = deviceOf(folder);
+
+  /** An empty mount point, or another folder, must not pass for the key files. */
+  const check = (): void => {
+    const { dev } = statSync(`${folder}/.`);
+    device ??= dev;
+    if (dev === device) return;
+    throw Object.assign(new Error('The folder lies on another device than at the start'), { code: 'ENODEV' });
+  };
+
+  /** Opens the folder of a key file; undefined when a sub-folder is missing. */
+  const hold = (streamId: StreamId): HeldFolder | undefined => {
+    let held: HeldFolder | undefined = root;
+    for (const part of keyFilePath(folder, streamId).subFolders) {
+      const parent: HeldFolder = held;
+      try {
+        held = holdFolder(parent, part);
+      } finally {
+        parent.close();
+      }
+      if (!held) return undefined;
+    }
+    return held;
+  };
+
+  const find = (streamId: StreamId): FoundFile | undefined => {
+    const held = hold(streamId);
+    try {
+      return held && readSmallFile(`${held.path}/${keyFilePath(folder, streamId).name}`);
+    } finally {
+      held?.close();
+    }
+  };
 
   const read = (streamId: StreamId): Buffer | undefined => {
-    const { path, subFolders } = keyFilePath(folder, streamId);
-    refuseLinks(subFolders);
-    const found = readSmallFile(path);
-    if (found) return bytesOf(found);
-    // A vanished folder, or a file in its place, must not pass for a stream without a key file.
-    statSync(`${folder}/.`);
-    return undefined;
+    const found = find(streamId);
+    // Of a file that is there, its own device tells at no cost; only another one needs a second look.
+    if (!found || found.device !== device) check();
+    return found && bytesOf(found);
+  };
+
+  /** Opens the folder of a key file, and makes the sub-folders that are missing so that they last. */
+  const make = async (streamId: StreamId): Promise<HeldFolder> => {
+    const { subFolders } = keyFilePath(folder, streamId);
+    let held = root;
+    for (const [index, part] of subFolders.entries()) {
+      const logical = subFolders.slice(0, index + 1).join('/');
+      try {
+        if (makeFolder(held, part)) lasting.delete(logical);
+        if (!lasting.has(logical)) {
+          await writer.syncFolder(held.path, held.id);
+          lasting.add(logical);
+        }
+        const next = holdFolder(held, part);
+        if (!next) throw Object.assign(new Error('The sub-folder is gone again'), { code: 'ENOENT' });
+        held.close();
+        held = next;
+      } catch (thrown) {
+        held.close();
+        throw thrown;
+      }
+    }
+    return held;
+  };
+
+  /** Runs a change in a folder, and remembers whether it would survive a power cut. */
+  const settle = async (
+    held: HeldFolder,
+    change: (held: HeldFolder) => Promise<NotSynced | undefined>,
+  ): Promise<NotSynced | undefined> => {
+    try {
+      const notSynced = await change(held);
+      if (notSynced) unsynced.add(held.id);
+      else unsynced.delete(held.id);
+      return notSynced;
+    } finally {
+      held.close();
+    }
   };
 
   return {
@@ -53,37 +133,65 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     write: (streamId, bytes, decide) =>
       inTurn(streamId, () =>
         guard('write', async () => {
-          const { path, subFolders } = keyFilePath(folder, streamId);
-          refuseLinks(subFolders);
-          const found = readSmallFile(path);
-          const present = found && bytesOf(found);
-          // A vanished folder must not pass for a stream without a key file, in a dry run either.
-          if (!present) statSync(`${folder}/.`);
-          if (decide && !decide(present)) return present;
-          for (const subFolder of subFolders) {
-            if (makeFolder(subFolder)) lasting.delete(subFolder);
-            if (lasting.has(subFolder)) continue;
-            await writer.syncFolder(dirname(subFolder));
-            lasting.add(subFolder);
+          check();
+          const { name } = keyFilePath(folder, streamId);
+          const found = find(streamId);
+          const former = found && bytesOf(found);
+          if (!decide || decide(former)) {
+            const notSynced = await settle(await make(streamId), ({ path, id }) =>
+              writer.write(`${path}/${name}`, bytes, mode, id),
+            );
+            return { former, notSynced };
           }
-          await writer.write(path, bytes, mode);
-          return present;
+          if (unsynced.size === 0) return { former, notSynced: undefined };
+          // What stands there already is wished for still: it should last.
+          const held = hold(streamId);
+          const notSynced =
+            held &&
+            (await settle(held, async ({ path, id }) =>
+              unsynced.has(id) ? writer.trySync(path, id) : undefined,
+            ));
+          return { former, notSynced };
         }),
       ),
-    remove: (streamId, check) =>
+    remove: (streamId, precheck) =>
       inTurn(streamId, () =>
         guard('write', async () => {
-          const bytes = read(streamId);
-          check?.(bytes);
-          if (!bytes) return undefined;
-          if (await writer.remove(keyFilePath(folder, streamId).path)) return bytes;
+          const former = read(streamId);
+          precheck?.(former);
+          if (!former) return { former, notSynced: undefined };
+          const { name } = keyFilePath(folder, streamId);
+          const held = hold(streamId);
+          let isRemoved = false;
+          const notSynced =
+            held &&
+            (await settle(held, async ({ path, id }) => {
+              const removed = await writer.remove(`${path}/${name}`, id);
+              isRemoved = removed !== 'absent';
+              return typeof removed === 'object' ? removed : undefined;
+            }));
+          if (isRemoved) return { former, notSynced };
           // Another process was faster; reading again tells whether the file is gone, or the folder with it.
           read(streamId);
-          return undefined;
+          return { former: undefined, notSynced: undefined };
         }),
       ),
-    probe: () => guard('write', () => writer.probe(folder)),
+    probe: () =>
+      guard('write', async () => {
+        check();
+        await writer.probe(folder);
+      }),
+    check: () => guardSync('read', check),
   };
+}
+
+/** Undefined while the folder can't be used: the mount may still come. */
+function deviceOf(folder: string): number | undefined {
+  try {
+    return statSync(`${folder}/.`).dev;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -91,35 +199,11 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
  * link to the folder may be configured while none below it is followed.
  */
 export function openKeyFilesFolder(path: string): string {
-  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) !== undefined) setFolderMode(path);
+  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) !== undefined) {
+    const { mode } = statSync(path);
+    if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
+  }
   return realpathSync(path);
-}
-
-/** mkdir() lets the umask take bits away; the packager's group needs them. A folder's set-group-id bit is inherited and stays. */
-function setFolderMode(path: string): void {
-  const { mode } = statSync(path);
-  if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
-}
-
-/** Answers whether the folder is new. */
-function makeFolder(path: string): boolean {
-  try {
-    mkdirSync(path, { mode: FOLDER_MODE });
-    setFolderMode(path);
-    return true;
-  } catch (thrown) {
-    if (systemCode(thrown) !== 'EEXIST') throw thrown;
-    return false;
-  }
-}
-
-function refuseLinks(subFolders: readonly string[]): void {
-  for (const subFolder of subFolders) {
-    const stat = lstatSync(subFolder, { throwIfNoEntry: false });
-    if (!stat) return;
-    if (stat.isSymbolicLink()) throw notAKeyFile('A sub-folder of this stream id is a symbolic link');
-    if (!stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
-  }
 }
 
 function bytesOf(found: FoundFile): Buffer {
@@ -133,11 +217,6 @@ function bytesOf(found: FoundFile): Buffer {
     case 'too_large':
       throw notAKeyFile('The file is too large for a key file');
   }
-}
-
-function notAKeyFile(what: string): HttpError {
-  const description = `${what}; it is left as it is. Remove it, or use another stream id.`;
-  return new HttpError(409, { code: 'not_a_key_file', description });
 }
 
 function guardSync<T>(doing: 'read' | 'write', action: () => T): T {

@@ -5,7 +5,14 @@ import { systemCode } from '../../kernel/errors';
 const MOST_BYTES = 1024 * 1024;
 
 /** What stands where a key file belongs: its bytes, or something that is no key file. */
-export type FoundFile = { kind: 'file'; bytes: Buffer } | { kind: 'link' | 'not_a_file' | 'too_large' };
+export type FoundFile =
+  | {
+      readonly kind: 'file';
+      readonly bytes: Buffer;
+      /** The file system it lies on. */
+      readonly device: number;
+    }
+  | { readonly kind: 'link' | 'not_a_file' | 'too_large'; readonly device?: never };
 
 /**
  * Reads a small file whole, without following a link at its name. Undefined when there is none.
@@ -34,7 +41,7 @@ export function readSmallFile(path: string): FoundFile | undefined {
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {
       read = readSync(descriptor, bytes, length, bytes.length - length, length);
     }
-    return { kind: 'file', bytes: bytes.subarray(0, length) };
+    return { kind: 'file', bytes: bytes.subarray(0, length), device: stat.dev };
   } finally {
     closeSync(descriptor);
   }

@@ -5,6 +5,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'the user of this service may not use the folder or the file',
   EPERM: 'the user of this service may not use the folder or the file',
   ENOENT: 'the folder is gone',
+  ENODEV:
+    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one',
   ENOTDIR: 'the path of the folder is not a folder',
   EIO: 'the disk reports an error',
   ESTALE: 'the network file system has lost the folder',

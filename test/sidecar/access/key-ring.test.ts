@@ -6,6 +6,7 @@ import { listen } from '../../../src/kernel/server';
 import { requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, type KeyRing } from '../../../src/sidecar/access/key-ring';
 import { digestOf } from '../../../src/sidecar/access/keys-file';
+import { createRefuseStranger } from '../../../src/sidecar/access/refuse-stranger';
 import { requireApiKey } from '../../../src/sidecar/access/require-api-key';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { temporaryFolder } from '../../support/start-sidecar';
@@ -44,7 +45,7 @@ function open(single?: string, file: string | undefined = path): KeyRing {
 /** Serves a stream's name behind the guard; answers how to call it. */
 async function serve({ find }: KeyRing) {
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(requireApiKey(find));
+    routes.use(requireApiKey(find, createRefuseStranger({ now: () => 0 })));
     routes.all('/api/:stream', (request, response) => {
       const { apiKey } = response.locals;
       (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);

@@ -12,6 +12,7 @@ import { until } from '../../support/until';
 
 const KEY = 'the-key-of-the-tests';
 const WHY = 'No key.';
+const now = () => performance.now();
 
 const closings: (() => Promise<void>)[] = [];
 
@@ -55,7 +56,7 @@ const statusFrom = async (refuse: RefuseStranger, address: string) =>
 
 test('answers 401 to the first ten strangers from an address, and 429 to the next, later and later', async () => {
   const { waits, wait } = heldWait();
-  const call = await serve(createRefuseStranger({ wait }));
+  const call = await serve(createRefuseStranger({ now, wait }));
   for (let attempt = 1; attempt <= 10; attempt += 1)
     expect((await call(`wrong-${attempt}`)).status).toBe(401);
   expect(waits).toEqual([]);
@@ -83,7 +84,7 @@ test('answers 401 to the first ten strangers from an address, and 429 to the nex
 
 test('never slows or refuses who holds a key, nor what needs none', async () => {
   const { waits, wait } = heldWait();
-  const call = await serve(createRefuseStranger({ wait }));
+  const call = await serve(createRefuseStranger({ now, wait }));
   for (let attempt = 1; attempt <= 10; attempt += 1) await call('wrong');
   const slowed = [call('wrong'), call('wrong'), call('wrong')];
   await until(() => waits.length === 3);
@@ -97,7 +98,7 @@ test('never slows or refuses who holds a key, nor what needs none', async () => 
 
 test('delays 64 at most at a time and answers the others at once', async () => {
   const { waits, wait } = heldWait();
-  const refuse = createRefuseStranger({ wait });
+  const refuse = createRefuseStranger({ now, wait });
   for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
   const slowed = Array.from({ length: 64 }, () => statusFrom(refuse, '192.0.2.1'));
   await until(() => waits.length === 64);
@@ -114,7 +115,7 @@ test('delays 64 at most at a time and answers the others at once', async () => {
 test('ends its own delay by time, and by the end of the response', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger();
+    const refuse = createRefuseStranger({ now });
     const [request, response] = [new IncomingMessage(new Socket()), new EventEmitter()];
     const attempt = () =>
       refuse(request, response as ServerResponse, WHY).catch(({ status }: HttpError) => status);
@@ -133,7 +134,7 @@ test('ends its own delay by time, and by the end of the response', async () => {
 });
 
 test('counts each IPv4 address and each /64 of IPv6 by itself', async () => {
-  const refuse = createRefuseStranger({ wait: () => Promise.resolve() });
+  const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
   for (let attempt = 1; attempt <= 10; attempt += 1) {
     await refuseFrom(refuse, `2001:db8:0:1::${attempt}`);
     await refuseFrom(refuse, attempt % 2 ? '192.0.2.1' : '::ffff:192.0.2.1');
@@ -147,7 +148,7 @@ test('counts each IPv4 address and each /64 of IPv6 by itself', async () => {
 test('starts anew after a minute', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger({ wait: () => Promise.resolve() });
+    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
     for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
     expect(await statusFrom(refuse, '192.0.2.1')).toBe(429);
     jest.advanceTimersByTime(59_000);
@@ -162,10 +163,25 @@ test('starts anew after a minute', async () => {
   }
 });
 
+test('tells the rest of the minute also when the wall clock jumps', async () => {
+  jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
+  try {
+    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
+    for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
+    jest.advanceTimersByTime(20_000);
+    for (const time of [Date.UTC(1998, 0, 1), Date.UTC(2026, 0, 1)]) {
+      jest.setSystemTime(time);
+      expect((await refuseFrom(refuse, '192.0.2.1')).headers['retry-after']).toBe('40');
+    }
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('remembers no more than 8192 counters, however many addresses come', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger({ wait: () => Promise.resolve() });
+    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
     for (let address = 0; address < 100_000; address += 1) {
       await refuseFrom(refuse, `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}`);
     }

@@ -36,7 +36,11 @@ function held() {
     await released;
     return { bytes: Buffer.from(''), former: undefined, etag: '"e"', result: 'created', warnings: [] };
   });
-  const changes: KeyFileChanges = { put, putKeyFile: put, remove: async () => undefined };
+  const changes: KeyFileChanges = {
+    put,
+    putKeyFile: put,
+    remove: async () => ({ bytes: undefined, warnings: [] }),
+  };
   return { changes, put, release };
 }
 

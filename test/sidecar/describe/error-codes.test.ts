@@ -92,8 +92,9 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],
   ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],
   ['key_file_not_found', 'removeKeyFile', ({ sidecar }) => sidecar.api.delete('/api/keyfile/absent')],
-  ['request_timeout', 'readKeyFile', written('request_timeout', 408, 'kernel/server.ts')],
-  ['https_required', 'readKeyFile', written('https_required', 400, 'kernel/secure-server.ts')],
+  ['request_timeout', 'readKeyFile', written('request_timeout', 408, 'kernel/last-answer.ts')],
+  ['https_required', 'readKeyFile', written('https_required', 400, 'kernel/last-answer.ts')],
+  ['too_many_connections', 'readKeyFile', written('too_many_connections', 503, 'kernel/last-answer.ts')],
   [
     'client_certificate_required',
     'readKeyFile',

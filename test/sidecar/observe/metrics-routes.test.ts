@@ -1,11 +1,16 @@
 import express from 'express';
 import request from 'supertest';
+import { createConnections } from '../../../src/kernel/connections';
 import { createMetrics, type Scrape } from '../../../src/sidecar/observe/metrics';
 import { metricsRoutes } from '../../../src/sidecar/observe/metrics-routes';
 
 /** `/metrics` with scrapes that are counted, each ended by the test. */
 function start() {
-  const metrics = createMetrics({ version: '1.2.3', audit: { lost: () => 0, waiting: () => 0 } });
+  const metrics = createMetrics({
+    version: '1.2.3',
+    audit: { lost: () => 0, waiting: () => 0 },
+    connections: createConnections(),
+  });
   const runs: { end(): void; fail(): void }[] = [];
   const time = { now: 0 };
   const scrape = () =>

@@ -1,4 +1,6 @@
 import { connect } from 'node:net';
+import { CONNECTION_STATES } from '../../../src/kernel/connection';
+import { createConnections, REFUSAL_CAUSES } from '../../../src/kernel/connections';
 import { HttpError } from '../../../src/kernel/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
 import { AUDIT_ENTRY } from '../../support/start-audit';
@@ -15,6 +17,12 @@ const AT_REST = {
   'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
   packagerdrmapi_audit_lines_waiting: 5,
   packagerdrmapi_audit_lines_lost_total: 3,
+  ...Object.fromEntries(
+    CONNECTION_STATES.map((state) => [`packagerdrmapi_connections{state="${state}"}`, 0]),
+  ),
+  ...Object.fromEntries(
+    REFUSAL_CAUSES.map((cause) => [`packagerdrmapi_connections_refused_total{cause="${cause}"}`, 0]),
+  ),
 };
 
 test('answers /metrics without a key, in the text format of Prometheus, and lets nobody keep it', async () => {
@@ -118,7 +126,11 @@ test('counts a client that went away as 499', async () => {
 });
 
 test('loses nothing that happened before the client library was loaded', async () => {
-  const metrics = createMetrics({ version: '1', audit: { lost: () => 0, waiting: () => 0 } });
+  const metrics = createMetrics({
+    version: '1',
+    audit: { lost: () => 0, waiting: () => 0 },
+    connections: createConnections(),
+  });
   // Beyond the number at which it is loaded.
   for (let count = 0; count < 3000; count += 1) {
     metrics.failed(new HttpError(404, { code: 'not_found', description: 'No.' }));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { parse } from 'yaml';
+import { createConnections } from '../../../src/kernel/connections';
 import { HttpError } from '../../../src/kernel/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
 import { AUDIT_ENTRY, auditLine } from '../../support/start-audit';
@@ -45,7 +46,11 @@ const expressions = [
 
 /** A scrape with every metric in it. */
 async function fullScrape(): Promise<string> {
-  const metrics = createMetrics({ version: '1.2.3', audit: { lost: () => 0, waiting: () => 0 } });
+  const metrics = createMetrics({
+    version: '1.2.3',
+    audit: { lost: () => 0, waiting: () => 0 },
+    connections: createConnections(),
+  });
   metrics.request({ method: 'GET', route: '/readyz', status: 200, ms: 1, aborted: false });
   metrics.upstreamCall('key_provider', 200, 1);
   metrics.writePhase('sync', 1);

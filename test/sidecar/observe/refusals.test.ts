@@ -73,12 +73,12 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
   [
     'a malformed body around the lane',
     ({ api }) => api.post(`${PATH}/`).type('json').send('{'),
-    ['default', null, 'malformed_json'],
+    ['default', 'live', 'malformed_json'],
   ],
   [
     'a body of another type',
     ({ api }) => api.post(PATH).type('text').send('x'),
-    ['default', null, 'unsupported_media_type'],
+    ['default', 'live', 'unsupported_media_type'],
   ],
   [
     'a stream id that is none',

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { CONNECTION_STATES } from '../../../src/kernel/connection';
+import { REFUSAL_CAUSES } from '../../../src/kernel/connections';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { until } from '../../support/start-audit';
 import { seriesOf } from '../../support/start-observed';
@@ -99,6 +101,12 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
     'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
     packagerdrmapi_audit_lines_waiting: 0,
     packagerdrmapi_audit_lines_lost_total: 0,
+    ...Object.fromEntries(
+      CONNECTION_STATES.map((state) => [`packagerdrmapi_connections{state="${state}"}`, expect.any(Number)]),
+    ),
+    ...Object.fromEntries(
+      REFUSAL_CAUSES.map((cause) => [`packagerdrmapi_connections_refused_total{cause="${cause}"}`, 0]),
+    ),
   });
   const { text } = await stranger.get('/metrics');
   expect(secretsIn(text)).toEqual([]);

@@ -1,4 +1,4 @@
-import { networkOf } from '../../../src/sidecar/access/address';
+import { networkOf } from '../../src/kernel/address';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

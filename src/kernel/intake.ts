@@ -1,0 +1,101 @@
+import type { Socket } from 'node:net';
+
+/** Gives a connection's bytes to Node's HTTP parser, one request at a time. */
+export interface Intake {
+  /** Goes on where it stopped: the request under way is answered. */
+  release(): void;
+  /** Reads on, but parses nothing more. */
+  discard(): void;
+}
+
+type Listener = (...given: unknown[]) => void;
+
+/** The listeners of a socket, as what they are: functions to be called with it as `this`. */
+export function listenersOf(socket: Socket, event: 'data' | 'end'): Listener[] {
+  return socket.listeners(event).map((each) => each as Listener);
+}
+
+const HEAD_END = '\r\n\r\n';
+
+/**
+ * Stands between a connection and the parser that Node has put on it. Node parses all that a read brings, up to 64 KiB,
+ * and makes objects for each request in it: some thousand pipelined requests from one piece of 64 KiB. Here a piece is
+ * cut behind each head, and while `isBusy`, the rest waits and nothing more is read. So requests run in their order, a
+ * fault in a later one shows when the earlier are answered, and a connection holds one request and what one read brings.
+ *
+ * Node's parser must be the only one that listens for the socket's data. `endsBefore` are the listeners for its end that
+ * were there before the parser's.
+ */
+export function takeInTurn(socket: Socket, isBusy: () => boolean, endsBefore: readonly Listener[]): Intake {
+  const [parse, ...others] = listenersOf(socket, 'data');
+  const [finish, ...more] = listenersOf(socket, 'end').filter((each) => !endsBefore.includes(each));
+  if (!parse || !finish || others.length + more.length > 0)
+    throw new TypeError('The connection is not as Node leaves it to a server');
+  socket.off('data', parse);
+  socket.off('end', finish);
+  let rest: Buffer | undefined;
+  /** Whether the socket is paused by us; Node pauses it as well, while an answer waits to be taken. */
+  let paused = false;
+  let discarding = false;
+  /** Whether the client has ended its side behind requests that still wait. */
+  let ended = false;
+
+  const feed = (bytes: Buffer): void => {
+    for (let left = bytes; left.length > 0; ) {
+      if (discarding) return;
+      if (isBusy() || (!paused && socket.isPaused())) {
+        rest = left;
+        paused = true;
+        socket.pause();
+        return;
+      }
+      const end = left.indexOf(HEAD_END);
+      const piece = end < 0 ? left : left.subarray(0, end + HEAD_END.length);
+      left = left.subarray(piece.length);
+      parse.call(socket, piece);
+    }
+    if (!paused) return;
+    paused = false;
+    socket.resume();
+  };
+
+  const feedRest = (): void => {
+    const left = rest;
+    rest = undefined;
+    if (left) feed(left);
+  };
+
+  socket.on('data', (bytes: Buffer) => {
+    // What was read already when the reading stopped.
+    if (rest) rest = Buffer.concat([rest, bytes]);
+    else feed(bytes);
+  });
+  // Node resumes a socket whenever a body is read.
+  socket.on('resume', () => {
+    if (!rest) return;
+    if (isBusy()) socket.pause();
+    else feedRest();
+  });
+  // Node ends a connection, and drops the answer under way, when the client ends its side: it is taken for gone.
+  socket.on('end', () => {
+    if (rest) ended = true;
+    else finish.call(socket);
+  });
+  socket.on('close', () => {
+    rest = undefined;
+  });
+  return {
+    release() {
+      feedRest();
+      if (!ended || rest || isBusy()) return;
+      ended = false;
+      finish.call(socket);
+    },
+    discard() {
+      discarding = true;
+      rest = undefined;
+      paused = false;
+      socket.resume();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Problem } from './errors';
+
+/** An answer after which the connection ends. */
+export interface LastAnswer extends Problem {
+  readonly status: number;
+}
+
+export const USE_HTTPS: LastAnswer = {
+  status: 400,
+  code: 'https_required',
+  description: 'This port speaks HTTPS: call it with https://.',
+};
+
+export const BUSY: LastAnswer = {
+  status: 503,
+  code: 'too_many_connections',
+  description: 'All places for connections are taken by other clients. Try again in a moment.',
+};
+
+const NOT_HTTP: LastAnswer = {
+  status: 400,
+  code: 'bad_request',
+  description: 'The request is not valid HTTP.',
+};
+
+/** What Node's parser refuses, by its code. */
+const UNREADABLE: Readonly<Record<string, LastAnswer>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    code: 'request_header_fields_too_large',
+    description: 'The headers are larger than this service takes.',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    code: 'request_timeout',
+    description: 'The request did not arrive in time.',
+  },
+};
+
+/** The answer to what Node's parser refuses with this code. */
+export function unreadableAnswer(code: string | undefined): LastAnswer {
+  return UNREADABLE[code ?? ''] ?? NOT_HTTP;
+}
+
+/** Answers a request by it. */
+export function answerThrough(response: ServerResponse, { status, code, description }: LastAnswer): void {
+  const body = JSON.stringify({ errors: [{ code, description }] });
+  response.statusCode = status;
+  response.setHeader('connection', 'close');
+  response.setHeader('content-type', CONTENT_TYPE);
+  response.setHeader('content-length', Buffer.byteLength(body));
+  if (status === 503) response.setHeader('retry-after', '1');
+  response.end(body);
+}
+
+/** It as the text of a whole response, where there is no request to answer. */
+export function wholeAnswer({ status, code, description }: LastAnswer): string {
+  const body = JSON.stringify({ errors: [{ code, description }] });
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${CONTENT_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+const CONTENT_TYPE = 'application/json; charset=utf-8';

@@ -1,0 +1,50 @@
+import type { RefusalCause } from './connections';
+import type { Log } from './log';
+
+/** The causes that show a limit at work; what is slow or no HTTP comes on every open port. */
+const TELLING: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'answer_timeout']);
+
+const MAX_NETWORKS = 1000;
+
+export interface RefusalLogTimes {
+  readonly firstMs: number;
+  readonly everyMs: number;
+}
+
+const TIMES: RefusalLogTimes = { firstMs: 1000, everyMs: 60_000 };
+
+/**
+ * Logs refused connections as sums by cause: the first second after a limit begins to bite, then each minute as long as
+ * it does. The line names the address that was refused most often.
+ */
+export function createRefusalLog(
+  log: Log,
+  { firstMs, everyMs }: RefusalLogTimes = TIMES,
+): (cause: RefusalCause, network: string) => void {
+  let causes: Partial<Record<RefusalCause, number>> = {};
+  let networks = new Map<string, number>();
+  let isTelling = false;
+  let isWaiting = false;
+
+  const tell = () => {
+    isWaiting = isTelling;
+    if (!isTelling) return;
+    const [address] = [...networks].reduce((most, each) => (each[1] > most[1] ? each : most), ['', 0]);
+    log.warn('connections refused', { ...causes, mostFrom: address });
+    causes = {};
+    networks = new Map();
+    isTelling = false;
+    setTimeout(tell, everyMs).unref();
+  };
+
+  return (cause, network) => {
+    causes[cause] = (causes[cause] ?? 0) + 1;
+    if (!TELLING.has(cause)) return;
+    isTelling = true;
+    if (networks.has(network) || networks.size < MAX_NETWORKS)
+      networks.set(network, (networks.get(network) ?? 0) + 1);
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(tell, firstMs).unref();
+  };
+}

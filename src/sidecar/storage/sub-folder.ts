@@ -1,0 +1,84 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+} from 'node:fs';
+import { HttpError, systemCode } from '../../kernel/errors';
+
+/** A folder that is held open while files in it are used. */
+export interface HeldFolder {
+  /** Leads to this folder, whatever stands at its name by now. */
+  readonly path: string;
+  /** The same for everybody who holds the same folder. */
+  readonly id: string;
+  close(): void;
+}
+
+export const FOLDER_MODE = 0o750;
+
+/** Where Linux names open files; without it, a folder's name has to do. */
+const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
+
+const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** The key-file folder itself. */
+export function rootFolder(path: string): HeldFolder {
+  return { path, id: path, close: () => undefined };
+}
+
+/** Opens a sub-folder without following a link at its name; undefined when there is none. */
+export function holdFolder(parent: HeldFolder, name: string): HeldFolder | undefined {
+  const path = `${parent.path}/${name}`;
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, OPEN);
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ENOTDIR' || code === 'ELOOP') refuseOther(path);
+    throw thrown;
+  }
+  const { dev, ino } = fstatSync(descriptor);
+  return {
+    path: DESCRIPTORS === undefined ? path : `${DESCRIPTORS}/${descriptor}`,
+    id: `${dev}:${ino}`,
+    close: () => closeSync(descriptor),
+  };
+}
+
+/** Makes a sub-folder, if it isn't there, and answers whether it is new. */
+export function makeFolder(parent: HeldFolder, name: string): boolean {
+  const path = `${parent.path}/${name}`;
+  try {
+    mkdirSync(path, { mode: FOLDER_MODE });
+  } catch (thrown) {
+    if (systemCode(thrown) === 'EEXIST') return false;
+    throw thrown;
+  }
+  const descriptor = openSync(path, OPEN);
+  try {
+    // mkdir() lets the umask take bits away; the packager's group needs them. A set-group-id bit is inherited and stays.
+    const { mode } = fstatSync(descriptor);
+    if ((mode & 0o777) !== FOLDER_MODE) fchmodSync(descriptor, FOLDER_MODE | (mode & 0o2000));
+  } finally {
+    closeSync(descriptor);
+  }
+  return true;
+}
+
+function refuseOther(path: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isSymbolicLink()) throw notAKeyFile('A sub-folder of this stream id is a symbolic link');
+  if (stat && !stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
+}
+
+/** The error for what stands in a key file's place, or on the way to it. */
+export function notAKeyFile(what: string): HttpError {
+  const description = `${what}; it is left as it is. Remove it, or use another stream id.`;
+  return new HttpError(409, { code: 'not_a_key_file', description });
+}

@@ -1,0 +1,148 @@
+import type { RequestListener } from 'node:http';
+import { type Connections, createConnections } from '../../src/kernel/connections';
+import { listen, type RunningServer } from '../../src/kernel/server';
+import { hostile } from '../support/hostile-client';
+import { until } from '../support/until';
+
+let connections: Connections;
+let server: RunningServer | undefined;
+/** Requests that are begun and not answered, each with what answers it. */
+let underWay: { readonly url: string; readonly answer: () => void }[];
+let begun: string[];
+
+beforeEach(() => {
+  underWay = [];
+  begun = [];
+});
+
+afterEach(async () => {
+  await server?.stop(0);
+  server = undefined;
+});
+
+/** Reads each request's body, and answers when the test says so. */
+const onDemand: RequestListener = (request, response) => {
+  const { url = '' } = request;
+  begun.push(url);
+  let body = '';
+  request.on('data', (chunk) => {
+    body += String(chunk);
+  });
+  request.on('end', () => {
+    underWay.push({ url, answer: () => response.end(`<${url} ${body}>`) });
+  });
+};
+
+async function serve(handler: RequestListener = onDemand): Promise<number> {
+  connections = createConnections();
+  server = await listen(handler, '127.0.0.1', 0, { connections });
+  return server.port;
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+const post = (path: string, body: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const bodiesIn = (received: string) => received.match(/<[^>]*>/g) ?? [];
+
+test('pipelined requests run one after another, in their order', async () => {
+  const port = await serve();
+  const client = await hostile(port, { says: post('/1', 'abc') + get('/2') + post('/3', 'de') + get('/4') });
+  for (const [index, expected] of ['</1 abc>', '</2 >', '</3 de>', '</4 >'].entries()) {
+    await until(() => underWay.length === index + 1);
+    // A request too many would have begun by then.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(begun).toHaveLength(index + 1);
+    underWay[index]?.answer();
+    await until(() => bodiesIn(client.received()).length === index + 1);
+    expect(bodiesIn(client.received()).at(-1)).toBe(expected);
+  }
+});
+
+test('requests that come in pieces of any size are answered in their order', async () => {
+  const port = await serve((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += String(chunk);
+    });
+    request.on('end', () => setImmediate(() => response.end(`<${request.url} ${body}>`)));
+  });
+  const chunked =
+    'POST /4 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n';
+  const text = post('/1', 'a\r\n\r\nb') + get('/2') + post('/3', 'x'.repeat(3000)) + chunked + get('/5');
+  const expected = ['</1 a\r\n\r\nb>', '</2 >', `</3 ${'x'.repeat(3000)}>`, '</4 abc>', '</5 >'];
+  for (const size of [1, 2, 3, 7, 50, 97, 1000, 4000]) {
+    const client = await hostile(port);
+    for (let at = 0; at < text.length; at += size) {
+      client.socket.write(text.slice(at, at + size));
+      if (size > 10 || at % 40 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await until(() => bodiesIn(client.received()).length === expected.length);
+    expect(bodiesIn(client.received())).toEqual(expected);
+  }
+});
+
+test('a client that closes its side behind its requests gets every answer', async () => {
+  const port = await serve();
+  const client = await hostile(port);
+  client.socket.end(get('/1') + get('/2') + get('/3'));
+  for (let index = 0; index < 3; index += 1) {
+    await until(() => underWay.length === index + 1);
+    underWay[index]?.answer();
+  }
+  expect(bodiesIn(await client.ended)).toEqual(['</1 >', '</2 >', '</3 >']);
+});
+
+test('what is no HTTP behind a request is told after its answer', async () => {
+  const port = await serve();
+  for (const garbage of ['NONSENSE\r\n\r\n', 'NONSENSE', '\x00\x01']) {
+    underWay = [];
+    const client = await hostile(port, { says: post('/1', 'abc') + garbage });
+    await until(() => underWay.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(client.received()).toBe('');
+    underWay[0]?.answer();
+    expect(await client.ended).toMatch(/^HTTP\/1.1 200 .*<\/1 abc>HTTP\/1.1 400 .*"code":"bad_request"/s);
+  }
+});
+
+test('Expect: 100-continue on a pipelined request is answered in its turn', async () => {
+  const port = await serve();
+  const expecting = 'GET /2 HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n';
+  const client = await hostile(port, { says: get('/1') + expecting + get('/3') });
+  for (let index = 0; index < 3; index += 1) {
+    await until(() => underWay.length === index + 1);
+    underWay[index]?.answer();
+  }
+  await until(() => bodiesIn(client.received()).length === 3);
+  expect(client.received()).toMatch(
+    /^HTTP\/1.1 200 .*<\/1 >HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 .*<\/2 >HTTP\/1.1 200 .*<\/3 >$/s,
+  );
+});
+
+test('thousands of pipelined requests whose answers nobody reads cost one request at a time', async () => {
+  const big = 'x'.repeat(8 * 1024 * 1024);
+  const port = await serve((request, response) => {
+    begun.push(request.url ?? '');
+    response.end(big);
+  });
+  const many = Array.from({ length: 20_000 }, (_none, index) => get(`/${index}`)).join('');
+  const clients = await Promise.all(
+    Array.from({ length: 4 }, () => hostile(port, { says: many, reads: false })),
+  );
+  await until(() => connections.counts().answering === 4);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(begun).toEqual(['/0', '/0', '/0', '/0']);
+  for (const { socket } of clients) socket.destroy();
+});
+
+test('a request that came with a client that is gone does not run', async () => {
+  const port = await serve();
+  const client = await hostile(port, { says: get('/1') + get('/2') });
+  await until(() => underWay.length === 1);
+  client.socket.resetAndDestroy();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  underWay[0]?.answer();
+  await until(() => connections.counts().working === 0);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(begun).toEqual(['/1']);
+});
