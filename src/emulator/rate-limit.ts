@@ -7,6 +7,8 @@ import { secretOf } from './require-credential';
 
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
+/** How many windows are kept at a time. Beyond that the oldest are forgotten: strangers come with any address. */
+const MOST_WINDOWS = 10_000;
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
 export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'seeds'>): RequestHandler {
@@ -61,11 +63,7 @@ function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
     increment(key) {
       const now = clock.now();
       const open = windows.get(key);
-      const window =
-        open && open.resetTime > now
-          ? open
-          : { totalHits: 0, resetTime: new Date(now.getTime() + MINUTE_MS) };
-      windows.set(key, window);
+      const window = open && open.resetTime > now ? open : openWindow(windows, key, now);
       window.totalHits += 1;
       return window;
     },
@@ -75,4 +73,16 @@ function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
     },
     resetKey: (key) => void windows.delete(key),
   };
+}
+
+/** Opens a window and forgets those that are over: all last equally long, so the oldest stand first. */
+function openWindow(windows: Map<string, RateWindow>, key: string, now: Date): RateWindow {
+  windows.delete(key);
+  for (const [oldest, { resetTime }] of windows) {
+    if (resetTime > now && windows.size < MOST_WINDOWS) break;
+    windows.delete(oldest);
+  }
+  const window = { totalHits: 0, resetTime: new Date(now.getTime() + MINUTE_MS) };
+  windows.set(key, window);
+  return window;
 }

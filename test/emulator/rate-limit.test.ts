@@ -65,3 +65,28 @@ test('starts to count anew after a reset, also of an advanced clock', async () =
   await emulator.control.post('/reset').expect(204);
   expect(headersOf(await emulator.admin.get(PATH).expect(200))).toEqual(['60', '59']);
 });
+
+test('forgets who has not called for a minute', async () => {
+  const emulator = await startEmulator();
+  await emulator.admin.get(PATH).expect(200);
+  await emulator.stranger.get(PATH).expect(401);
+  await emulator.advance(60);
+  await emulator.admin.get(PATH).expect(200);
+  expect([...emulator.context.state.rateWindows.keys()]).toEqual(['credential seeded00']);
+});
+
+test('counts ten thousand callers a minute, and forgets the oldest for more', async () => {
+  const emulator = await startEmulator();
+  const { rateWindows } = emulator.context.state;
+  const resetTime = new Date(emulator.context.clock.now().getTime() + 60_000);
+  for (let caller = 0; caller < 10_000; caller += 1) {
+    rateWindows.set(`address ${caller}`, { totalHits: 1, resetTime });
+  }
+  expect(headersOf(await emulator.admin.get(PATH))).toEqual(['60', '59']);
+  expect(headersOf(await emulator.admin.get(PATH))).toEqual(['60', '58']);
+  expect([rateWindows.size, rateWindows.has('address 0'), rateWindows.has('address 1')]).toEqual([
+    10_000,
+    false,
+    true,
+  ]);
+});

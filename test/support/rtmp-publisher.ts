@@ -9,6 +9,8 @@ export interface RtmpClient {
   play(streamKey: string): Promise<string>;
   /** Sends one key frame whose content is this text. */
   sendFrame(text: string): void;
+  /** Sends one frame that needs the key frame before it, with this text as its content. */
+  sendDependentFrame(text: string): void;
   /** Sends bytes as they are. */
   sendRaw(bytes: Buffer): void;
   /** Resolves when this text has been received. Rejects when the connection ends before. */
@@ -31,9 +33,12 @@ afterEach(() => {
   for (const socket of open) socket.destroy();
 });
 
-/** Connects to an RTMP server of loopback and shakes hands; the connection is closed after the test. */
-export async function connectRtmp(port: number): Promise<RtmpClient> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+/**
+ * Connects to an RTMP server of loopback and shakes hands; the connection is closed after the test.
+ * @param from the client's own address, of loopback as well.
+ */
+export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<RtmpClient> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
   open.add(socket);
   let text = '';
   const watchers = new Set<() => void>();
@@ -83,9 +88,8 @@ export async function connectRtmp(port: number): Promise<RtmpClient> {
   const client: RtmpClient = {
     publish: (streamKey, app = 'live') => ask('publish', streamKey, app),
     play: (streamKey) => ask('play', streamKey, 'live'),
-    // 0x17: a key frame of AVC; 1: a picture, not the decoder's configuration.
-    sendFrame: (content) =>
-      send(VIDEO, 1, Buffer.concat([Buffer.from([0x17, 1, 0, 0, 0]), Buffer.from(content)])),
+    sendFrame: (content) => send(VIDEO, 1, picture(0x17, content)),
+    sendDependentFrame: (content) => send(VIDEO, 1, picture(0x27, content)),
     sendRaw: (bytes) => void socket.write(bytes),
     async until(wanted) {
       if (!(await found(() => text.includes(wanted) || undefined)))
@@ -104,14 +108,24 @@ export async function connectRtmp(port: number): Promise<RtmpClient> {
   return client;
 }
 
-/** A message with time 0, in chunks: a full header, then one byte of header for each further piece. */
-function chunked(type: number, stream: number, payload: Buffer): Buffer {
+/** A picture of AVC. 0x17 begins a key frame, 0x27 another; then 1, as it is not the decoder's configuration. */
+function picture(kind: number, content: string): Buffer {
+  return Buffer.concat([Buffer.from([kind, 1, 0, 0, 0]), Buffer.from(content)]);
+}
+
+/** The full header of a message with time 0 on a chunk stream from 2 to 63. */
+export function messageHeader(chunkStream: number, type: number, stream: number, length: number): Buffer {
   const header = Buffer.alloc(12);
-  header[0] = 3;
-  header.writeUIntBE(payload.length, 4, 3);
+  header[0] = chunkStream;
+  header.writeUIntBE(length, 4, 3);
   header[7] = type;
   header.writeUInt32LE(stream, 8);
-  const pieces = [header, payload.subarray(0, CHUNK_BYTES)];
+  return header;
+}
+
+/** A message with time 0, in chunks: a full header, then one byte of header for each further piece. */
+function chunked(type: number, stream: number, payload: Buffer): Buffer {
+  const pieces = [messageHeader(3, type, stream, payload.length), payload.subarray(0, CHUNK_BYTES)];
   for (let at = CHUNK_BYTES; at < payload.length; at += CHUNK_BYTES) {
     pieces.push(Buffer.from([0xc3]), payload.subarray(at, at + CHUNK_BYTES));
   }

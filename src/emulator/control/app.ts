@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { createApp, onlyMethods } from '../../kernel/app';
 import type { EmulatorContext } from '../context';
+import { refuseWebhooks } from '../webhooks/webhook-agent';
 import { mountCredentials } from './credential-routes';
 import { mountEncoder } from './encoder-routes';
 import { refusePages } from './refuse-pages';
@@ -14,7 +15,7 @@ export function createControlApp(context: EmulatorContext): Express {
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
-    app.use(refusePages);
+    app.use(refusePages, refuseWebhooks);
     mountEncoder(app, context);
     mountSwitches(app, context);
     mountCredentials(app, context);

@@ -1,8 +1,14 @@
 import type { Socket } from 'node:net';
-import { describeThrown, systemCode } from '../../kernel/errors';
+import { describeThrown } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import type { Broadcast, ConnectRefusal } from './broadcast';
-import { createRtmpProtocol, createRtmpRelay, type RtmpPlayer, type RtmpRelay } from './rtmp-protocol';
+import {
+  createRtmpProtocol,
+  createRtmpRelay,
+  ENCODER_LIMITS,
+  type RtmpPlayer,
+  type RtmpRelay,
+} from './rtmp-protocol';
 
 export interface RtmpParts {
   readonly broadcast: Broadcast;
@@ -22,30 +28,45 @@ const BYTES_BEFORE_KEY = 64 * 1024;
 /** What may wait for a player that reads too slowly. */
 const BYTES_WAITING = 16 * 1024 * 1024;
 
-type Refusal = ConnectRefusal | 'wrong_address' | 'nothing_to_play';
+/** How many may play at a time, of all streams together. */
+const MOST_PLAYERS = 128;
+
+/** How long a peer may take to read what it is sent at the end. */
+const ENDING_MS = 10_000;
+
+type Refusal = ConnectRefusal | 'wrong_address' | 'nothing_to_play' | 'too_many_players';
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
   wrong_address: 'The address is rtmp://<host>/live/<stream key>, for one stream a connection.',
   nothing_to_play: 'No encoder streams with this stream key.',
+  too_many_players: 'As many players as possible are connected. Try again later.',
   unknown_stream_key: 'No channel has this stream key.',
   channel_disabled: 'The channel is disabled.',
   already_streaming: 'Another encoder streams to this channel.',
 };
 
-/** Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one. */
+export interface RtmpConnectionParts extends RtmpParts {
+  /** By stream key: what is streamed now. */
+  readonly relays: Map<string, RtmpRelay>;
+  /** Called once, when the peer has shown a stream key with which it may publish or play. */
+  readonly onKeyShown: () => void;
+}
+
+/**
+ * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one. Whoever makes it
+ * listens for the socket's errors, and sets a time for the stream key.
+ */
 export class RtmpConnection {
   readonly #socket: Socket;
-  /** By stream key: what is streamed now. */
-  readonly #relays: Map<string, RtmpRelay>;
-  readonly #parts: RtmpParts;
+  readonly #parts: RtmpConnectionParts;
   readonly #protocol = createRtmpProtocol();
   #streams = false;
   #over = false;
   #received = 0;
 
-  constructor(socket: Socket, relays: Map<string, RtmpRelay>, parts: RtmpParts) {
+  /** @param opening what the peer has sent so far. */
+  constructor(socket: Socket, opening: Buffer, parts: RtmpConnectionParts) {
     this.#socket = socket;
-    this.#relays = relays;
     this.#parts = parts;
     const protocol = this.#protocol;
     // The library answers a publish and a play before it asks anybody; here the answer waits for the decision.
@@ -56,8 +77,8 @@ export class RtmpConnection {
     protocol.onDeleteStream = () => this.#cut();
     protocol.onOutputCallback = (data) => this.#write(data);
     socket.setTimeout(SILENCE_MS, () => this.#cut());
-    socket.on('error', (error) => parts.log.debug('rtmp connection broke', { code: systemCode(error) }));
     socket.on('data', (data) => this.#read(data));
+    this.#read(opening);
   }
 
   #read(data: Buffer): void {
@@ -70,7 +91,9 @@ export class RtmpConnection {
     try {
       if (this.#protocol.parserData(data) !== null) this.#cut();
     } catch (thrown) {
-      this.#parts.log.warn('rtmp message malformed', { cause: describeThrown(thrown) });
+      // Strangers must not fill the log.
+      const level = this.#streams ? 'warn' : 'debug';
+      this.#parts.log[level]('rtmp message malformed', { cause: describeThrown(thrown) });
       this.#cut();
     }
   }
@@ -81,7 +104,7 @@ export class RtmpConnection {
       this.#refuse('NetStream.Publish.BadName', 'wrong_address');
       return;
     }
-    const { broadcast, log } = this.#parts;
+    const { broadcast, log, relays } = this.#parts;
     const connected = broadcast.connect(key, (why) => {
       log.info('encoder dropped', { why });
       this.#cut();
@@ -90,18 +113,19 @@ export class RtmpConnection {
       this.#refuse('NetStream.Publish.BadName', connected.reason);
       return;
     }
-    this.#streams = true;
+    this.#begin();
+    this.#protocol.limits = ENCODER_LIMITS;
     const { session } = connected;
     const { channelId, eventId } = session;
     const relay = createRtmpRelay();
-    this.#relays.set(key, relay);
+    relays.set(key, relay);
     this.#protocol.onPacketCallback = (packet) => {
       if (!this.#over) relay.broadcastMessage(packet);
     };
     this.#socket.once('close', () => {
       log.info('encoder gone', { channelId, eventId });
       // The next encoder may have connected before this socket was closed.
-      if (this.#relays.get(key) === relay) this.#relays.delete(key);
+      if (relays.get(key) === relay) relays.delete(key);
       for (const player of relay.subscribers.values()) player.close();
       broadcast.disconnect(session);
     });
@@ -110,15 +134,22 @@ export class RtmpConnection {
   }
 
   #play(accept: () => void): void {
-    const relay = this.#relays.get(this.#askedKey() ?? '');
+    const { relays, newId } = this.#parts;
+    const relay = relays.get(this.#askedKey() ?? '');
     if (!relay) {
       this.#refuse('NetStream.Play.StreamNotFound', 'nothing_to_play');
       return;
     }
-    this.#streams = true;
+    let players = 0;
+    for (const { subscribers } of relays.values()) players += subscribers.size;
+    if (players >= MOST_PLAYERS) {
+      this.#refuse('NetStream.Play.Failed', 'too_many_players');
+      return;
+    }
+    this.#begin();
     accept();
     const player: RtmpPlayer = {
-      id: this.#parts.newId(),
+      id: newId(),
       ip: '',
       protocol: 'rtmp',
       endTime: 0,
@@ -127,6 +158,11 @@ export class RtmpConnection {
     };
     relay.postPlay(player);
     this.#socket.once('close', () => relay.donePlay(player));
+  }
+
+  #begin(): void {
+    this.#streams = true;
+    this.#parts.onKeyShown();
   }
 
   /** The stream key that the peer asks for, or undefined when it asks elsewhere or once too often. */
@@ -152,6 +188,8 @@ export class RtmpConnection {
   #endSoon(): void {
     this.#over = true;
     this.#socket.destroySoon();
+    const cut = setTimeout(() => this.#socket.destroy(), ENDING_MS);
+    this.#socket.once('close', () => clearTimeout(cut));
   }
 
   #cut(): void {

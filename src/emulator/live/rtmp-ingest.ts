@@ -1,5 +1,7 @@
 import { createServer, type Socket } from 'node:net';
+import { systemCode } from '../../kernel/errors';
 import { RtmpConnection, type RtmpParts } from './rtmp-connection';
+import { Newcomers } from './rtmp-newcomers';
 import type { RtmpRelay } from './rtmp-protocol';
 
 export interface RtmpIngest {
@@ -8,6 +10,26 @@ export interface RtmpIngest {
   stop(): Promise<void>;
 }
 
+/** How many connections may be on the way to a stream key, and how long. */
+export interface RtmpIngestSettings {
+  /** Those that have not begun the handshake. They cost next to nothing. */
+  readonly mostSilent: number;
+  /** Those that have, and have shown no stream key. */
+  readonly mostAsking: number;
+  /** How long a connection may take to show a stream key. */
+  readonly keyWithinMs: number;
+}
+
+export const RTMP_INGEST_SETTINGS: RtmpIngestSettings = {
+  mostSilent: 192,
+  mostAsking: 128,
+  keyWithinMs: 10_000,
+};
+
+/** The beginning of the handshake: the version, and a signature of 1536 bytes. */
+const OPENING_BYTES = 1537;
+const VERSION = 3;
+
 /**
  * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key watch at the same address
  * while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
@@ -15,14 +37,32 @@ export interface RtmpIngest {
 export function startRtmpIngest(
   parts: RtmpParts,
   { host, port }: { readonly host: string; readonly port: number },
+  { mostSilent, mostAsking, keyWithinMs }: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
 ): Promise<RtmpIngest> {
   const sockets = new Set<Socket>();
+  const silent = new Newcomers(mostSilent);
+  const asking = new Newcomers(mostAsking);
   /** By stream key, while its encoder is connected. */
   const relays = new Map<string, RtmpRelay>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    new RtmpConnection(socket, relays, parts);
+    silent.add(socket);
+    const deadline = setTimeout(() => socket.destroy(), keyWithinMs);
+    const onKeyShown = () => {
+      asking.delete(socket);
+      clearTimeout(deadline);
+    };
+    socket.on('error', (error) => parts.log.debug('rtmp connection broke', { code: systemCode(error) }));
+    socket.on('close', () => {
+      sockets.delete(socket);
+      silent.delete(socket);
+      onKeyShown();
+    });
+    readOpening(socket, (opening) => {
+      silent.delete(socket);
+      asking.add(socket);
+      new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown });
+    });
   });
   const stop = () =>
     new Promise<void>((resolve) => {
@@ -37,4 +77,20 @@ export function startRtmpIngest(
       resolve({ port: typeof address === 'object' && address ? address.port : port, stop });
     });
   });
+}
+
+/** Waits for the beginning of the handshake; what can't be one is cut. */
+function readOpening(socket: Socket, done: (opening: Buffer) => void): void {
+  let opening = Buffer.alloc(0);
+  const read = (data: Buffer) => {
+    opening = Buffer.concat([opening, data]);
+    if (opening[0] !== VERSION) {
+      socket.destroy();
+      return;
+    }
+    if (opening.length < OPENING_BYTES) return;
+    socket.off('data', read);
+    done(opening);
+  };
+  socket.on('data', read);
 }

@@ -7,15 +7,20 @@
 /** One message of sound, picture or metadata. */
 export interface RtmpPacket {
   readonly codec_type: number;
+  readonly flags: number;
+  /** Bytes. */
+  readonly size: number;
 }
 
 /** One end of a connection. What is called when is replaced on the instance. */
 export interface RtmpProtocol {
+  /** From the next message on. */
+  limits: RtmpLimits;
   readonly streamApp: unknown;
   /** The name that is published or played, without its query. */
   readonly streamName: unknown;
   readonly streamId: number;
-  /** @throws on a malformed message. Answers a text when the data can't be read any further. */
+  /** @throws on a malformed message, or one over the limits. Answers a text when no more can be read. */
   parserData(data: Buffer): string | null;
   sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
   /** Asked to publish: tells the encoder that it may. */
@@ -26,6 +31,28 @@ export interface RtmpProtocol {
   onPacketCallback: (packet: RtmpPacket) => void;
   onOutputCallback: (data: Buffer) => void;
 }
+
+/** What a peer may make us keep, in bytes. A message is kept from its first chunk on, as long as its header says it is. */
+export interface RtmpLimits {
+  readonly message: number;
+  /** The longest messages of all chunk streams together: their memory is used again, and not given back. */
+  readonly held: number;
+}
+
+/** Commands alone: what a peer has to say until it is known to hold a stream key, and what a player has to say. */
+export const COMMAND_LIMITS: RtmpLimits = { message: 16 * 1024, held: 64 * 1024 };
+
+/** What an encoder needs. A picture that is coded by itself is the longest message: some MB in the best of qualities. */
+export const ENCODER_LIMITS: RtmpLimits = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
+
+/** Encoders use two to six. */
+const MOST_CHUNK_STREAMS = 16;
+
+/** No message is longer; the specification takes greater chunk sizes for this one. */
+const GREATEST_CHUNK_SIZE = 0xffffff;
+
+/** What a player that comes is given at once has to stay below what may wait for it. */
+const MOST_BYTES_OF_PICTURES = 12 * 1024 * 1024;
 
 export interface RtmpPlayer {
   readonly id: string;
@@ -45,19 +72,91 @@ export interface RtmpRelay {
   broadcastMessage(packet: RtmpPacket): void;
 }
 
-const Protocol: new () => RtmpProtocol = require('node-media-server/src/protocol/rtmp.js');
+/** One chunk stream: its latest header, and the memory for its message. */
+interface ChunkStream {
+  readonly header: { readonly length: number };
+  /** Bytes. */
+  readonly capacity: number;
+}
+
+/** What of the library's protocol is limited here. */
+interface LibraryProtocol extends Omit<RtmpProtocol, 'limits'> {
+  readonly inPackets: ReadonlyMap<number, ChunkStream>;
+  /** The one whose chunk is read. */
+  readonly parserPacket: ChunkStream;
+  inChunkSize: number;
+  flv: unknown;
+  /** Reads the header of a chunk; the memory for its message is taken only afterwards. */
+  packetParse(): void;
+  /** Obeys a control message, such as one that sets the chunk size. */
+  controlHandler(): void;
+}
+
+interface LibraryRelay extends RtmpRelay {
+  flvGopCache: unknown;
+  rtmpGopCache: unknown;
+}
+
+const Protocol: new () => LibraryProtocol = require('node-media-server/src/protocol/rtmp.js');
 const Relay: new (
   streamPath: string,
-) => RtmpRelay = require('node-media-server/src/server/broadcast_server.js');
+) => LibraryRelay = require('node-media-server/src/server/broadcast_server.js');
 const libraryLog: { log: () => void } = require('node-media-server/src/core/logger.js');
 
 // It would print to the standard output, in the middle of our log.
 libraryLog.log = () => {};
 
-export function createRtmpProtocol(): RtmpProtocol {
-  return new Protocol();
+/** The library believes every header: 16 MB for each of 65,536 chunk streams. */
+class LimitedProtocol extends Protocol implements RtmpProtocol {
+  limits = COMMAND_LIMITS;
+
+  constructor() {
+    super();
+    // A reader of FLV files with a memory of 1 MiB, which RTMP has no use for.
+    this.flv = undefined;
+  }
+
+  override packetParse(): void {
+    super.packetParse();
+    const { parserPacket, inPackets, limits } = this;
+    const { length } = parserPacket.header;
+    if (length > limits.message) throw new RangeError(`RTMP message longer than ${limits.message} bytes`);
+    if (inPackets.size > MOST_CHUNK_STREAMS) throw new RangeError('too many RTMP chunk streams');
+    if (length <= parserPacket.capacity) return;
+    let held = length;
+    for (const other of inPackets.values()) if (other !== parserPacket) held += other.capacity;
+    if (held > limits.held) throw new RangeError(`RTMP messages hold more than ${limits.held} bytes`);
+  }
+
+  override controlHandler(): void {
+    super.controlHandler();
+    if (this.inChunkSize < 1 || this.inChunkSize > 0x7fffffff)
+      throw new RangeError('RTMP chunk size not valid');
+    this.inChunkSize = Math.min(this.inChunkSize, GREATEST_CHUNK_SIZE);
+  }
 }
 
+export function createRtmpProtocol(): RtmpProtocol {
+  return new LimitedProtocol();
+}
+
+const KEY_FRAME = 3;
+
 export function createRtmpRelay(): RtmpRelay {
-  return new Relay('');
+  const relay = new Relay('');
+  const { subscribers, postPlay, donePlay } = relay;
+  let pictures = 0;
+  return {
+    subscribers,
+    postPlay,
+    donePlay,
+    broadcastMessage(packet) {
+      relay.broadcastMessage(packet);
+      pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
+      // Without a memory for the group of pictures, the library begins one at the next key frame.
+      if (pictures > MOST_BYTES_OF_PICTURES) relay.rtmpGopCache = null;
+      // Nobody plays FLV here.
+      relay.flvGopCache = null;
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { HttpError } from '../../kernel/errors';
 import type { EmulatorContext } from '../context';
+import { refuseWebhooks } from '../webhooks/webhook-agent';
 import { mountAssets } from './assets';
 import { mountChannelPages } from './channel-pages';
 import { mountClientsPage } from './clients-page';
@@ -13,7 +14,7 @@ import { mountWebhookPages } from './webhook-pages';
 
 /** The dashboard: pages for the people who develop against the platform. Who reaches them administers the account. */
 export function mountPages(app: Express, context: EmulatorContext): void {
-  app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites);
+  app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks);
   mountAssets(app);
   mountOverviewPage(app, context);
   mountChannelPages(app, context);

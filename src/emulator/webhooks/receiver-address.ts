@@ -1,31 +1,60 @@
 import { BlockList, isIP } from 'node:net';
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-/** Private, shared, link-local, benchmark, multicast and reserved networks: nothing there is on the internet. */
-const NOT_PUBLIC = new BlockList();
-for (const [network, prefix] of [
+/** Private, shared, link-local, benchmark, relay, multicast and reserved networks: nothing there is on the internet. */
+const NOT_PUBLIC = blockList('ipv4', [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.88.99.0', 24],
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
   ['224.0.0.0', 3],
-] as const) {
-  NOT_PUBLIC.addSubnet(network, prefix, 'ipv4');
+]);
+
+/**
+ * All that was ever given out as global unicast. Outside of it are the unique local, link-local, site-local, discard
+ * and multicast networks, and the forms that hold an IPv4 address: compatible, translated and NAT64.
+ */
+const GLOBAL_IPV6 = blockList('ipv6', [['2000::', 3]]);
+/** Protocol assignments (Teredo, benchmarks, ORCHID) and 6to4. Documentation networks lead nowhere, so they may stay. */
+const NOT_PUBLIC_IPV6 = blockList('ipv6', [
+  ['2001::', 23],
+  ['2002::', 16],
+]);
+const LOOPBACK = blockList('ipv4', [['127.0.0.0', 8]]);
+const LOOPBACK_IPV6 = blockList('ipv6', [['::1', 128]]);
+
+function blockList(family: 'ipv4' | 'ipv6', networks: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList();
+  for (const [network, prefix] of networks) list.addSubnet(network, prefix, family);
+  return list;
 }
-for (const [network, prefix] of [
-  ['::', 128],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const) {
-  NOT_PUBLIC.addSubnet(network, prefix, 'ipv6');
+
+type Reach = 'loopback' | 'public' | 'not_public';
+
+/** Where an IP address leads. An IPv4-mapped one leads where the IPv4 address in it does. */
+function reachOf(address: string): Reach {
+  const ipv4 = isIP(address) === 6 ? mappedIpv4(address) : address;
+  if (ipv4 !== undefined) {
+    if (LOOPBACK.check(ipv4, 'ipv4')) return 'loopback';
+    return NOT_PUBLIC.check(ipv4, 'ipv4') ? 'not_public' : 'public';
+  }
+  if (LOOPBACK_IPV6.check(address, 'ipv6')) return 'loopback';
+  const isPublic = GLOBAL_IPV6.check(address, 'ipv6') && !NOT_PUBLIC_IPV6.check(address, 'ipv6');
+  return isPublic ? 'public' : 'not_public';
+}
+
+/** The IPv4 address in an IPv4-mapped one. It is taken out here, as a list of both families may mix them up. */
+function mappedIpv4(address: string): string | undefined {
+  // The URL parser writes every IPv6 address in one form; it takes no zone.
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`);
+  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(hostname) ?? [];
+  if (high === undefined || low === undefined) return undefined;
+  const pair = (hex: string) => [Number.parseInt(hex, 16) >> 8, Number.parseInt(hex, 16) & 0xff];
+  return [...pair(high), ...pair(low)].join('.');
 }
 
 const MAX_URL_LENGTH = 2000;
@@ -39,9 +68,8 @@ export interface ReceiverRules {
 /** Whether an IP address may be called with this protocol (`http:`, `https:`). */
 export function mayCall(address: string, protocol: string, { allowHttp }: ReceiverRules): boolean {
   if (allowHttp) return true;
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-  if (LOOPBACK.check(address, family)) return true;
-  return protocol === 'https:' && !NOT_PUBLIC.check(address, family);
+  const reach = reachOf(address);
+  return reach === 'loopback' || (reach === 'public' && protocol === 'https:');
 }
 
 /**
@@ -68,6 +96,6 @@ export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] 
 }
 
 function isThisMachine(host: string): boolean {
-  if (isIP(host) !== 0) return LOOPBACK.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+  if (isIP(host) !== 0) return reachOf(host) === 'loopback';
   return host === 'localhost' || host.endsWith('.localhost');
 }

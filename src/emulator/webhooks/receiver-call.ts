@@ -6,6 +6,7 @@ import { systemCode } from '../../kernel/errors';
 import type { SignedNotification } from './notification-wire';
 import { mayCall, type ReceiverRules } from './receiver-address';
 import type { Answer } from './retry-rules';
+import { WEBHOOK_AGENT } from './webhook-agent';
 
 /** A call under way. */
 export interface Call {
@@ -44,6 +45,7 @@ export class ReceiverCalls {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       authorization: `Bearer ${token}`,
+      'user-agent': WEBHOOK_AGENT,
     });
     const answer = answerOf(outgoing, this.#settings.timeoutMs);
     outgoing.end(body);

@@ -20,6 +20,20 @@ test.each(['https://evil.example', 'http://127.0.0.1:8080', 'null'])(
   },
 );
 
+test.each(['cross-site', 'same-site', 'same-origin'])(
+  'refuses a request without an origin that a %s page sent',
+  async (sender) => {
+    const { control } = await startEmulator();
+    const state = await control.get('/state').set('sec-fetch-site', sender);
+    expect([state.status, state.body]).toEqual([403, REFUSED]);
+  },
+);
+
+test('answers a person who calls it in a browser', async () => {
+  const { control } = await startEmulator();
+  await control.get('/state').set('sec-fetch-site', 'none').expect(200);
+});
+
 test.each([
   ['evil.example', 403],
   ['evil.example:8081', 403],

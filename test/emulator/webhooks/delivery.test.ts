@@ -21,6 +21,7 @@ test('POSTs the signed body as JSON with the token as a bearer', async () => {
   expect(call).toMatchObject({ method: 'POST', path: '/hook/deep?token=1', text });
   expect(call?.headers).toMatchObject({
     'content-type': 'application/json',
+    'user-agent': 'packager-drm-emulator-webhook',
     'content-length': String(text.length),
   });
   const [scheme, token] = call?.headers.authorization?.split(' ') ?? [];

@@ -23,7 +23,10 @@ test.each([
   'http://127.0.0.1:3000/',
   'http://127.8.9.10/',
   'http://[::1]:3000/',
+  'http://[::ffff:127.0.0.1]:3000/',
   'http://0x7f.1/',
+  'https://[::ffff:203.0.113.7]/hook',
+  'https://[2606:2800:220:1::7]/hook',
 ])('takes %s', (url) => {
   expect(receiverUrlFaults(url, HTTPS_ONLY)).toEqual([]);
 });
@@ -62,6 +65,23 @@ test.each<[string, string[]]>([
   ['https://[fe80::1]/', [PRIVATE]],
   ['https://[ff02::1]/', [PRIVATE]],
   ['https://[::ffff:10.0.0.1]/', [PRIVATE]],
+  ['https://192.88.99.1/', [PRIVATE]],
+  ['https://[::10.0.0.1]/', [PRIVATE]],
+  ['https://[::127.0.0.1]/', [PRIVATE]],
+  ['https://[::ffff:0:10.0.0.1]/', [PRIVATE]],
+  ['https://[64:ff9b::10.0.0.1]/', [PRIVATE]],
+  ['https://[64:ff9b:1::10.0.0.1]/', [PRIVATE]],
+  ['https://[100::1]/', [PRIVATE]],
+  ['https://[2001:0:7f00:1::]/', [PRIVATE]],
+  ['https://[2001:2::1]/', [PRIVATE]],
+  ['https://[2001:10::1]/', [PRIVATE]],
+  ['https://[2001:20::1]/', [PRIVATE]],
+  ['https://[2002:a00:1::]/', [PRIVATE]],
+  ['https://[5f00::1]/', [PRIVATE]],
+  ['https://[fec0::1]/', [PRIVATE]],
+  ['https://[4000::1]/', [PRIVATE]],
+  ['http://[::127.0.0.1]/', [NOT_HTTPS]],
+  ['http://[2002:7f00:1::]/', [NOT_HTTPS]],
 ])('refuses %j', (url, faults) => {
   expect(receiverUrlFaults(url, HTTPS_ONLY)).toEqual(faults);
 });
@@ -87,6 +107,15 @@ test.each<[string, string, boolean]>([
   ['172.16.0.0', 'https:', false],
   ['2001:db8::7', 'https:', true],
   ['::ffff:192.168.0.1', 'https:', false],
+  ['::ffff:c0a8:1', 'https:', false],
+  ['0:0:0:0:0:FFFF:192.168.0.1', 'https:', false],
+  ['::ffff:203.0.113.7', 'https:', true],
+  ['::ffff:203.0.113.7', 'http:', false],
+  ['::ffff:0:127.0.0.1', 'https:', false],
+  ['::127.0.0.1', 'http:', false],
+  ['64:ff9b::7f00:1', 'https:', false],
+  ['2001:200::1', 'https:', true],
+  ['fe80::1%1', 'https:', false],
 ])('the address %s may be called over %s only by the rules: %s', (address, protocol, allowed) => {
   expect(mayCall(address, protocol, HTTPS_ONLY)).toBe(allowed);
   expect(mayCall(address, protocol, { allowHttp: true })).toBe(true);
