@@ -3,11 +3,19 @@ import { join } from 'node:path';
 import { sleep } from './children';
 
 const ROOT = '/sys/fs/cgroup';
-const MEMORY_BYTES = 256 * 1024 * 1024;
+/** What a container gets that is run as the page tells. */
+const MANIFEST = 'docs/kubernetes.yaml';
 const CPU_PERIOD_US = 100_000;
 const CPU_QUOTA_US = 50_000;
 
-/** A control group with 256 MiB of memory and half a core. */
+/** The memory that the manifest gives the sidecar, in MiB. */
+export function memoryLimitMiB(): number {
+  const [, mebibytes] = /limits:.*\bmemory: (\d+)Mi\b/.exec(readFileSync(MANIFEST, 'utf8')) ?? [];
+  if (mebibytes === undefined) throw new Error(`${MANIFEST} names no limit of memory in Mi`);
+  return Number(mebibytes);
+}
+
+/** A control group with the memory of a container, and half a core. */
 export interface Cgroup {
   /** The files that a process writes its id to, to be in the group. */
   readonly joins: readonly string[];
@@ -22,14 +30,15 @@ export interface Cgroup {
 /** Makes a control group. @throws the system's error when this process may not. */
 export function createCgroup(): Cgroup {
   const name = `packager-drm-api-attack-${process.pid}`;
-  return existsSync(join(ROOT, 'cgroup.controllers')) ? createUnified(name) : createFirst(name);
+  const bytes = memoryLimitMiB() * 1024 * 1024;
+  return existsSync(join(ROOT, 'cgroup.controllers')) ? createUnified(name, bytes) : createFirst(name, bytes);
 }
 
-function createUnified(name: string): Cgroup {
+function createUnified(name: string, bytes: number): Cgroup {
   const folder = join(ROOT, name);
   writeFileSync(join(ROOT, 'cgroup.subtree_control'), '+memory +cpu');
   const group = made([folder]);
-  group.set(folder, 'memory.max', MEMORY_BYTES);
+  group.set(folder, 'memory.max', bytes);
   group.setIfThere(folder, 'memory.swap.max', 0);
   group.set(folder, 'cpu.max', `${CPU_QUOTA_US} ${CPU_PERIOD_US}`);
   return {
@@ -39,12 +48,12 @@ function createUnified(name: string): Cgroup {
   };
 }
 
-function createFirst(name: string): Cgroup {
+function createFirst(name: string, bytes: number): Cgroup {
   const memory = join(ROOT, 'memory', name);
   const cpu = join(ROOT, 'cpu', name);
   const group = made([memory, cpu]);
-  group.set(memory, 'memory.limit_in_bytes', MEMORY_BYTES);
-  group.setIfThere(memory, 'memory.memsw.limit_in_bytes', MEMORY_BYTES);
+  group.set(memory, 'memory.limit_in_bytes', bytes);
+  group.setIfThere(memory, 'memory.memsw.limit_in_bytes', bytes);
   group.set(cpu, 'cpu.cfs_period_us', CPU_PERIOD_US);
   group.set(cpu, 'cpu.cfs_quota_us', CPU_QUOTA_US);
   return {

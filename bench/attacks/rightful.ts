@@ -109,6 +109,9 @@ export async function warmUp(target: Target): Promise<void> {
 
 export const readOne = (target: Target) => ask(target, { path: pathOf('rightful'), from: RIGHTFUL });
 
+export const writeOne = (target: Target, name: string) =>
+  ask(target, { path: pathOf(name), from: RIGHTFUL, method: 'POST', body: BODY });
+
 export interface Asking {
   /** Asks no more, waits for what is under way, and answers what became of all of it. */
   stop(): Promise<Tally>;
@@ -118,7 +121,7 @@ export interface Asking {
 export function startRightful(target: Target): Asking {
   return every(200, (count) => {
     if (count % 10 !== 5) return readOne(target);
-    return ask(target, { path: pathOf(`new-${count}`), from: RIGHTFUL, method: 'POST', body: BODY });
+    return writeOne(target, `new-${count}`);
   });
 }
 

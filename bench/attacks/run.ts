@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createCgroup } from './cgroup';
+import { createCgroup, memoryLimitMiB } from './cgroup';
 import { killChildren } from './children';
 import { ATTACKS, type Attack } from './kinds';
 import { besiege, type Outcome } from './siege';
@@ -15,7 +15,9 @@ Attacks a built sidecar and tells how it and its rightful clients fare. Run it i
 --only     some attacks: ${ATTACKS.map(({ name }) => name).join(', ')}
 --seconds  how long each attack goes on (default: 20)
 --json     where to write everything that was measured
---cgroup   gives the sidecar 256 MiB of memory and half a core`;
+--cgroup   gives the sidecar the memory of docs/kubernetes.yaml and half a core
+
+Exits with 1 when a sidecar died, or a GET and a POST with a valid key did not succeed after an attack.`;
 
 /** What an attacker's process needs beside its connections. */
 const SPARE_FILES = 100;
@@ -99,7 +101,7 @@ async function main(): Promise<void> {
       killChildren();
     });
   }
-  const where = cgroup ? '256 MiB, half a core' : 'no limits';
+  const where = cgroup ? `${memoryLimitMiB()} MiB, half a core` : 'no limits';
   const processor = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`;
   console.log(`Node ${process.versions.node}, ${processor}; ${seconds} s each, ${where}; ${dist}\n`);
   console.log(HEADINGS.map((line) => `|${line.join('|')}|`).join('\n'));
@@ -111,6 +113,7 @@ async function main(): Promise<void> {
       const outcome = await besiege(attack, options);
       if (interrupted) break;
       outcomes.push(outcome);
+      if (outcome.died !== undefined || outcome.recoversMs === undefined) process.exitCode = 1;
       console.log(`| ${row(outcome).join(' | ')} |`);
     } catch (thrown) {
       if (interrupted) break;

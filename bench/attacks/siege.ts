@@ -4,7 +4,7 @@ import { beginAssault, startUpstream } from './assault';
 import { type Cgroup, createCgroup } from './cgroup';
 import { sleep, within } from './children';
 import type { Attack } from './kinds';
-import { readOne, startProbe, startRightful, type Tally, warmUp } from './rightful';
+import { readOne, startProbe, startRightful, type Tally, warmUp, writeOne } from './rightful';
 import { countLines, followMemory, logBytes, startVictim, type Victim } from './victim';
 
 export interface Outcome {
@@ -117,8 +117,9 @@ async function observe(
 async function untilServed(victim: Victim): Promise<number | undefined> {
   const begun = performance.now();
   while (victim.ending() === undefined && performance.now() - begun < MOST_RECOVERY_MS) {
-    const { outcome } = await readOne(victim);
-    if (outcome === 'served') return performance.now() - begun;
+    const read = await readOne(victim);
+    const written = read.outcome === 'served' ? await writeOne(victim, 'afterwards') : read;
+    if (written.outcome === 'served') return performance.now() - begun;
     await sleep(10);
   }
   return undefined;

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from './address';
 import { type Connection, type ConnectionState, destroy, isBusy, peerOf, stateOf } from './connection';
-import { listenersOf, takeInTurn } from './intake';
+import { createTurns, listenersOf, takeInTurn } from './intake';
 import { answerThrough, BUSY, type LastAnswer, USE_HTTPS, wholeAnswer } from './last-answer';
 
 export interface ConnectionLimits {
@@ -62,6 +62,8 @@ export interface Connections {
 /** Places beyond the limit, for connections that may turn out to be probes or rightful clients. */
 const RESERVE = 16;
 
+const ARRIVALS_AT_A_STRETCH = 8;
+
 export interface ConnectionTimes {
   /** As long nobody can tell a new connection of a rightful client, whose request is on its way, from a silent one. */
   readonly freshMs: number;
@@ -84,6 +86,7 @@ export function createConnections({
 }: ConnectionOptions = {}): Connections {
   const all = new Set<Connection>();
   const ofNetwork = new Map<string, Set<Connection>>();
+  const giveTurn = createTurns();
   const ofSocket = new WeakMap<Socket, Connection>();
   /** What listened for a socket's end before Node's HTTP server did. */
   const endsBefore = new WeakMap<Socket, ReturnType<typeof listenersOf>>();
@@ -92,6 +95,8 @@ export function createConnections({
   const refused = { limit: 0, address_limit: 0, request_timeout: 0, answer_timeout: 0, not_http: 0 };
   let changes = 0;
   let draining = false;
+  /** How many requests came in this turn of the event loop. */
+  let arrivals = 0;
 
   const touch = (connection: Connection) => {
     changes += 1;
@@ -157,6 +162,17 @@ export function createConnections({
     if (isFull && !makeRoom(connection, cause, RANKS.fresh)) cut(connection, cause);
   };
 
+  /** Whether more requests came than can be run at a stretch: then those with a valid key go first. */
+  const isCrowded = (): boolean => {
+    arrivals += 1;
+    if (arrivals === 1) {
+      setImmediate(() => {
+        arrivals = 0;
+      });
+    }
+    return arrivals > ARRIVALS_AT_A_STRETCH;
+  };
+
   /** Gives a connection of the reserve a place, if its first request earns one; answers why not. */
   const promote = (connection: Connection): RefusalCause | undefined => {
     const cause = lacks(connection);
@@ -205,7 +221,7 @@ export function createConnections({
   const speak = (connection: Connection, socket: Socket) => {
     connection.socket = socket;
     ofSocket.set(socket, connection);
-    connection.intake = takeInTurn(socket, () => isBusy(connection), endsBefore.get(socket) ?? []);
+    connection.intake = takeInTurn(socket, () => isBusy(connection), giveTurn, endsBefore.get(socket) ?? []);
     socket.on('timeout', () => {
       // Node ends the connection; it also times out idle ones.
       if (stateOf(connection) === 'answering') count(connection, 'answer_timeout');
@@ -243,7 +259,11 @@ export function createConnections({
       }
     }
     if (draining || connection.reserve) response.setHeader('connection', 'close');
-    run();
+    if (isCrowded() && !isProbe(request) && !isFromTrusted(connection)) {
+      giveTurn(() => {
+        if (connection.response === response) run();
+      });
+    } else run();
   };
 
   /** Waits a little for the rest of a body that nobody reads: a client may look for the answer only behind it. */

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 /** Gives a connection's bytes to Node's HTTP parser, one request at a time. */
 export interface Intake {
-  /** Goes on where it stopped: the request under way is answered. */
+  /** Has it go on where it stopped, when its turn comes: the request under way is answered. */
   release(): void;
   /** Reads on, but parses nothing more. */
   discard(): void;
@@ -13,6 +13,25 @@ type Listener = (...given: unknown[]) => void;
 /** The listeners of a socket, as what they are: functions to be called with it as `this`. */
 export function listenersOf(socket: Socket, event: 'data' | 'end'): Listener[] {
   return socket.listeners(event).map((each) => each as Listener);
+}
+
+/** Gives turns in the order they were asked for. */
+export type GiveTurn = (turn: () => void) => void;
+
+/**
+ * Lets connections go on with what waits on them, one at each turn of the event loop: Node takes but one new connection at
+ * a turn, and hundreds of clients that send ahead must not hold up those who wait for theirs.
+ */
+export function createTurns(): GiveTurn {
+  const waiting: (() => void)[] = [];
+  const give = () => {
+    const [turn] = waiting.splice(0, 1);
+    if (waiting.length > 0) setImmediate(give);
+    turn?.();
+  };
+  return (turn) => {
+    if (waiting.push(turn) === 1) setImmediate(give);
+  };
 }
 
 const HEAD_END = '\r\n\r\n';
@@ -26,7 +45,12 @@ const HEAD_END = '\r\n\r\n';
  * Node's parser must be the only one that listens for the socket's data. `endsBefore` are the listeners for its end that
  * were there before the parser's.
  */
-export function takeInTurn(socket: Socket, isBusy: () => boolean, endsBefore: readonly Listener[]): Intake {
+export function takeInTurn(
+  socket: Socket,
+  isBusy: () => boolean,
+  giveTurn: GiveTurn,
+  endsBefore: readonly Listener[],
+): Intake {
   const [parse, ...others] = listenersOf(socket, 'data');
   const [finish, ...more] = listenersOf(socket, 'end').filter((each) => !endsBefore.includes(each));
   if (!parse || !finish || others.length + more.length > 0)
@@ -86,10 +110,13 @@ export function takeInTurn(socket: Socket, isBusy: () => boolean, endsBefore: re
   });
   return {
     release() {
-      feedRest();
-      if (!ended || rest || isBusy()) return;
-      ended = false;
-      finish.call(socket);
+      if (!rest && !ended) return;
+      giveTurn(() => {
+        feedRest();
+        if (!ended || rest || isBusy()) return;
+        ended = false;
+        finish.call(socket);
+      });
     },
     discard() {
       discarding = true;

@@ -65,7 +65,7 @@ export function listen(
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off('error', reject);
       const address = server.address() as AddressInfo;
       resolve({
@@ -76,6 +76,9 @@ export function listen(
     });
   });
 }
+
+/** How many connections may wait to be taken; the system's own limit holds as well. Beyond it, clients try for seconds. */
+const BACKLOG = 4096;
 
 const OPTIONS: ServerOptions = {
   keepAliveTimeout: 65_000,

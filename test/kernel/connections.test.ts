@@ -162,6 +162,21 @@ describe('when places run out', () => {
   });
 });
 
+test('who shows a key goes first when many requests come at once', async () => {
+  const begun: boolean[] = [];
+  const { port } = await serve((request, response) => {
+    begun.push(isTrusted(request));
+    response.end('done');
+  });
+  const strangers = await times(150, () => hostile(port));
+  const trusted = await times(5, () => hostile(port));
+  for (const { socket } of strangers) socket.write(`${HEAD}\r\n`);
+  for (const { socket } of trusted) socket.write(`${HEAD}${KEY}\r\n`);
+  await until(() => begun.length === 155);
+  expect(begun.lastIndexOf(true)).toBeLessThan(75);
+  await until(() => [...strangers, ...trusted].every((client) => client.received().endsWith('done')));
+});
+
 describe('when an address has many connections', () => {
   const LIMITS = { total: 100, perAddress: 4 };
 

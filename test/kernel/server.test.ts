@@ -31,7 +31,7 @@ test('answers an absolute request target as the path in it', async () => {
   );
 });
 
-test.each(['http://[/', 'http://[::1/here'])(
+test.each(['http://[/', 'http://[::1/here', 'a://h', 'a://h?x'])(
   'answers a target that is no address, %s, with an error of its own form, and logs it',
   async (target) => {
     const answer = await send(`GET ${target} HTTP/1.1`);
