@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { createApp, onlyMethods } from '../kernel/app';
 import type { EmulatorContext } from './context';
+import { routesOf } from './control/fault-targets';
 import { injectFaults } from './control/inject-faults';
 import { mountDelivery } from './delivery/delivery-routes';
 import { mountEmbed } from './delivery/embed-routes';
@@ -24,6 +25,7 @@ export function createEmulatorApp(context: EmulatorContext): Express {
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
     app.get('/', (_request, response) => response.redirect('/dashboard'));
+    const faultable = app.router.stack.length;
     app.use(injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.
     app.use(['/v2/sites', '/v2/webhooks'], limitRate(context));
@@ -36,5 +38,6 @@ export function createEmulatorApp(context: EmulatorContext): Express {
     mountDelivery(app, context);
     mountEmbed(app, context);
     mountPages(app, context);
+    context.faults.routes = routesOf(app.router.stack.slice(faultable));
   });
 }

@@ -1,8 +1,11 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
-import { type Environment, readConfig, unknownVariables } from '../kernel/config';
+import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
 import { LOG_LEVELS, type LogLevel } from '../kernel/log';
+import type { TlsFiles } from '../kernel/tls';
 import { isPathName } from './clients';
 import type { Seeds } from './context';
+import type { OwnCertificates } from './tls/own-certificates';
 
 const portOr = (other: string) =>
   z
@@ -17,9 +20,25 @@ const headerText = z
 const onOff = z.enum(['on', 'off'], 'must be on or off').transform((text) => text === 'on');
 const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
 
+/** A host name without wildcards, or an IP address. */
+const isServerName = (name: string) =>
+  isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
+
 const VARIABLES = z.object({
   EMULATOR_HOST: z.string().default('127.0.0.1'),
   EMULATOR_PORT: port.default(8080),
+  EMULATOR_TLS: z.enum(['off', 'self-signed'], 'must be off or self-signed').optional(),
+  EMULATOR_TLSCERT: z.string().optional(),
+  EMULATOR_TLSKEY: z.string().optional(),
+  EMULATOR_TLSFOLDER: z.string().default('./emulator-tls'),
+  EMULATOR_TLSNAMES: z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .refine(
+      (names) => names.every(isServerName),
+      'must be a host name or an address, or several with commas between them',
+    )
+    .default([]),
   EMULATOR_CONTROL_HOST: z.string().default('127.0.0.1'),
   EMULATOR_CONTROL_PORT: port.default(8081),
   EMULATOR_RTMP_PORT: z
@@ -53,6 +72,8 @@ const VARIABLES = z.object({
 export interface EmulatorConfig extends Seeds {
   /** 0 takes a free port. */
   readonly port: number;
+  /** Undefined: the platform port speaks plain HTTP. */
+  readonly tls: TlsFiles | OwnCertificates | undefined;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];
@@ -60,10 +81,19 @@ export interface EmulatorConfig extends Seeds {
 
 /** Reads the `EMULATOR_*` variables; every one has a default. @throws ConfigError with every fault at once. */
 export function readEmulatorConfig(env: Environment): EmulatorConfig {
-  const variables = readConfig(VARIABLES, env);
+  const faults = tlsFaults(env);
+  let variables: z.output<typeof VARIABLES> | undefined;
+  try {
+    variables = readConfig(VARIABLES, env);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    faults.unshift(...thrown.faults);
+  }
+  if (!variables || faults.length > 0) throw new ConfigError(faults);
   return {
     host: variables.EMULATOR_HOST,
     port: variables.EMULATOR_PORT,
+    tls: tlsOf(variables),
     controlHost: variables.EMULATOR_CONTROL_HOST,
     controlPort: variables.EMULATOR_CONTROL_PORT,
     rtmpPort: variables.EMULATOR_RTMP_PORT,
@@ -79,4 +109,41 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
     logLevel: variables.EMULATOR_LOGLEVEL,
     unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),
   };
+}
+
+function tlsFaults(env: Environment): string[] {
+  const [own, certificate, key] = [
+    env.EMULATOR_TLS === 'self-signed',
+    env.EMULATOR_TLSCERT,
+    env.EMULATOR_TLSKEY,
+  ];
+  const faults = [];
+  if (own && (certificate || key)) {
+    faults.push(
+      'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
+    );
+  } else if (!certificate !== !key) {
+    faults.push('EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both');
+  }
+  for (const name of ['EMULATOR_TLSFOLDER', 'EMULATOR_TLSNAMES']) {
+    if (env[name] && !own) faults.push(`${name}: has a use with EMULATOR_TLS=self-signed alone`);
+  }
+  return faults;
+}
+
+/** The names by which the emulator is called on its own machine and in a compose network. */
+const OWN_NAMES = ['localhost', 'emulator', '127.0.0.1', '::1'];
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+function tlsOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['tls'] {
+  const { EMULATOR_TLSCERT: certificate, EMULATOR_TLSKEY: key, EMULATOR_HOST: host } = variables;
+  if (certificate !== undefined && key !== undefined)
+    return { certificate, key, clientAuthorities: undefined };
+  if (variables.EMULATOR_TLS !== 'self-signed') return undefined;
+  const names = [
+    ...OWN_NAMES,
+    ...(EVERY_ADDRESS.includes(host) ? [] : [host]),
+    ...variables.EMULATOR_TLSNAMES,
+  ];
+  return { folder: variables.EMULATOR_TLSFOLDER, names: [...new Set(names)] };
 }

@@ -1,7 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
-import { createLog } from '../kernel/log';
+import { createConnections } from '../kernel/connections';
+import { createLog, type Log } from '../kernel/log';
+import { createRefusalLog } from '../kernel/refusal-log';
 import { configOrExit, listen, runAsProcess } from '../kernel/server';
+import type { Tls } from '../kernel/tls';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
 import { createContext, type EmulatorContext, type Surroundings } from './context';
@@ -25,7 +28,15 @@ function main(): void {
     newResourceId: () => randomText(8),
     newSecret: () => randomText(40),
   };
-  void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings) });
+  const tls = configOrExit(() => openTls(config, log, wallClock));
+  void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });
+}
+
+function openTls({ tls }: EmulatorConfig, log: Log, clock: () => Date): Tls | undefined {
+  if (!tls) return undefined;
+  // Loaded where it is used: most emulators speak plain HTTP.
+  const { openPlatformTls }: typeof import('./tls/platform-tls') = require('./tls/platform-tls');
+  return openPlatformTls(tls, { log, clock });
 }
 
 function randomText(length: number): string {
@@ -36,15 +47,26 @@ interface Running {
   stop(graceMs: number): Promise<void>;
 }
 
-async function start(config: EmulatorConfig, surroundings: Surroundings) {
+async function start(config: EmulatorConfig, surroundings: Surroundings, tls: Tls | undefined) {
   const { log } = surroundings;
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const context = createContext(config, surroundings);
   const running: Running[] = [];
-  const platform = await listen(createEmulatorApp(context), config.host, config.port);
+  // Both ports: a client that holds too many connections is told in the log.
+  const follow = () =>
+    createConnections({
+      isProbe: ({ url }) => url === '/healthz',
+      onRefused: createRefusalLog(log),
+    });
+  const platform = await listen(createEmulatorApp(context), config.host, config.port, {
+    tls,
+    connections: follow(),
+  });
   running.push(platform);
   log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
-  const control = await listen(createControlApp(context), config.controlHost, config.controlPort);
+  const control = await listen(createControlApp(context), config.controlHost, config.controlPort, {
+    connections: follow(),
+  });
   running.push(control);
   log.info('listening', { service: 'control', url: control.url });
   if (config.rtmpPort !== undefined) {

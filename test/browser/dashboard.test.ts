@@ -88,7 +88,7 @@ describe.each(ways)('on a $screen, script: $javaScriptEnabled', (way) => {
     const { page, context } = await open(way);
     await page.goto('/dashboard/credentials');
     await page.getByLabel('Key name').fill('Reader');
-    await page.getByLabel('Permission').selectOption('Viewer');
+    await page.getByLabel('Permission', { exact: true }).selectOption('Viewer');
     await page.getByRole('button', { name: 'Add key name' }).click();
     await page.getByText('The credential was created.').waitFor();
     const row = page.getByRole('row').filter({ hasText: 'Reader' });
@@ -125,7 +125,7 @@ test('script keeps states up to date without closing what is open', async () => 
   const key = page.locator(`#key-${channel?.id}`);
   await key.waitFor();
   context.broadcast.connect(channel?.streamKey ?? '', () => undefined);
-  await page.getByText('active', { exact: true }).waitFor();
+  await page.getByRole('cell').getByText('active', { exact: true }).waitFor();
   expect(await key.isVisible()).toBe(true);
 });
 

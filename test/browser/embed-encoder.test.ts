@@ -27,10 +27,17 @@ afterEach(async () => {
   }
 });
 
-function ffmpeg(...args: string[]): { child: ChildProcess; exit: Promise<number | null> } {
-  const child = spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', ...args], { stdio: 'ignore' });
+function ffmpeg(...args: string[]) {
+  const child = spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   children.push(child);
-  return { child, exit: new Promise((resolve) => child.once('exit', (code) => resolve(code))) };
+  let complaints = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text;
+  });
+  const exit = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  return { child, exit, complaints: () => complaints };
 }
 
 const address = (streamKey: string) => `rtmp://127.0.0.1:${ingest.port}/live/${streamKey}`;
@@ -84,6 +91,27 @@ test('hands a real player the frames of a real encoder', async () => {
   const frames = ['-frames:v', '30', '-frames:a', '30', '-xerror', '-f', 'null', '-'];
   const { exit } = ffmpeg('-i', address(channel.streamKey), ...frames);
   expect(await exit).toBe(0);
+});
+
+test('lets a real player end without a complaint when the encoder ends', async () => {
+  const encoder = encode(channel.streamKey);
+  while (!emulator.context.broadcast.sessionOf(channel.id))
+    await new Promise((resolve) => setImmediate(resolve));
+  const { child, exit, complaints } = ffmpeg(
+    '-i',
+    address(channel.streamKey),
+    '-c',
+    'copy',
+    '-xerror',
+    '-f',
+    'flv',
+    '-',
+  );
+  // The first bytes of what it has received.
+  await once(child.stdout, 'data');
+  encoder.child.kill('SIGINT');
+  expect(await exit).toBe(0);
+  expect(complaints()).toBe('');
 });
 
 test('ends a real encoder that is refused, and one whose channel is disabled', async () => {

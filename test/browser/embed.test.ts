@@ -79,6 +79,41 @@ test('waits, shows the player when the encoder connects, and waits again at the 
   expect(complaints).toEqual([]);
 });
 
+const PICTURES = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nnothing.ts\n';
+
+test('says that the stream has no picture yet over an empty playlist, until there is one', async () => {
+  const town = channel();
+  const { page, until, untilTrue } = await openPage();
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await until('The stream has no picture yet');
+  expect(await page.locator('#stage').textContent()).not.toMatch(/browser/i);
+  expect(await page.locator('video[src]').count()).toBe(0);
+  await screenshot(page, 'no-picture');
+  await page.route('**/*.m3u8', (route) => route.fulfill({ body: PICTURES }));
+  await untilTrue(async () => (await page.locator('video[src]').count()) === 1);
+  await untilTrue(async () => !(await page.getByText('The stream has no picture yet').isVisible()));
+});
+
+test.each([
+  ['can’t be read', (page: Page) => page.route('**/*.m3u8', (route) => route.abort())],
+  [
+    'lists other playlists',
+    (page: Page) =>
+      page.route('**/*.m3u8', (route) =>
+        route.fulfill({ body: '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n' }),
+      ),
+  ],
+] as const)('lets the browser try to play a playlist that %s', async (_does, prepare) => {
+  const town = channel();
+  const { page, untilTrue } = await openPage();
+  await prepare(page);
+  await page.goto(embedPage(town));
+  await encoder('connect', town);
+  await untilTrue(async () => (await page.locator('video[src]').count()) === 1);
+  expect(await page.getByText('The stream has no picture yet').count()).toBe(0);
+});
+
 test('keeps the viewers of a manual channel waiting until the event is published', async () => {
   const town = channel({ publishingMode: 'manual' });
   const { page, until, untilTrue } = await openPage();
@@ -356,7 +391,7 @@ test('reads what changes to screen readers, politely', async () => {
   await untilTrue(
     async () =>
       (await status.textContent()) ===
-      'Town hall <b>2030</b>This browser cannot play the stream without a player.',
+      'Town hall <b>2030</b>The stream has no picture yet. It starts here by itself.',
   );
 });
 

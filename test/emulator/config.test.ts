@@ -54,6 +54,52 @@ test('takes every variable', () => {
   });
 });
 
+test('serves HTTPS with the certificate that is given', () => {
+  const env = { EMULATOR_TLSCERT: 'tls.crt', EMULATOR_TLSKEY: 'tls.key' };
+  expect(readEmulatorConfig(env)).toEqual({
+    ...DEFAULTS,
+    tls: { certificate: 'tls.crt', key: 'tls.key', clientAuthorities: undefined },
+  });
+});
+
+test('serves HTTPS with a certificate of its own, for its names and those that are given', () => {
+  expect(readEmulatorConfig({ EMULATOR_TLS: 'self-signed', EMULATOR_HOST: '0.0.0.0' })).toEqual({
+    ...DEFAULTS,
+    host: '0.0.0.0',
+    tls: { folder: './emulator-tls', names: ['localhost', 'emulator', '127.0.0.1', '::1'] },
+  });
+  const env = {
+    EMULATOR_TLS: 'self-signed',
+    EMULATOR_TLSFOLDER: '/tls',
+    EMULATOR_TLSNAMES: 'api.test, 192.0.2.1, localhost',
+    EMULATOR_HOST: 'box.internal',
+  };
+  expect(readEmulatorConfig(env).tls).toEqual({
+    folder: '/tls',
+    names: ['localhost', 'emulator', '127.0.0.1', '::1', 'box.internal', 'api.test', '192.0.2.1'],
+  });
+  expect(readEmulatorConfig({ EMULATOR_TLS: 'off' })).toEqual(DEFAULTS);
+});
+
+test.each([
+  [{ EMULATOR_TLSCERT: 'tls.crt' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
+  [{ EMULATOR_TLSKEY: 'tls.key' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
+  [
+    { EMULATOR_TLS: 'self-signed', EMULATOR_TLSCERT: 'c', EMULATOR_TLSKEY: 'k' },
+    'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
+  ],
+  [{ EMULATOR_TLS: 'on' }, 'EMULATOR_TLS: must be off or self-signed'],
+  [{ EMULATOR_TLSNAMES: 'a.test' }, 'EMULATOR_TLSNAMES: has a use with EMULATOR_TLS=self-signed alone'],
+  [
+    { EMULATOR_TLS: 'self-signed', EMULATOR_TLSNAMES: 'https://a.test' },
+    'EMULATOR_TLSNAMES: must be a host name or an address, or several with commas between them',
+  ],
+])('refuses %j', (env, fault) => {
+  expect(() => readEmulatorConfig(env)).toThrow(
+    expect.objectContaining({ name: 'ConfigError', faults: [fault] }),
+  );
+});
+
 test.each(['off', '0'])('takes no encoders over RTMP with EMULATOR_RTMP_PORT=%s', (value) => {
   expect(readEmulatorConfig({ EMULATOR_RTMP_PORT: value })).toEqual({ ...DEFAULTS, rtmpPort: undefined });
 });

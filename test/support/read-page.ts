@@ -2,6 +2,7 @@
 export function textOf(page: string): string {
   return page
     .replaceAll(/<(script|style)\b.*?<\/\1>/gs, '')
+    .replaceAll('<wbr>', '')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code)))
     .replaceAll(/\s+/g, ' ')

@@ -9,7 +9,7 @@ import { ENCODER_FIELDS, EncoderBody, renderSession, streamKeyOf } from './encod
 const REFUSALS: Readonly<Record<ConnectRefusal, [status: number, description: string]>> = {
   unknown_stream_key: [404, 'No channel has this stream key.'],
   channel_disabled: [409, 'The channel is disabled. Enable it, then connect.'],
-  already_streaming: [409, 'Another encoder streams to this channel.'],
+  already_streaming: [409, 'Another encoder streams to this channel. Connect once it has gone.'],
 };
 
 /** The simulated encoder: what a real one does, without media. */
@@ -33,7 +33,7 @@ export function mountEncoder(app: Express, { state, broadcast }: EmulatorContext
       if (!channel) throw refusal('unknown_stream_key');
       const session = broadcast.sessionOf(channel.id);
       if (!session) {
-        const description = 'No encoder streams to this channel.';
+        const description = 'No encoder streams to this channel. Connect one first.';
         throw new HttpError(409, { code: 'not_streaming', description });
       }
       broadcast.disconnect(session);

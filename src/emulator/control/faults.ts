@@ -1,3 +1,5 @@
+import type { PlatformRoute } from './fault-targets';
+
 /** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
 export type Fault =
   | { readonly kind: 'fail'; readonly status: number }
@@ -19,6 +21,8 @@ export interface Faults {
 
 /** The fault switches that the control port sets. */
 export class FaultSwitches implements Faults {
+  /** What a target can mean; the platform's app tells it. */
+  routes: readonly PlatformRoute[] = [];
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
 

@@ -1,7 +1,9 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../kernel/app';
+import { HttpError } from '../../kernel/errors';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
+import { faultOfTarget } from './fault-targets';
 import {
   CLOCK_FIELDS,
   ClockBody,
@@ -13,8 +15,10 @@ import {
   renderFaults,
 } from './switches-wire';
 
+const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
+
 /** The clock and the fault switches. */
-export function mountSwitches(app: Express, { clock, faults }: EmulatorContext): void {
+export function mountSwitches(app: Express, { clock, faults, webhooks }: EmulatorContext): void {
   app
     .route('/clock')
     .get((_request, response) => void response.json(renderClock(clock.now())))
@@ -29,6 +33,12 @@ export function mountSwitches(app: Express, { clock, faults }: EmulatorContext):
     .get((_request, response) => void response.json(renderFaults(faults.list())))
     .post(readJson, (request, response) => {
       const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body, FAULT_FIELDS));
+      const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
+      const description =
+        webhookId === undefined
+          ? faultOfTarget(target, faults.routes)
+          : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
+      if (description) throw new HttpError(400, { code: 'invalid_body', description });
       faults.add(target, fault, times);
       response.status(201).json(renderFaults(faults.list()));
     })

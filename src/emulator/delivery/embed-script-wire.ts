@@ -52,24 +52,26 @@ const EMBED = `
     const host = hostFor(element);
     if (running.has(host)) running.get(host).destroy();
     const view = buildStage({ ...TEXTS, ...messages });
-    let eventId, stopPlayer, request, timer;
+    let eventId, playing, request, timer;
     let failures = 0;
     let state = '';
     let hasPlayed = false;
     let wasAttached = false;
     let destroyed = false;
 
-    async function getJson(url) {
+    async function get(url) {
       request = new AbortController();
       const limit = setTimeout(() => request.abort(), TIMEOUT_MS);
       try {
         const response = await fetch(url, { cache: 'no-store', credentials: 'omit', signal: request.signal });
         if (!response.ok) throw Object.assign(new Error('status ' + response.status), { status: response.status, url });
-        return await response.json();
+        return await response.text();
       } finally {
         clearTimeout(limit);
       }
     }
+
+    const getJson = async (url) => JSON.parse(await get(url));
 
     function become(next, detail) {
       state = next;
@@ -78,14 +80,18 @@ const EMBED = `
 
     function stopPlaying() {
       eventId = undefined;
-      if (stopPlayer) stopPlayer();
-      stopPlayer = undefined;
+      if (playing) playing.stop();
+      playing = undefined;
     }
 
     async function look() {
       const channel = await getJson(channelUrl);
       const current = channel.status === 'active' ? channel.current_event : undefined;
-      if (destroyed || (current && current === eventId)) return;
+      if (destroyed) return;
+      if (current && current === eventId) {
+        await playing.look(get);
+        return;
+      }
       stopPlaying();
       if (!current) {
         view.show('waiting', hasPlayed ? 'ended' : 'waiting');
@@ -95,10 +101,11 @@ const EMBED = `
       const playlistUrl = new URL('v2/media/' + encodeURIComponent(current), base).href;
       const item = (await getJson(playlistUrl)).playlist[0];
       if (destroyed) return;
-      stopPlayer = play(view, playlistUrl, item, player);
+      playing = play(view, playlistUrl, item, player);
       eventId = current;
       hasPlayed = true;
       become('active', { eventId: current, title: String(item.title || '') });
+      await playing.look(get);
     }
 
     /** What is on stays on while the server fails; a channel that is gone does not. */

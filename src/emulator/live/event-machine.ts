@@ -99,9 +99,9 @@ export function isViewable(state: EventState): boolean {
 /** What a refusal says to a person. */
 export const EVENT_REFUSALS: Readonly<Record<EventRefusal, string>> = {
   event_published_by_channel:
-    'This event belongs to an auto channel, which published it when the encoder connected.',
-  event_already_published: 'This event is published already.',
-  event_ended: 'This event has ended.',
-  encoder_connected: 'An encoder streams this event.',
-  encoder_not_connected: 'No encoder streams this event.',
+    'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
+  event_already_published: 'This event is published already: viewers watch it.',
+  event_ended: 'This event has ended. The next one begins when an encoder connects; publish that one.',
+  encoder_connected: 'An encoder streams this event. Wait until it has gone.',
+  encoder_not_connected: 'No encoder streams this event. Wait until one connects.',
 };

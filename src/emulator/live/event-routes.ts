@@ -8,7 +8,15 @@ import type { Channel } from './channel';
 import { channelOf } from './channel-routes';
 import { eventsOf } from './channels';
 import { EVENT_REFUSALS } from './event-machine';
-import { EVENT_FIELDS, readClipQuery, renderClip, renderEvent, renderMaster } from './event-wire';
+import {
+  clipHasToWait,
+  EVENT_FIELDS,
+  masterHasToWait,
+  readClipQuery,
+  renderClip,
+  renderEvent,
+  renderMaster,
+} from './event-wire';
 import { makeClip, requestMaster } from './events';
 import type { LiveEvent } from './live-event';
 
@@ -48,15 +56,16 @@ export function mountEvents(app: Express, context: EmulatorContext): void {
     response.status(204).end();
   };
   const prepareMaster: RequestHandler<EventPath> = (request, response) => {
-    const requested = requestMaster(context, eventOf(context, request.params).event);
-    if (!requested) throw refused('event_not_ended', 'The master is made of an event that has ended.');
+    const { channel, event } = eventOf(context, request.params);
+    const requested = requestMaster(context, event);
+    if (!requested) throw refused('event_not_ended', masterHasToWait(channel));
     response.status(204).end();
   };
   const clip: RequestHandler<EventPath> = (request, response) => {
     const { channel, event } = eventOf(context, request.params);
-    const media = makeClip(context, channel, event, readClipQuery(request.query));
-    if (!media)
-      throw refused('beyond_recording', 'trim_out_point lies beyond what is recorded of this event.');
+    const piece = readClipQuery(request.query);
+    const media = makeClip(context, channel, event, piece);
+    if (!media) throw refused('beyond_recording', clipHasToWait(event, piece.to, clock.now()));
     response.json(renderClip(media.id));
   };
   app.route(`${events}/:eventId/publish`).put(writes, publish).all(onlyMethods('PUT'));

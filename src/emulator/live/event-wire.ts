@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { HttpError } from '../../kernel/errors';
 import type { Fields } from '../listing/fields';
 import { wireTime } from '../wire-time';
+import type { Channel } from './channel';
 import { isOver } from './event-machine';
 import type { LiveEvent } from './live-event';
+import { secondsStreamed } from './replay';
 
 /** An event as the management API shows it. */
 export function renderEvent(event: LiveEvent, now: Date) {
@@ -79,6 +81,26 @@ export function readClipQuery(query: unknown): { from: number; to: number } {
       description: `${path.join('.')}: ${message}`,
     })),
   );
+}
+
+/** Why there is no master yet, and what to wait for. */
+export function masterHasToWait({ metadata: { reconnectWindow } }: Channel): string {
+  const end = reconnectWindow === 0 ? 'as soon as' : `${reconnectWindow} s after`;
+  return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder has gone; wait for the webhook channel_idle, or for the status idle.`;
+}
+
+/** Why there is no clip up to this second of the event, and what to wait for. */
+export function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
+  const recorded = secondsStreamed(event, now);
+  const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecodeOf(recorded)}`;
+  if (isOver(event.state)) return `${most}. The event has ended: choose a point within it.`;
+  if (event.encoderGoneAt)
+    return `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`;
+  return `${most} by now. Try again in ${Math.ceil(to - recorded)} s, or choose an earlier point.`;
+}
+
+function timecodeOf(seconds: number): string {
+  return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23);
 }
 
 function secondsOf(timecode: string): number {

@@ -8,6 +8,7 @@ import {
   ENCODER_LIMITS,
   type RtmpPlayer,
   type RtmpRelay,
+  STREAM_EOF,
 } from './rtmp-protocol';
 
 export interface RtmpParts {
@@ -38,11 +39,11 @@ type Refusal = ConnectRefusal | 'wrong_address' | 'nothing_to_play' | 'too_many_
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
   wrong_address: 'The address is rtmp://<host>/live/<stream key>, for one stream a connection.',
-  nothing_to_play: 'No encoder streams with this stream key.',
+  nothing_to_play: 'No encoder streams with this stream key. Play it once one does.',
   too_many_players: 'As many players as possible are connected. Try again later.',
   unknown_stream_key: 'No channel has this stream key.',
-  channel_disabled: 'The channel is disabled.',
-  already_streaming: 'Another encoder streams to this channel.',
+  channel_disabled: 'The channel is disabled. Enable it, then connect.',
+  already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
 };
 
 export interface RtmpConnectionParts extends RtmpParts {
@@ -154,7 +155,7 @@ export class RtmpConnection {
       protocol: 'rtmp',
       endTime: 0,
       sendBuffer: (data) => this.#write(data),
-      close: () => this.#endSoon(),
+      close: () => this.#endPlaying(),
     };
     relay.postPlay(player);
     this.#socket.once('close', () => relay.donePlay(player));
@@ -184,10 +185,31 @@ export class RtmpConnection {
     this.#endSoon();
   }
 
+  /** Tells the player that the stream is over, as it would take a connection that breaks for a fault; then ends. */
+  #endPlaying(): void {
+    if (this.#over) return;
+    const { streamId } = this.#protocol;
+    this.#protocol.sendStatusMessage(
+      streamId,
+      'status',
+      'NetStream.Play.UnpublishNotify',
+      'The encoder has gone.',
+    );
+    this.#protocol.sendStreamStatus(STREAM_EOF, streamId);
+    this.#over = true;
+    // What the player still sends is read: unread, it would reset the connection before the player has read the end.
+    this.#socket.end();
+    this.#cutLate();
+  }
+
   /** Ends the connection once the peer has been sent what was written; nothing more is read. */
   #endSoon(): void {
     this.#over = true;
     this.#socket.destroySoon();
+    this.#cutLate();
+  }
+
+  #cutLate(): void {
     const cut = setTimeout(() => this.#socket.destroy(), ENDING_MS);
     this.#socket.once('close', () => clearTimeout(cut));
   }

@@ -23,6 +23,8 @@ export interface RtmpProtocol {
   /** @throws on a malformed message, or one over the limits. Answers a text when no more can be read. */
   parserData(data: Buffer): string | null;
   sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
+  /** Sends a user control message, such as `STREAM_EOF`. */
+  sendStreamStatus(type: number, streamId: number): void;
   /** Asked to publish: tells the encoder that it may. */
   respondPublish(): void;
   /** Asked to play: tells the player that it begins. */
@@ -31,6 +33,9 @@ export interface RtmpProtocol {
   onPacketCallback: (packet: RtmpPacket) => void;
   onOutputCallback: (data: Buffer) => void;
 }
+
+/** Of a user control message: the stream has no more to play (RTMP 1.0, 7.1.7). */
+export const STREAM_EOF = 1;
 
 /** What a peer may make us keep, in bytes. A message is kept from its first chunk on, as long as its header says it is. */
 export interface RtmpLimits {

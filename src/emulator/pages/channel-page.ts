@@ -8,6 +8,7 @@ import { enableOrDisable } from './channels-page';
 import {
   confirmedAction,
   copyable,
+  copyableAddress,
   copyableLines,
   disclosure,
   facts,
@@ -46,14 +47,14 @@ export function channelPage(
     title: titleOf(channel),
     above: { path: '/dashboard/channels', label: 'Channels' },
     section: '/dashboard/channels',
-    aside: live(
-      'state',
-      html`<div class="actions">${channelPill(channel)}${enableOrDisable(channel, `/dashboard/channels/${channel.id}`)}</div>`,
-    ),
+    aside: live('state', html`<div class="actions">${channelPill(channel)}${enableOrDisable(channel)}</div>`),
     content: html`
       ${live('current', currentEvent(context, channel, addresses))}
       ${encoderSettings(channel, addresses)}
-      <section aria-labelledby="events-title"><h2 id="events-title">Recent events</h2>${live('events', events)}</section>
+      <section aria-labelledby="events-title"><div class="title-2"><h2 id="events-title">Recent events</h2>${
+        channel.recentEventIds.length > 0 &&
+        html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`
+      }</div>${live('events', events)}</section>
       <section class="card" aria-labelledby="addresses-title"><h2 id="addresses-title">For players</h2>${playerAddresses(channel, addresses)}</section>
       <section class="card" aria-labelledby="settings-title"><h2 id="settings-title">Settings</h2>${settings(channel)}</section>
       <section class="card" aria-labelledby="delete-title"><h2 id="delete-title">Delete this channel</h2>
@@ -82,7 +83,7 @@ function currentEvent({ state, broadcast }: EmulatorContext, channel: Channel, {
         'Encoder',
         broadcast.sessionOf(channel.id) ? 'connected' : 'gone; the event ends unless it comes back',
       ],
-      ['Preview', copyable('current-preview', 'preview address', preview)],
+      ['Preview', copyableAddress('current-preview', 'preview address', preview)],
     ])}
     ${eventActions(event)}
   </section>`;
@@ -98,7 +99,7 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
         ? html`<p>No encoder can connect over RTMP: EMULATOR_RTMP_PORT is off.</p>${facts([['Stream key', key('encoder')]])}`
         : html`<p>In OBS, choose Settings, Stream, the service <b>Custom…</b>, and fill in these two. Any RTMP encoder takes them.</p>
           ${facts([
-            ['Server', copyable('encoder-server', 'server address', rtmp)],
+            ['Server', copyableAddress('encoder-server', 'server address', rtmp)],
             ['Stream key', key('encoder')],
           ])}
           ${command(`ffmpeg-${id}`, 'the ffmpeg command', ffmpegLine(rtmp, streamKey))}`
@@ -110,11 +111,11 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
 function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): Html {
   const document = `${origin}/live/channels/${id}.json`;
   const withLink = (id: string, name: string, address: string) =>
-    html`<div class="actions">${copyable(id, name, address)} <a href="${address}">Open<span class="unseen"> the ${name}</span></a></div>`;
+    html`<div class="actions">${copyableAddress(id, name, address)} <a class="button button-small" href="${address}">Open<span class="unseen"> the ${name}</span></a></div>`;
   return facts([
     ['Channel document', withLink('public-document', 'channel document', document)],
     ['Embed page', withLink('embed-page', 'embed page', `${origin}/embed/channel.html?channelId=${id}`)],
-    ['Embed script', copyable('embed-script', 'address of the embed script', embedScript)],
+    ['Embed script', copyableAddress('embed-script', 'address of the embed script', embedScript)],
     ['Channel id', copyable('channel-id', 'channel id', id)],
   ]);
 }

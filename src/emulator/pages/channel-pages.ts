@@ -8,7 +8,7 @@ import { EVENT_REFUSALS, type EventRefusal } from '../live/event-machine';
 import { addressesFor } from './addresses';
 import { readChannelForm } from './channel-form-wire';
 import { channelPage } from './channel-page';
-import { channelsPage } from './channels-page';
+import { channelsAddress, channelsPage } from './channels-page';
 import { FormBody, readForm } from './form-body';
 
 const PATH = '/dashboard/channels';
@@ -58,8 +58,11 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       .post((request: OneChannel, response) => {
         const channel = channelOf(context, request.params.channelId);
         change(context, channel);
-        const back = request.query.back === 'list' ? PATH : `${PATH}/${channel.id}`;
-        response.redirect(303, `${back}?done=${done}`);
+        const isFromList = request.query.back === 'list';
+        response.redirect(
+          303,
+          isFromList ? channelsAddress(request.query, done) : `${PATH}/${channel.id}?done=${done}`,
+        );
       })
       .all(onlyMethods('POST'));
   }

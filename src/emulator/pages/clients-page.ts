@@ -5,7 +5,7 @@ import type { Client } from '../clients';
 import type { EmulatorContext } from '../context';
 import { addressesFor } from './addresses';
 import { drmSystemsOf, keyAnswerNames } from './client-record-wire';
-import { copyable, copyableLines, disclosure, facts, secret } from './elements';
+import { address, copyableAddress, copyableLines, disclosure, facts, secret } from './elements';
 import { layout } from './layout';
 
 const PATH = '/dashboard/clients';
@@ -34,15 +34,18 @@ function clientCard(client: Client, origin: string): Html {
   const provider = `${origin}/keyprovider`;
   const curl = `curl -sS ${provider}/cenc/${name}/my-content \\\n  -H 'API-KEY: ${apiKey.replaceAll("'", "'\\''")}'`;
   const systems = drmSystemsOf(client).map(
-    ({ system, licenseUrl }) => html`<li><b>${system}</b> <code>${licenseUrl}</code></li>`,
+    ({ system, licenseUrl }) => html`<li><b>${system}</b> ${address(licenseUrl)}</li>`,
   );
   return html`<section class="card" aria-labelledby="client-${name}"><h2 id="client-${name}">${name}</h2>
     ${facts([
       ['API key', secret(`api-key-${name}`, `API key of ${name}`, apiKey)],
       ['Shared secret', secret(`shared-secret-${name}`, `shared secret of ${name}`, sharedSecret)],
       ['DRM systems', html`<ul class="plain">${systems}</ul>`],
-      ['Configuration service', copyable(`config-${name}`, 'address of the configuration service', config)],
-      ['Key provider', copyable(`provider-${name}`, 'address of the key provider', provider)],
+      [
+        'Configuration service',
+        copyableAddress(`config-${name}`, 'address of the configuration service', config),
+      ],
+      ['Key provider', copyableAddress(`provider-${name}`, 'address of the key provider', provider)],
       ['Kinds of answer', keyAnswerNames().join(', ')],
     ])}
     ${disclosure(

@@ -16,16 +16,14 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
   app
     .route(PATH)
     .get((request, response) => {
-      const view = { done: request.query.done, sent: new FormBody(), problems: [] };
+      const view = { query: request.query, sent: new FormBody(), problems: [] };
       response.send(credentialsPage(context, view));
     })
     .post(readForm, (request, response) => {
       const sent = new FormBody(request.body);
       const read = readCredentialForm(sent);
       if (!read.ok) {
-        response
-          .status(400)
-          .send(credentialsPage(context, { done: undefined, sent, problems: read.problems }));
+        response.status(400).send(credentialsPage(context, { query: {}, sent, problems: read.problems }));
         return;
       }
       createCredential(context, adminOf(context, read.value.siteIds ?? []), read.value);

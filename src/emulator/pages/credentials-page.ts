@@ -1,10 +1,11 @@
 import { type Content, type Html, html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
 import { type Credential, PERMISSIONS } from '../credentials';
-import { confirmedAction, secret, table, time } from './elements';
+import { confirmedAction, live, secret, table, time } from './elements';
 import type { FormBody } from './form-body';
-import { form, selectField, sitesField, textField } from './form-elements';
+import { form, linkToForm, listAndForm, selectField, sitesField, textField } from './form-elements';
 import { layout } from './layout';
+import { type PageQuery, type Searchable, search } from './search';
 
 const PATH = '/dashboard/credentials';
 
@@ -15,27 +16,50 @@ const MAY: Readonly<Record<Credential['permission'], string>> = {
 };
 
 export interface CredentialsView {
-  readonly done: unknown;
+  readonly query: PageQuery;
   readonly sent: FormBody;
   readonly problems: readonly string[];
 }
 
+const CREDENTIALS: Searchable<Credential> = {
+  path: PATH,
+  noun: { one: 'credential', many: 'credentials' },
+  hint: 'key name, id or site',
+  texts: ({ id, name, siteIds }) => [name, id, ...siteIds],
+  filters: [
+    {
+      name: 'permission',
+      label: 'Filter by permission',
+      unset: 'Any permission',
+      choices: PERMISSIONS.map((permission) => ({ value: permission, label: permission })),
+      of: ({ permission }) => permission,
+    },
+  ],
+  empty: html`<p>There is no key name yet.</p>`,
+};
+
 export function credentialsPage(
   { state, seeds }: EmulatorContext,
-  { done, sent, problems }: CredentialsView,
+  { query, sent, problems }: CredentialsView,
 ): string {
+  const found = search(state.credentials.list(), query, CREDENTIALS);
   const list = table({
     caption: 'API credentials',
     columns: ['Key name', 'Permission', 'Sites', 'Created', 'Secret', 'Actions'],
-    rows: state.credentials.list().map(rowOf),
-    empty: html`<p>There is no key name yet.</p>`,
+    rows: found.items.map(rowOf),
+    empty: found.none,
   });
   return layout({
     title: 'API credentials',
     section: PATH,
+    aside: linkToForm('new-credential', 'New credential'),
     intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
-    content: html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${list}</section>${credentialForm(seeds.siteIds, sent, problems)}`,
-    done,
+    content: listAndForm(
+      html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${found.form}${live('credentials', html`${found.summary}${list}${found.links}`)}</section>`,
+      credentialForm(seeds.siteIds, sent, problems),
+      problems,
+    ),
+    done: query.done,
   });
 }
 

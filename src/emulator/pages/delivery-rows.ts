@@ -1,7 +1,8 @@
 import { type Content, type Html, html } from '../../kernel/html';
 import type { Delivery } from '../webhooks/delivery-history';
 import { isDelivered } from '../webhooks/retry-rules';
-import { pill, time } from './elements';
+import { pill, type Tone, time } from './elements';
+import type { Choice } from './form-elements';
 
 export const DELIVERY_COLUMNS = ['Time', 'Event', 'Try', 'Outcome', 'Answer', 'Next try'];
 
@@ -19,9 +20,27 @@ export function deliveryRow(delivery: Delivery): Content[] {
   ];
 }
 
-/** What became of a notification at this try. */
-export function outcomePill({ answer, attempt, nextTryAt }: Delivery): Html {
-  if (isDelivered(answer)) return pill('delivered', 'good');
-  if (attempt === 0) return pill('dropped', 'bad');
-  return nextTryAt ? pill('failed, to be retried', 'wait') : pill('failed', 'bad');
+/** What became of a notification at a try. */
+export type Outcome = 'delivered' | 'retried' | 'failed' | 'dropped';
+
+const OUTCOMES: Readonly<Record<Outcome, readonly [words: string, tone: Tone]>> = {
+  delivered: ['delivered', 'good'],
+  retried: ['failed, to be retried', 'wait'],
+  failed: ['failed', 'bad'],
+  dropped: ['dropped', 'bad'],
+};
+
+export function outcomeOf({ answer, attempt, nextTryAt }: Delivery): Outcome {
+  if (isDelivered(answer)) return 'delivered';
+  if (attempt === 0) return 'dropped';
+  return nextTryAt ? 'retried' : 'failed';
 }
+
+export function outcomePill(delivery: Delivery): Html {
+  return pill(...OUTCOMES[outcomeOf(delivery)]);
+}
+
+export const OUTCOME_CHOICES: Choice[] = Object.entries(OUTCOMES).map(([value, [label]]) => ({
+  value,
+  label,
+}));

@@ -1,4 +1,5 @@
 import { type Content, type Html, html } from '../../kernel/html';
+import { breakable } from './breakable';
 
 export type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';
 
@@ -16,9 +17,18 @@ export function time(at: Date | undefined): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 10)} <span>${iso.slice(11, 19)} UTC</span></time>`;
 }
 
+/** An address, whose lines end where its parts end. */
+export function address(text: string): Html {
+  return html`<code class="address">${breakable(text)}</code>`;
+}
+
 /** A text to take away, with a button that copies it where there is script. */
 export function copyable(id: string, name: string, text: string): Html {
   return html`<span class="copyable"><code id="${id}">${text}</code>${copyButton(id, name)}</span>`;
+}
+
+export function copyableAddress(id: string, name: string, text: string): Html {
+  return html`<span class="copyable"><code class="address" id="${id}">${breakable(text)}</code>${copyButton(id, name)}</span>`;
 }
 
 /** Several lines to take away, such as a command. */

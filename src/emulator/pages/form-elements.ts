@@ -92,7 +92,7 @@ export interface Form {
 
 /** A form in a section of its own, with what was wrong with it above its fields. */
 export function form({ id, title, path, submit, problems, fields }: Form): Html {
-  return html`<section class="card" aria-labelledby="${id}-title">
+  return html`<section class="card" id="${id}" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}</h2>
     ${
       problems.length > 0 &&
@@ -105,6 +105,16 @@ export function form({ id, title, path, submit, problems, fields }: Form): Html 
       <p><button class="button button-main">${submit}</button></p>
     </form>
   </section>`;
+}
+
+/** A list above the form that adds to it; the form comes first while something is wrong with it. */
+export function listAndForm(list: Content, form: Content, problems: readonly string[]): Html {
+  return problems.length > 0 ? html`${form}${list}` : html`${list}${form}`;
+}
+
+/** Leads to a form further down the page. */
+export function linkToForm(id: string, label: string): Html {
+  return html`<a class="button button-main" href="#${id}">${label}</a>`;
 }
 
 function describedBy(name: string, hint: string | undefined): Content {

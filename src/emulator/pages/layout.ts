@@ -39,7 +39,7 @@ export interface Page {
 }
 
 const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2f55d4"/><circle cx="16" cy="16" r="5" fill="#fff"/><path d="M8 8a11 11 0 0 0 0 16M24 8a11 11 0 0 1 0 16" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/></svg>',
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b5f5a"/><circle cx="16" cy="16" r="5" fill="#fff"/><path d="M8 8a11 11 0 0 0 0 16M24 8a11 11 0 0 1 0 16" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/></svg>',
 )}`;
 
 /** A whole page of the dashboard, as text to send. */

@@ -2,13 +2,30 @@ import type { Html } from '../../kernel/html';
 import type { Channel } from '../live/channel';
 import type { EventState } from '../live/event-machine';
 import { pill, type Tone } from './elements';
+import type { Choice } from './form-elements';
 
-const CHANNEL_TONES = { creating: 'wait', active: 'good', idle: 'calm' } as const;
+/** A channel's state as a person wants to know it. */
+export type ChannelWord = 'active' | 'idle' | 'unused' | 'disabled';
 
-/** A channel's state as a person wants to know it: a disabled channel is that before all else. */
-export function channelPill({ enabled, status }: Channel): Html {
-  return enabled ? pill(status, CHANNEL_TONES[status]) : pill('disabled', 'bad');
+/** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
+const CHANNEL_WORDS: Readonly<Record<ChannelWord, readonly [word: string, tone: Tone]>> = {
+  active: ['active', 'good'],
+  idle: ['idle', 'calm'],
+  unused: ['no encoder yet', 'calm'],
+  disabled: ['disabled', 'bad'],
+};
+
+/** A disabled channel is that before all else. */
+export function channelWord({ enabled, status }: Channel): ChannelWord {
+  if (!enabled) return 'disabled';
+  return status === 'creating' ? 'unused' : status;
 }
+
+export function channelPill(channel: Channel): Html {
+  return pill(...CHANNEL_WORDS[channelWord(channel)]);
+}
+
+export const CHANNEL_CHOICES = choicesOf(CHANNEL_WORDS);
 
 const EVENT_WORDS: Readonly<Record<EventState, readonly [word: string, tone: Tone]>> = {
   preview: ['preview', 'special'],
@@ -19,6 +36,8 @@ const EVENT_WORDS: Readonly<Record<EventState, readonly [word: string, tone: Ton
   ended_unpublished: ['ended unpublished', 'calm'],
 };
 
+export const EVENT_CHOICES = choicesOf(EVENT_WORDS);
+
 export function eventPill(state: EventState): Html {
   return pill(...EVENT_WORDS[state]);
 }
@@ -26,4 +45,8 @@ export function eventPill(state: EventState): Html {
 /** A channel's title, or what stands for it. */
 export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
+}
+
+function choicesOf(words: Readonly<Record<string, readonly [word: string, tone: Tone]>>): Choice[] {
+  return Object.entries(words).map(([value, [label]]) => ({ value, label }));
 }

@@ -1,6 +1,7 @@
-/** What script adds to the dashboard: copy buttons, and states that stay up to date. */
+/** What script adds to the dashboard: copy buttons, lists that are searched while typing, and states that stay up to date. */
 export const SCRIPT = `'use strict';
 const REFRESH_MS = 4000;
+const TYPING_MS = 200;
 const root = document.documentElement;
 root.classList.add('js');
 
@@ -37,14 +38,18 @@ function isInUse(region) {
   );
 }
 
-async function refresh() {
-  if (document.visibilityState === 'hidden' || regions().length === 0) return;
+/** When the page is to show something else than before, what is in use changes as well. */
+async function refresh(isOther) {
+  if (regions().length === 0) return;
+  const asked = location.href;
   const answer = await fetch(location.pathname + location.search, { headers: { accept: 'text/html' } });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  // Meanwhile something else may have been searched for.
+  if (location.href !== asked) return;
   for (const region of regions()) {
     const next = fresh.getElementById(region.id);
-    if (!next || next.innerHTML === sent.get(region.id) || isInUse(region)) continue;
+    if (!next || next.innerHTML === sent.get(region.id) || (!isOther && isInUse(region))) continue;
     sent.set(region.id, next.innerHTML);
     for (const open of region.querySelectorAll('details[open]')) {
       const same = next.querySelector('[id="' + CSS.escape(open.id) + '"]');
@@ -56,11 +61,40 @@ async function refresh() {
 
 async function keepFresh() {
   try {
-    await refresh();
+    if (document.visibilityState !== 'hidden') await refresh(false);
   } catch {
     // The emulator is restarting, or gone: the page stays as it is.
   }
   setTimeout(keepFresh, REFRESH_MS);
 }
 setTimeout(keepFresh, REFRESH_MS);
+
+const search = document.querySelector('[data-search]');
+let typing;
+
+/** Shows what matches, at once and at an address of its own. */
+async function find() {
+  clearTimeout(typing);
+  const wanted = new URLSearchParams();
+  for (const [name, value] of new FormData(search)) if (value.trim() !== '') wanted.set(name, value);
+  history.replaceState(null, '', location.pathname + (wanted.size === 0 ? '' : '?' + wanted));
+  try {
+    await refresh(true);
+    const found = document.querySelector('.found, [data-live] .empty');
+    document.getElementById('announcement').textContent = found ? found.textContent : '';
+  } catch {
+    search.submit();
+  }
+}
+
+if (search) {
+  search.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(find, TYPING_MS);
+  });
+  search.addEventListener('submit', (event) => {
+    event.preventDefault();
+    find();
+  });
+}
 `;

@@ -1,50 +1,50 @@
-/** Colours, type and the frame of the dashboard's pages. */
+/** Colours, type and the frame of the dashboard's pages. The colours are those of the pages that describe the sidecar's API. */
 export const STYLE_BASE = `
 :root {
   color-scheme: light dark;
-  --ground: #f5f6f9;
+  --ground: #fbfaf8;
   --surface: #ffffff;
-  --sunken: #f0f2f6;
-  --line: #dfe3ea;
-  --line-strong: #8791a1;
-  --text: #181c25;
-  --muted: #566072;
-  --accent: #2a4fce;
+  --sunken: #f2f0ec;
+  --line: #e3e0d9;
+  --line-strong: #85827a;
+  --text: #1a1c1e;
+  --muted: #5b5f63;
+  --accent: #0b5f5a;
   --accent-text: #ffffff;
-  --accent-soft: #e9eefc;
-  --good: #0d6b3a;
-  --good-soft: #dff5e7;
-  --wait: #7d4a00;
-  --wait-soft: #fdefd2;
-  --bad: #a8211c;
-  --bad-soft: #fde7e5;
+  --accent-soft: #e0f0ee;
+  --good: #1d6635;
+  --good-soft: #e0f2e4;
+  --wait: #7a4a00;
+  --wait-soft: #fbecd3;
+  --bad: #a1221d;
+  --bad-soft: #fbe4e2;
   --special: #5b31b8;
   --special-soft: #eee7fc;
-  --calm-soft: #e8ebf0;
-  --shadow: 0 1px 2px rgb(20 28 50 / 6%), 0 2px 8px rgb(20 28 50 / 4%);
+  --calm-soft: #eeebe5;
+  --shadow: 0 1px 2px rgb(40 36 24 / 5%), 0 2px 8px rgb(40 36 24 / 4%);
   --mono: ui-monospace, 'SF Mono', 'Cascadia Mono', 'Segoe UI Mono', 'Liberation Mono', Menlo, monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #0f1218;
-    --surface: #171b23;
-    --sunken: #10141b;
-    --line: #2a303c;
-    --line-strong: #6f7a8d;
-    --text: #e6e9f0;
-    --muted: #a0aabb;
-    --accent: #93b1ff;
-    --accent-text: #0d1530;
-    --accent-soft: #1d2848;
-    --good: #7fdca4;
-    --good-soft: #123222;
-    --wait: #f3c572;
-    --wait-soft: #38290d;
-    --bad: #ff9d96;
-    --bad-soft: #421a19;
+    --ground: #121516;
+    --surface: #181c1d;
+    --sunken: #202526;
+    --line: #2c3233;
+    --line-strong: #737c7c;
+    --text: #e5e8e6;
+    --muted: #a3abab;
+    --accent: #6ed3c8;
+    --accent-text: #0c1f1d;
+    --accent-soft: #16322f;
+    --good: #8bdba0;
+    --good-soft: #17321f;
+    --wait: #f2c27a;
+    --wait-soft: #3a2a10;
+    --bad: #ff9d95;
+    --bad-soft: #431d1b;
     --special: #c3a9ff;
     --special-soft: #2b2050;
-    --calm-soft: #262c37;
+    --calm-soft: #2a3031;
     --shadow: none;
   }
 }
@@ -66,6 +66,8 @@ p { margin: 0 0 0.75rem; }
 a { color: var(--accent); text-underline-offset: 0.2em; text-decoration-thickness: 1px; }
 code, pre { font-family: var(--mono); font-size: 0.875em; }
 code { overflow-wrap: anywhere; }
+.address { white-space: nowrap; }
+.address wbr { white-space: normal; }
 td, dd, li { unicode-bidi: isolate; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
 main:focus { outline: none; }
@@ -82,11 +84,14 @@ main:focus { outline: none; }
 
 main { container-type: inline-size; padding: 2rem clamp(1rem, 3vw, 2.5rem) 4rem; max-width: 72rem; width: 100%; }
 main > section, main > [data-live], main > .message { margin-block: 0 1.5rem; }
-.above { margin: 0 0 0.375rem; font-size: 0.9375rem; }
-.above a { text-decoration: none; }
+.above { margin: 0 0 0.25rem; font-size: 0.9375rem; }
+.above a { display: inline-block; padding: 0.125rem 0; text-decoration: none; }
 .above a:hover { text-decoration: underline; }
 .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.5rem 1.5rem; margin-bottom: 1.25rem; }
 .title h1 { max-width: 100%; }
+.title-2 { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1.5rem; margin-bottom: 0.75rem; }
+.title-2 h2 { margin: 0; }
+.title-2 a { display: inline-block; padding: 0.125rem 0; font-size: 0.9375rem; }
 .intro { max-width: 44rem; margin-top: -0.75rem; margin-bottom: 1.25rem; color: var(--muted); }
 
 .skip { position: absolute; left: 0.5rem; top: -4rem; z-index: 1; padding: 0.5rem 1rem; background: var(--surface); border-radius: 8px; }
@@ -103,6 +108,7 @@ main > section, main > [data-live], main > .message { margin-block: 0 1.5rem; }
   .note { display: none; }
   main { padding-top: 1.25rem; }
   .title { margin-bottom: 1rem; }
+  .intro { margin-top: -0.375rem; }
 }
 @media (prefers-reduced-motion: no-preference) {
   a, .button { transition: background-color 0.12s, color 0.12s, border-color 0.12s; }

@@ -1,27 +1,28 @@
 import { html } from '../../kernel/html';
 import type { EmulatorContext } from '../context';
+import type { Delivery } from '../webhooks/delivery-history';
 import type { Webhook } from '../webhooks/webhook';
-import { DELIVERY_COLUMNS, deliveryRow } from './delivery-rows';
-import { confirmedAction, copyable, facts, live, table, time } from './elements';
+import { DELIVERY_COLUMNS, deliveryRow, OUTCOME_CHOICES, outcomeOf } from './delivery-rows';
+import { address, confirmedAction, copyable, facts, live, table, time } from './elements';
 import { layout } from './layout';
-import { pageOf } from './pager';
+import { type PageQuery, type Searchable, search } from './search';
 
 const PATH = '/dashboard/webhooks';
 
 export interface WebhookView {
   /** Whether this is the one time that the secret is shown. */
   readonly showSecret: boolean;
-  readonly page: unknown;
+  readonly query: PageQuery;
 }
 
 export function webhookPage({ webhooks }: EmulatorContext, webhook: Webhook, view: WebhookView): string {
   const { id, metadata, secret, created, lastModified } = webhook;
-  const { items, links } = pageOf(webhooks.history(id), view.page, `${PATH}/${id}`);
+  const found = search(webhooks.history(id), view.query, deliveriesOf(webhook));
   const history = table({
     caption: 'Tries, the latest first',
     columns: DELIVERY_COLUMNS,
-    rows: items.map(deliveryRow),
-    empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
+    rows: found.items.map(deliveryRow),
+    empty: found.none,
   });
   const once = html`<section class="card card-current" aria-labelledby="secret-title">
     <h2 id="secret-title">The webhook was created. This is its secret</h2>
@@ -34,10 +35,10 @@ export function webhookPage({ webhooks }: EmulatorContext, webhook: Webhook, vie
     section: PATH,
     content: html`
       ${view.showSecret && once}
-      <section aria-labelledby="history-title"><h2 id="history-title">Deliveries</h2>${live('history', html`${history}${links}`)}</section>
+      <section aria-labelledby="history-title"><h2 id="history-title">Deliveries</h2>${found.form}${live('history', html`${found.summary}${history}${found.links}`)}</section>
       <section class="card" aria-labelledby="settings-title"><h2 id="settings-title">Settings</h2>${facts([
         ['Id', html`<code>${id}</code>`],
-        ['URL', html`<code>${metadata.url}</code>`],
+        ['URL', address(metadata.url)],
         ['Description', metadata.description || html`<span class="muted">none</span>`],
         ['Events', html`<ul class="tags">${metadata.events.map((event) => html`<li>${event}</li>`)}</ul>`],
         ['Sites', html`<ul class="tags">${metadata.siteIds.map((site) => html`<li>${site}</li>`)}</ul>`],
@@ -53,4 +54,27 @@ export function webhookPage({ webhooks }: EmulatorContext, webhook: Webhook, vie
         ${confirmedAction(`${PATH}/${id}/delete`, 'Delete', metadata.name, 'Its secret is gone with it. This can’t be undone.')}
       </section>`,
   });
+}
+
+function deliveriesOf({ id }: Webhook): Searchable<Delivery> {
+  return {
+    path: `${PATH}/${id}`,
+    noun: { one: 'try', many: 'tries' },
+    hint: 'event, id or answer',
+    texts: ({ event, subjectId, answer }) => [
+      event,
+      subjectId,
+      'status' in answer ? `Status ${answer.status}` : answer.failure,
+    ],
+    filters: [
+      {
+        name: 'outcome',
+        label: 'Outcome',
+        unset: 'Any outcome',
+        choices: OUTCOME_CHOICES,
+        of: outcomeOf,
+      },
+    ],
+    empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
+  };
 }

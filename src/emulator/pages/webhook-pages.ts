@@ -44,7 +44,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     .get((request, response) => {
       const webhook = webhookOf(context, request.params.webhookId);
       const showSecret = request.method === 'GET' && unseen.delete(webhook.id);
-      response.send(webhookPage(context, webhook, { showSecret, page: request.query.page }));
+      response.send(webhookPage(context, webhook, { showSecret, query: request.query }));
     })
     .all(onlyMethods('GET'));
 

@@ -19,7 +19,7 @@ test('refuses a second encoder with the same key, and leaves the first its event
   const { status, body } = await control.post('/encoder/connect').send({ stream_key: channel.stream_key });
   expect([status, body]).toEqual([
     409,
-    problem('already_streaming', 'Another encoder streams to this channel.'),
+    problem('already_streaming', 'Another encoder streams to this channel. Connect once it has gone.'),
   ]);
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });
@@ -52,7 +52,10 @@ test('answers 409 to the disconnect of an encoder that is not there', async () =
     const { status, body } = await control
       .post('/encoder/disconnect')
       .send({ stream_key: channel.stream_key });
-    expect([status, body]).toEqual([409, problem('not_streaming', 'No encoder streams to this channel.')]);
+    expect([status, body]).toEqual([
+      409,
+      problem('not_streaming', 'No encoder streams to this channel. Connect one first.'),
+    ]);
   };
   await gone();
   await connect(channel);

@@ -99,7 +99,7 @@ test('is back at the start after a reset: no channel, event, webhook, fault or e
   const interrupted = await emulator.createChannel();
   await emulator.connect(interrupted);
   await emulator.disconnect(interrupted);
-  await control.post('/faults').send({ target: 'GET /nothing', kind: 'reset' }).expect(201);
+  await control.post('/faults').send({ target: 'GET /embed/channel.js', kind: 'reset' }).expect(201);
   await control.post('/credentials').send({ name: 'n', permission: 'Admin' }).expect(201);
   await control.delete('/credentials/seeded00').expect(204);
   await control.post('/clock').send({ advance_seconds: 10 }).expect(200);

@@ -129,13 +129,18 @@ test('forgets every fault on DELETE', async () => {
 
 test('takes faults for one webhook receiver or all of them', async () => {
   const { context, control } = await startEmulator();
-  await control.post('/faults').send({ target: 'webhook:abcd1234', kind: 'fail' }).expect(201);
+  const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [] };
+  const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
+  await control
+    .post('/faults')
+    .send({ target: `webhook:${id}`, kind: 'fail' })
+    .expect(201);
   await control.post('/faults').send({ target: 'webhook:*', kind: 'delay' }).expect(201);
   const { faults } = context;
   expect(faults.take('webhook:other000')).toEqual({ kind: 'delay', ms: 1000 });
   expect(faults.take('webhook:other000')).toBeUndefined();
-  expect(faults.take('GET /webhook:abcd1234')).toBeUndefined();
-  expect(faults.take('webhook:abcd1234')).toEqual({ kind: 'fail', status: 500 });
+  expect(faults.take(`GET /webhook:${id}`)).toBeUndefined();
+  expect(faults.take(`webhook:${id}`)).toEqual({ kind: 'fail', status: 500 });
 });
 
 const FAULTS: readonly [body: object, ...told: string[]][] = [
@@ -159,4 +164,56 @@ test.each(FAULTS)('refuses the fault %j', async (body, ...told) => {
   const { status, body: answer } = await control.post('/faults').send(body);
   expect([status, answer]).toEqual([400, invalid(...told)]);
   expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test.each([
+  ['GET /v2/sites/demosite/chanels/', 'GET /v2/sites/:siteId/channels'],
+  ['PUT /v2/sites/:site/channels/*/disabel/', 'PUT /v2/sites/:siteId/channels/:channelId/disable'],
+  ['GET /live/chanels/*', 'GET /live/channels/:channelId.json'],
+  ['GET /live/channels/abcd1234.jsn', 'GET /live/channels/:channelId.json'],
+  ['* /v2/webhook', '* /v2/webhooks'],
+  ['GET /embed/chanel.js', 'GET /embed/channel.js'],
+  ['GET /V2/media/*', 'GET /v2/media/:mediaId'],
+])('refuses the mistyped target %s with the nearest route', async (target, meant) => {
+  const { control } = await startEmulator();
+  const { status, body } = await control.post('/faults').send({ target, kind: 'fail' });
+  expect([status, body]).toEqual([
+    400,
+    invalid(`target: the platform has no such route; did you mean ${meant}?`),
+  ]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test.each([
+  ['PST /v2/sites/demosite/channels', 'target: /v2/sites/:siteId/channels takes GET, POST, not PST'],
+  ['PUT /live/channels/*', 'target: /live/channels/:channelId.json takes GET, not PUT'],
+  [
+    'GET /some/thing/else/that/is/nowhere/near',
+    'target: the platform has no such route; its routes begin with /config, /keyprovider, /v2/sites, ' +
+      '/v2/webhooks, /live, /v2/media, /manifests, /embed, /dashboard',
+  ],
+  // Faults leave the probe alone, so a switch for it would never be met.
+  ['GET /healthz', expect.stringContaining('target: the platform has no such route')],
+  [
+    'webhook:abcd1234',
+    'target: there is no webhook with this id; GET /state lists them, webhook:* means all',
+  ],
+])('refuses the target %s, which no call can meet', async (target, description) => {
+  const { control } = await startEmulator();
+  const { status, body } = await control.post('/faults').send({ target, kind: 'fail' });
+  expect([status, body]).toEqual([400, { errors: [{ code: 'invalid_body', description }] }]);
+});
+
+test.each([
+  'HEAD /v2/media/abcd1234/',
+  'OPTIONS /live/channels/*',
+  '* /live/channels/:id',
+  'GET /live/channels/abcd1234.json',
+  'GET /live/events/{event}',
+  'POST /keyprovider/clearkey',
+  'GET /keyprovider/cenc/demo/*',
+  'POST /dashboard/channels',
+])('takes the target %s', async (target) => {
+  const { control } = await startEmulator();
+  await control.post('/faults').send({ target, kind: 'fail' }).expect(201);
 });

@@ -4,7 +4,10 @@ import { startWebhookReceiver } from '../../support/webhook-receiver';
 
 const PATH = '/v2/sites/demosite/channels/';
 const refusal = (code: string, description: string) => ({ errors: [{ code, description }] });
-const ENDED = refusal('event_ended', 'This event has ended.');
+const ENDED = refusal(
+  'event_ended',
+  'This event has ended. The next one begins when an encoder connects; publish that one.',
+);
 
 const at = (seconds: number) =>
   `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
@@ -61,14 +64,14 @@ test.each([
     [],
     refusal(
       'event_published_by_channel',
-      'This event belongs to an auto channel, which published it when the encoder connected.',
+      'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
     ),
   ],
   [
     'an event that is published',
     'manual',
     ['publish'],
-    refusal('event_already_published', 'This event is published already.'),
+    refusal('event_already_published', 'This event is published already: viewers watch it.'),
   ],
   ['an event that has ended', 'manual', ['disconnect', 'wait'], ENDED],
   ['an event that was published and has ended', 'manual', ['publish', 'disconnect', 'wait'], ENDED],
@@ -244,7 +247,11 @@ test('makes the master of an ended event available for a day', async () => {
   const early = await emulator.admin.put(`${path}request_master/`);
   expect([early.status, early.body]).toEqual([
     409,
-    refusal('event_not_ended', 'The master is made of an event that has ended.'),
+    refusal(
+      'event_not_ended',
+      'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder has gone; ' +
+        'wait for the webhook channel_idle, or for the status idle.',
+    ),
   ]);
   await emulator.disconnect(channel);
   await emulator.advance(60);
@@ -274,15 +281,28 @@ test('makes a media of a piece of an event, while it runs and after', async () =
     eventId: event,
     clip: { from: 10.5, to: 100 },
   });
+  const beyond = async (trim_out_point: string) => {
+    const refused = await emulator.admin.put(`${path}clip/`).query({ ...points, trim_out_point });
+    return [refused.status, refused.body];
+  };
+  const most = 'trim_out_point lies beyond what is recorded of this event, which is 00:01:40.000';
+  expect(await beyond('00:01:44.200')).toEqual([
+    409,
+    refusal('beyond_recording', `${most} by now. Try again in 5 s, or choose an earlier point.`),
+  ]);
   await emulator.disconnect(channel);
+  expect(await beyond('00:01:44.200')).toEqual([
+    409,
+    refusal(
+      'beyond_recording',
+      `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`,
+    ),
+  ]);
   await emulator.advance(60);
   await emulator.admin.put(`${path}clip/`).query(points).expect(200);
-  const beyond = await emulator.admin
-    .put(`${path}clip/`)
-    .query({ ...points, trim_out_point: '00:01:40.001' });
-  expect([beyond.status, beyond.body]).toEqual([
+  expect(await beyond('00:01:40.001')).toEqual([
     409,
-    refusal('beyond_recording', 'trim_out_point lies beyond what is recorded of this event.'),
+    refusal('beyond_recording', `${most}. The event has ended: choose a point within it.`),
   ]);
 });
 

@@ -112,6 +112,16 @@ test('lists the channels with their state, the newest first', async () => {
   ]);
 });
 
+test('says of a channel that nobody has streamed to yet that it has no encoder, not that it is being created', async () => {
+  const { stranger, createChannel } = await startEmulator();
+  const { id } = await createChannel({ title: 'News' });
+  for (const path of ['/dashboard/channels', `/dashboard/channels/${id}`]) {
+    const { text } = await stranger.get(path);
+    expect(text).toContain('<span class="pill pill-calm">no encoder yet</span>');
+    expect(textOf(text)).not.toContain('creating');
+  }
+});
+
 test('shows fifty channels a page, and links to the others', async () => {
   const { admin, stranger, siteId } = await startEmulator();
   for (let number = 1; number <= 51; number += 1) {
@@ -158,7 +168,9 @@ test('shows an event of a manual channel before it is published, and publishes i
   expect(published.headers.location).toBe(`${path}?done=event-published`);
   expect(event?.state).toBe('live');
   const again = await stranger.post(`${path}/events/${eventId}/publish`).expect(409);
-  expect(textOf(again.text)).toContain('Nothing was published. This event is published already.');
+  expect(textOf(again.text)).toContain(
+    'Nothing was published. This event is published already: viewers watch it.',
+  );
 });
 
 test('offers no publish button for an event of an auto channel', async () => {

@@ -1,3 +1,7 @@
+import { breakable } from '../../../src/emulator/pages/breakable';
+import { STYLE_BASE } from '../../../src/emulator/pages/style-base';
+import { html } from '../../../src/kernel/html';
+import { STYLE_FRAME } from '../../../src/sidecar/describe/page/style-frame';
 import { textOf } from '../../support/read-page';
 import { startEmulator } from '../../support/start-emulator';
 
@@ -17,11 +21,46 @@ test('shows addresses as who asks reaches them, and how much there is', async ()
     'rtmp://localhost:1936/live',
     'http://localhost:8081',
   ]) {
-    expect(text).toContain(`>${address}</code>`);
+    expect(text.replaceAll('<wbr>', '')).toContain(`>${address}</code>`);
   }
   expect(textOf(text)).toContain(
-    '0 channels 0 active now 0 events 0 replays and clips 0 webhooks 1 credentials',
+    '0 channels 0 active now 0 events 0 replays and clips 0 webhooks 1 credential Begin with a channel',
   );
+});
+
+test('counts one thing as one', async () => {
+  const { stranger, context, siteId, createChannel, connect, admin } = await startEmulator();
+  const channel = await createChannel({ reconnect_window: 0 });
+  await connect(channel);
+  context.clock.advance(1000);
+  const [event] = context.state.events.all();
+  const clip = `/v2/sites/${siteId}/channels/${channel.id}/events/${event?.id}/clip/`;
+  await admin.put(`${clip}?trim_in_point=00:00:00&trim_out_point=00:00:01`).expect(200);
+  const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [siteId] };
+  context.webhooks.create({ ...metadata, events: ['channel_idle'] });
+  const text = textOf((await stranger.get('/dashboard')).text);
+  expect(text).toContain('1 channel 1 active now 1 event 1 replay or clip 1 webhook 1 credential Addresses');
+});
+
+test('lets an address end its lines after slashes, and in a long piece after a sign', () => {
+  const broken = (address: string) => html`${breakable(address)}`.toString();
+  expect(broken('https://receiver.test/hooks/on-air/?site=demosite&key=k')).toBe(
+    'https://<wbr>receiver.test/<wbr>hooks/<wbr>on-air/<wbr>?site=demosite<wbr>&#38;key=k',
+  );
+  expect(broken('http://a-very-long-host.example.com/x')).toBe(
+    'http://<wbr>a-<wbr>very-<wbr>long-<wbr>host.<wbr>example.<wbr>com/<wbr>x',
+  );
+  expect(broken(`/${'k'.repeat(45)}`)).toBe(`/<wbr>${'k'.repeat(20)}<wbr>${'k'.repeat(20)}<wbr>kkkkk`);
+});
+
+test('wears the colours of the pages that describe the sidecar’s API', () => {
+  const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent', 'accent-soft'];
+  const coloursOf = (style: string) =>
+    tones.map((name) => [
+      name,
+      ...[...style.matchAll(new RegExp(`--${name}: ([^;]+);`, 'g'))].map(([, tone]) => tone),
+    ]);
+  expect(coloursOf(STYLE_BASE)).toEqual(coloursOf(STYLE_FRAME));
 });
 
 test('shows the clients of the key provider with their addresses', async () => {

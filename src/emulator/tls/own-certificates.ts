@@ -1,0 +1,96 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { ConfigError } from '../../kernel/config';
+import { systemCode } from '../../kernel/errors';
+import type { TlsFiles } from '../../kernel/tls';
+import { type MadeCertificates, makeCertificates } from './make-certificates';
+
+/** What is made when nobody gives a certificate. */
+export interface OwnCertificates {
+  /** The folder that keeps them, so that clients trust them once. */
+  readonly folder: string;
+  /** The host names and addresses by which the server is called. */
+  readonly names: readonly string[];
+}
+
+export interface KeptCertificates {
+  readonly files: TlsFiles;
+  /** The path of what clients must trust. */
+  readonly authority: string;
+  /** Of the authority's certificate, as pairs of hex digits with colons between them. */
+  readonly sha256: string;
+  readonly areNew: boolean;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** With fewer days left, new ones are made. */
+const LEAST_DAYS = 30;
+
+/**
+ * The certificates of a folder; they are made when there are none, when they end soon, and when they lack a name.
+ * @throws ConfigError when the folder can't be written.
+ */
+export function ownCertificates({ folder, names }: OwnCertificates, now: Date): KeptCertificates {
+  const [authority, certificate, key] = [
+    resolve(folder, 'ca.pem'),
+    resolve(folder, 'server.pem'),
+    resolve(folder, 'server-key.pem'),
+  ];
+  const kept = readKept({ authority, certificate, key });
+  const isUsable = kept !== undefined && fits(kept, names, now);
+  const made = isUsable ? kept : makeCertificates(names, now);
+  if (!isUsable) {
+    orRefuse(() => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      writeFileSync(key, made.key, { mode: 0o600 });
+      writeFileSync(certificate, made.certificate);
+      writeFileSync(authority, made.authority);
+    });
+  }
+  return {
+    files: { certificate, key, clientAuthorities: undefined },
+    authority,
+    sha256: new X509Certificate(made.authority).fingerprint256,
+    areNew: !isUsable,
+  };
+}
+
+function readKept(paths: MadeCertificates): MadeCertificates | undefined {
+  try {
+    return {
+      authority: readFileSync(paths.authority, 'utf8'),
+      certificate: readFileSync(paths.certificate, 'utf8'),
+      key: readFileSync(paths.key, 'utf8'),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function fits(kept: MadeCertificates, names: readonly string[], now: Date): boolean {
+  try {
+    const [authority, server] = [new X509Certificate(kept.authority), new X509Certificate(kept.certificate)];
+    const daysLeft = (Date.parse(server.validTo) - now.getTime()) / DAY_MS;
+    return (
+      daysLeft >= LEAST_DAYS &&
+      server.verify(authority.publicKey) &&
+      server.checkPrivateKey(createPrivateKey(kept.key)) &&
+      names.every((name) => (isIP(name) === 0 ? server.checkHost(name) : server.checkIP(name)) !== undefined)
+    );
+  } catch {
+    return false;
+  }
+}
+
+function orRefuse(write: () => void): void {
+  try {
+    write();
+  } catch (thrown) {
+    const why = systemCode(thrown) ?? 'no reason given';
+    throw new ConfigError([
+      `EMULATOR_TLSFOLDER: the certificates can’t be written there (${why}); name a folder that this user may write`,
+    ]);
+  }
+}
