@@ -31,7 +31,7 @@ COPY --from=build /build/dist/emulator ./dist/emulator
 USER 1000:1000
 EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_PORT || 8080) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_CONTROL_PORT || 8081) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/emulator/main.js"]
 
 FROM node:24-bookworm-slim AS sidecar

@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { DEFAULT_LIMITS } from '../kernel/connections';
 import { LOG_LEVELS } from '../kernel/log';
+import { isLoopback } from './start-documented-keys';
 
 /** The most characters that an API key can have. */
 const MOST_KEY_CHARACTERS = 1000;
@@ -47,6 +49,15 @@ const cmaf = z
     return value === 'true' ? 'cenc' : value;
   });
 
+/** In a container the service can't see where it is published; compose says so here. */
+const demo = z
+  .string()
+  .refine(
+    (value) => ['true', 'false'].includes(value) || isIP(value.replace(/^\[(.*)\]$/, '$1')) !== 0,
+    'must be true or false, or the address that a container is published on: true when it is a loopback one',
+  )
+  .transform((value) => value === 'true' || isLoopback(value));
+
 const connectionCount = wholeNumber(8, 100_000);
 
 /** Every variable of the sidecar. */
@@ -70,6 +81,7 @@ export const variables = z.object({
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
+  PACKAGERDRMAPI_DEMO: demo.optional(),
   PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 

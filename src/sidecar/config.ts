@@ -31,6 +31,8 @@ export interface SidecarConfig {
   /** undefined: plain HTTP. */
   readonly tls: TlsFiles | undefined;
   readonly connections: ConnectionLimits;
+  /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
+  readonly demo?: boolean;
   readonly logLevel: LogLevel;
   /** Variables that look like ours and are not: most likely misspelt. */
   readonly unknownVariables: readonly string[];
@@ -39,7 +41,8 @@ export interface SidecarConfig {
 const PREFIX = 'PACKAGERDRMAPI_';
 
 /**
- * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret.
+ * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret; a ConfigError
+ * that it throws says why it can't.
  * @throws ConfigError naming every fault at once.
  */
 export function readSidecarConfig(env: Environment, readText: (path: string) => string): SidecarConfig {
@@ -73,6 +76,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
     },
+    ...(values.PACKAGERDRMAPI_DEMO && { demo: true }),
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
   };
@@ -105,8 +109,12 @@ function readApiKey(
     faults.push(
       `PACKAGERDRMAPI_APIKEY_FILE: the key in it ${text === '' ? 'is empty' : parsed.error.issues[0]?.message}`,
     );
-  } catch {
-    faults.push('PACKAGERDRMAPI_APIKEY_FILE: the file cannot be read; check the path and who may read it');
+  } catch (thrown) {
+    const why =
+      thrown instanceof ConfigError
+        ? thrown.faults
+        : ['the file cannot be read; check the path and who may read it'];
+    faults.push(...why.map((fault) => `PACKAGERDRMAPI_APIKEY_FILE: ${fault}`));
   }
   return undefined;
 }

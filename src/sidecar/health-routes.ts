@@ -1,5 +1,6 @@
 import type { Express } from 'express';
-import { HttpError, toHttpError } from '../kernel/errors';
+import { HttpError, type Problem, toHttpError } from '../kernel/errors';
+import { whyDenied } from './start-rights';
 
 export interface HealthContext {
   /** Resolves when the service can do its work, else rejects with the `HttpError` that says why not. */
@@ -20,10 +21,17 @@ export function healthRoutes(app: Express, { checkReady }: HealthContext): void 
     } catch (thrown) {
       // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
       const { problems, cause } = toHttpError(thrown);
-      throw new HttpError(503, problems, { cause });
+      throw new HttpError(503, withRights(problems, cause), { cause });
     }
     response.json({ status: 'ready' });
   });
+}
+
+/** Says whose the folder is and what to do, where rights are what is wrong: a probe that fails is all that many see. */
+function withRights(problems: readonly Problem[], cause: unknown): readonly Problem[] {
+  const why = whyDenied(cause);
+  if (why === undefined) return problems;
+  return problems.map(({ code }) => ({ code, description: `The key-file folder is not usable: ${why}` }));
 }
 
 /**

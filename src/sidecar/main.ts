@@ -9,11 +9,10 @@ import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openAudit } from './observe/open-audit';
+import { guardDocumentedKeys } from './start-documented-keys';
+import { readSecret, refuseUnreadable, whyNotWritable } from './start-rights';
 import { openKeyFilesFolder } from './storage/key-file-store';
 import { toStorageError } from './storage/storage-error';
-
-/** The keys of `.env.example` and of docker-compose.yml. */
-const PUBLIC_KEYS = ['change-me-to-a-long-random-key', 'demo-api-key'];
 
 const GRACE_MS = 10_000;
 /** What a batch needs to be answered once it begins no further stream. */
@@ -22,22 +21,27 @@ const LOG_BATCH_MS = 10;
 
 function main(): void {
   loadDotenv({ quiet: true });
-  const config = configOrExit(() => readSidecarConfig(process.env, (path) => readFileSync(path, 'utf8')));
+  const config = configOrExit(() => readSidecarConfig(process.env, readSecret));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
   const access = configOrExit(() => openAccess(config, log));
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
 }
 
-function openAccess({ apiKey, apiKeysFile, tls }: SidecarConfig, log: Log) {
-  const { find: findApiKey } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
+function openAccess({ apiKey, apiKeysFile, tls, host, demo = false }: SidecarConfig, log: Log) {
+  refuseUnreadable({
+    PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,
+    PACKAGERDRMAPI_TLSCERT: tls?.certificate,
+    PACKAGERDRMAPI_TLSKEY: tls?.key,
+    PACKAGERDRMAPI_TLSCLIENTCA: tls?.clientAuthorities,
+  });
+  const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
+  const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
   if (!tls) return { findApiKey, tls: undefined };
   const { openTls }: typeof import('../kernel/tls') = require('../kernel/tls');
   return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
 }
 
 async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: ReturnType<typeof openAccess>) {
-  if (config.apiKey !== undefined && PUBLIC_KEYS.includes(config.apiKey))
-    log.warn('the API key is one that the documentation shows; set your own');
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
   const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
@@ -58,6 +62,7 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
   });
   log.info('listening', {
     service: 'sidecar',
+    address: `${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`,
     url: server.url,
     keyFilesPath,
     provisioning: config.keyProviderUrl !== undefined,
@@ -80,13 +85,17 @@ function readVersion(): string {
   return version;
 }
 
+/** A folder that can't be used is no reason to refuse the start: the mount may come, and /readyz says no until then. */
 function openFolder(path: string, log: Log): string {
   try {
-    return openKeyFilesFolder(path);
+    const keyFilesPath = openKeyFilesFolder(path);
+    const why = whyNotWritable(keyFilesPath);
+    if (why !== undefined) log.error('the key-file folder cannot be used', { keyFilesPath, why });
+    return keyFilesPath;
   } catch (thrown) {
-    // No reason to refuse the start: the mount may come, and /readyz says no until then.
+    const why = whyNotWritable(path);
     const cause = describeThrown(toStorageError('write', thrown));
-    log.error('the key-file folder cannot be used', { keyFilesPath: resolve(path), cause });
+    log.error('the key-file folder cannot be used', { keyFilesPath: resolve(path), why, cause });
     return resolve(path);
   }
 }

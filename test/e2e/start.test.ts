@@ -58,7 +58,7 @@ The configuration has 5 faults:
   - PACKAGERDRMAPI_PORT: must be from 0 to 65535
   - PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, query, fragment or space
   - PACKAGERDRMAPI_CHECKS: must be strict or warn
-  - PACKAGERDRMAPI_APIKEY_FILE: the file cannot be read; check the path and who may read it
+  - PACKAGERDRMAPI_APIKEY_FILE: missing: there is no such file
 See the table of variables in README.md.
 `,
   });
@@ -97,6 +97,41 @@ test('starts without its folder, says so, and is ready as soon as the folder is 
   await fs.ensureDir(join(cwd, 'keys'));
   await untilReady(url);
   expect(await roundTrip(url, 'key')).toEqual(SERVED);
+});
+
+test.each([
+  ['0.0.0.0', /^0\.0\.0\.0:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
+  ['127.0.0.1', /^127\.0\.0\.1:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
+])('says in its log that it listens on %s, and an address to call', async (host, address, url) => {
+  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_HOST: host };
+  const { until } = await startBuilt('sidecar', { cwd, env });
+  const [line] = await until(/^.*"message":"listening".*$/m);
+  const said = JSON.parse(line);
+  expect(said).toEqual({
+    time: expect.any(String),
+    level: 'info',
+    message: 'listening',
+    service: 'sidecar',
+    address: expect.stringMatching(address),
+    url: expect.stringMatching(url),
+    keyFilesPath: join(await fs.realpath(cwd), 'keys'),
+    provisioning: false,
+  });
+  expect(said.address.split(':').at(-1)).toBe(said.url.split(':').at(-1));
+});
+
+test('says that a folder stands where the file of the API key belongs', async () => {
+  await fs.ensureDir(join(cwd, 'api-key'));
+  const { code, stderr } = await runScript(SIDECAR, { cwd, env: { PACKAGERDRMAPI_APIKEY_FILE: 'api-key' } })
+    .ended;
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `\
+The configuration has a fault:
+  - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and make the container anew.
+See the table of variables in README.md.
+`,
+  });
 });
 
 test('warns of a variable that looks misspelt', async () => {

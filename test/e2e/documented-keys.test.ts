@@ -1,0 +1,204 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const ROOT = resolve(__dirname, '../..');
+const SIDECAR = join(DIST, 'sidecar', 'main.js');
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+/** How the documentation writes a key that clients send, whole: `…` and `$KEY` stand for a reader's own. */
+const SHOWN =
+  /(?:x-api-key: |PACKAGERDRM(?:API)?_APIKEY=|PACKAGERDRMAPI_APIKEY:-|"name": "[^"]+", "key": ")([\w-]{4,})(?=['"}\s`]|$)/gm;
+
+/** Every API key that somebody can copy from here. */
+async function shownKeys(): Promise<string[]> {
+  const pages = (await readdir(join(ROOT, 'docs'))).map((name) => join('docs', name));
+  const files = [...pages, 'README.md', '.env.example', 'docker-compose.yml'];
+  const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')));
+  return [...new Set(texts.flatMap((text) => [...text.matchAll(SHOWN)].map(([, key = '']) => key)))];
+}
+
+/** Runs a sidecar that is not to come up; one that does is ended. */
+function refused(env: Record<string, string>): Promise<Ended> {
+  const sidecar = runScript(SIDECAR, { cwd, env: { PACKAGERDRMAPI_PORT: '0', ...env } });
+  const end = () => sidecar.send('SIGKILL');
+  sidecar.until(/"message":"listening"/).then(end, end);
+  return sidecar.ended;
+}
+
+function message(...faults: string[]): string {
+  const lines = faults.map((fault) => `  - ${fault}\n`).join('');
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`;
+  return `The configuration has ${count}:\n${lines}See the table of variables in README.md.\n`;
+}
+
+function isShown(host: string): string {
+  return `is one that the documentation shows; on ${host} anybody could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that nobody else reaches`;
+}
+
+async function statusOf(url: string, apiKey: string): Promise<number> {
+  return (await fetch(`${url}/api/keyfile/live`, { headers: { 'x-api-key': apiKey } })).status;
+}
+
+test('refuses to listen on all addresses with any API key that the documentation shows', async () => {
+  const keys = await shownKeys();
+  expect(keys).toEqual(expect.arrayContaining(['demo-api-key', 'change-me-to-a-long-random-key']));
+  const answers = await Promise.all(
+    keys.map(async (key) => {
+      const { code, stderr } = await refused({ PACKAGERDRMAPI_APIKEY: key });
+      return { key, code, stderr };
+    }),
+  );
+  const stderr = message(`PACKAGERDRMAPI_APIKEY: the key ${isShown('0.0.0.0')}`);
+  expect(answers).toEqual(keys.map((key) => ({ key, code: 2, stderr })));
+});
+
+test.each(['0.0.0.0', '::', '192.0.2.1', 'packager.example.com'])(
+  'refuses to listen on %s with the key of the demo',
+  async (host) => {
+    const { code, stderr } = await refused({
+      PACKAGERDRMAPI_APIKEY: 'demo-api-key',
+      PACKAGERDRMAPI_HOST: host,
+    });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: message(`PACKAGERDRMAPI_APIKEY: the key ${isShown(host)}`),
+    });
+  },
+);
+
+test('refuses documented keys in the file of keys, each by its name', async () => {
+  const keys = [
+    { name: 'sports-desk', key: 'change-me-to-a-long-random-key' },
+    { name: 'operator', key: 'a-key-of-this-test-alone' },
+    { name: 'provisioning', key: '5c0d7c1f6f1f4a37b0c8c4c6a6f0a9d2' },
+  ];
+  await writeFile(join(cwd, 'keys.json'), JSON.stringify({ keys }));
+  const { code, stderr } = await refused({ PACKAGERDRMAPI_APIKEYS_FILE: 'keys.json' });
+  const faults = ['sports-desk', 'provisioning'].map(
+    (name) => `PACKAGERDRMAPI_APIKEYS_FILE: the key ${name} ${isShown('0.0.0.0')}`,
+  );
+  expect({ code, stderr }).toEqual({ code: 2, stderr: message(...faults) });
+});
+
+test('takes no documented key that comes into the file of keys later, and says so once', async () => {
+  const write = (keys: object[]) => writeFile(join(cwd, 'keys.json'), JSON.stringify({ keys }));
+  const operator = { name: 'operator', key: 'a-key-of-this-test-alone' };
+  await write([operator]);
+  const env = { PACKAGERDRMAPI_APIKEYS_FILE: 'keys.json', PACKAGERDRMAPI_HOST: '0.0.0.0' };
+  const { url, until, stdout } = await startBuilt('sidecar', { cwd, env });
+  await untilReady(url);
+  await write([operator, { name: 'desk', key: 'change-me-to-a-long-random-key' }]);
+  await until(/"message":"API keys read".*"count":2/);
+  expect(await statusOf(url, 'change-me-to-a-long-random-key')).toBe(401);
+  expect(await statusOf(url, 'change-me-to-a-long-random-key')).toBe(401);
+  expect(await statusOf(url, operator.key)).toBe(404);
+  await until(/an API key that the documentation shows is not taken/);
+  const lines = stdout()
+    .split('\n')
+    .filter((line) => line.includes('is not taken'));
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    {
+      time: expect.any(String),
+      level: 'error',
+      message: 'an API key that the documentation shows is not taken',
+      fault: `PACKAGERDRMAPI_APIKEYS_FILE: the key desk ${isShown('0.0.0.0')}`,
+    },
+  ]);
+});
+
+test.each([
+  ['on loopback', { PACKAGERDRMAPI_HOST: '127.0.0.1' }],
+  ['by name on loopback', { PACKAGERDRMAPI_HOST: 'localhost' }],
+  ['on all addresses of a demo', { PACKAGERDRMAPI_HOST: '0.0.0.0', PACKAGERDRMAPI_DEMO: 'true' }],
+  [
+    'on all addresses of a container that is published on loopback',
+    { PACKAGERDRMAPI_HOST: '0.0.0.0', PACKAGERDRMAPI_DEMO: '127.0.0.1' },
+  ],
+])('serves the key of the demo %s, and warns of it', async (_where, env) => {
+  const { url, until } = await startBuilt('sidecar', {
+    cwd,
+    env: { PACKAGERDRMAPI_APIKEY: 'demo-api-key', ...env },
+  });
+  await until(/"level":"warn","message":"the documentation shows this API key/);
+  expect(await statusOf(url, 'demo-api-key')).toBe(404);
+});
+
+test('refuses a PACKAGERDRMAPI_DEMO that says nothing', async () => {
+  const { stderr } = await refused({ PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_DEMO: 'yes' });
+  expect(stderr).toBe(
+    message(
+      'PACKAGERDRMAPI_DEMO: must be true or false, or the address that a container is published on: true when it is a loopback one',
+    ),
+  );
+});
+
+/** A compose file's `${NAME:-default}` and `${NAME-default}`, the innermost first. */
+function interpolate(text: string, env: Record<string, string>): string {
+  const next = text.replaceAll(/\$\{(\w+)(:?)-([^${}]*)\}/g, (_all, name: string, colon, fallback) => {
+    const value = env[name];
+    return value === undefined || (colon && value === '') ? fallback : value;
+  });
+  return next === text ? text : interpolate(next, env);
+}
+
+async function composed(env: Record<string, string>) {
+  const text = await readFile(join(ROOT, 'docker-compose.yml'), 'utf8');
+  const { services } = parse(interpolate(text, env));
+  const { ports, environment } = services.sidecar;
+  const { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_DEMO } = environment;
+  return { ports, env: { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_DEMO: String(PACKAGERDRMAPI_DEMO) } };
+}
+
+describe('docker-compose.yml', () => {
+  test('publishes the demo on loopback alone, and its sidecar starts', async () => {
+    const { ports, env } = await composed({});
+    expect({ ports, env }).toEqual({
+      ports: ['127.0.0.1:9000:80'],
+      env: { PACKAGERDRMAPI_APIKEY: 'demo-api-key', PACKAGERDRMAPI_DEMO: 'true' },
+    });
+    const { url } = await startBuilt('sidecar', { cwd, env: { ...env, PACKAGERDRMAPI_HOST: '0.0.0.0' } });
+    expect(await statusOf(url, 'demo-api-key')).toBe(404);
+  });
+
+  test.each(['demo-api-key', 'change-me-to-a-long-random-key'])(
+    'publishes on another address, and its sidecar refuses the documented key %s there',
+    async (key) => {
+      const { ports, env } = await composed({ SIDECAR_PUBLISH: '0.0.0.0', PACKAGERDRMAPI_APIKEY: key });
+      expect(ports).toEqual(['0.0.0.0:9000:80']);
+      expect((await refused(env)).code).toBe(2);
+    },
+  );
+
+  test('publishes on another address with a key of its own', async () => {
+    const { env } = await composed({ SIDECAR_PUBLISH: '192.0.2.1', PACKAGERDRMAPI_APIKEY: 'a-key-of-mine' });
+    const { url } = await startBuilt('sidecar', { cwd, env: { ...env, PACKAGERDRMAPI_HOST: '0.0.0.0' } });
+    expect(await statusOf(url, 'a-key-of-mine')).toBe(404);
+  });
+});
+
+test('the compose file of docs/run-with-docker.md publishes on loopback and keeps the volume from the packager', async () => {
+  const page = await readFile(join(ROOT, 'docs/run-with-docker.md'), 'utf8');
+  const [, text = ''] = /^ *```yaml\n( *services:\n[\s\S]*?)^ *```$/m.exec(page) ?? [];
+  const { services } = parse(text);
+  const { wowza, sidecar } = services;
+  const [mount] = wowza.volumes;
+  expect({ ports: sidecar.ports, groups: wowza.group_add, mount }).toEqual({
+    ports: ['127.0.0.1:9000:80'],
+    groups: ['1000'],
+    mount: {
+      type: 'volume',
+      source: 'keys',
+      target: '/usr/local/WowzaStreamingEngine/keys',
+      read_only: true,
+      volume: { nocopy: true },
+    },
+  });
+});

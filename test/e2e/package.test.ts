@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { DIST } from '../support/built-program';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const ROOT = resolve(__dirname, '../..');
+const NOT_BUILT = `\
+Nothing is built yet, and TypeScript, which builds it, is not installed.
+Run: npm ci && npm run build
+After that, npm prune --omit=dev may take TypeScript away again.
+`;
+
+// npm and the compiler take their time.
+jest.setTimeout(60_000);
+
+const run = promisify(execFile);
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  const files = [
+    'package.json',
+    'tsconfig.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    '.env.example',
+    'docs',
+  ];
+  for (const name of [...files, 'src']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
+});
+
+/** Without the programs of our own packages: npm puts them there for whoever runs the tests by it. */
+const PATH = (process.env.PATH ?? '')
+  .split(':')
+  .filter((entry) => !entry.includes('node_modules'))
+  .join(':');
+
+/** npm in the copy, with nothing of this process's environment. */
+async function npm(args: readonly string[], env: Record<string, string> = {}) {
+  const settings = { npm_config_cache: join(folder, '.npm'), npm_config_update_notifier: 'false' };
+  const options = { cwd: folder, env: { PATH, HOME: folder, ...settings, ...env } };
+  try {
+    return { code: 0, ...(await run('npm', args, options)) };
+  } catch (thrown) {
+    const { code, stdout, stderr } = thrown as { code: number; stdout: string; stderr: string };
+    return { code, stdout, stderr };
+  }
+}
+
+/** Gives the copy the packages that `npm prune --omit=dev` leaves, as far as it matters here: without TypeScript. */
+async function pruned(): Promise<void> {
+  await mkdir(join(folder, 'node_modules'));
+  for (const name of await readdir(join(ROOT, 'node_modules')))
+    if (name !== 'typescript' && name !== '.bin')
+      await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+}
+
+/** The start is over when the port is refused: nothing stays up. */
+const ENDS = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_PORT: 'none' };
+
+describe('npm start without TypeScript', () => {
+  beforeEach(pruned);
+
+  test('runs what is built', async () => {
+    await cp(DIST, join(folder, 'dist'), { recursive: true });
+    const { stderr } = await npm(['start'], ENDS);
+    expect(stderr).toContain('PACKAGERDRMAPI_PORT: must be a whole number from 0 to 65535');
+  });
+
+  test('says what to do when nothing is built', async () => {
+    const { code, stderr } = await npm(['start'], ENDS);
+    expect({ code, said: stderr.slice(0, NOT_BUILT.length) }).toEqual({ code: 1, said: NOT_BUILT });
+  });
+});
+
+describe('npm pack', () => {
+  const packed = async () => {
+    const { code, stdout, stderr } = await npm(['pack', '--dry-run', '--json']);
+    if (code !== 0) throw new Error(`${stdout}${stderr}`);
+    const [{ files }]: [{ files: { path: string }[] }] = JSON.parse(stdout);
+    return files.map(({ path }) => path);
+  };
+
+  test('builds first, and packs the programs that are shipped and every page that README.md links to', async () => {
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const paths = await packed();
+    const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+    const linked = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
+    expect(linked).toContain('docs/run-with-docker.md');
+    const programs = ['dist/sidecar/main.js', 'dist/sidecar/health-check.js', 'dist/cli/main.js'];
+    const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/ensure-built.js'];
+    expect(paths).toEqual(expect.arrayContaining(needed));
+    const alien =
+      /^(?:dist\/(?!(?:sidecar|cli|drm|kernel)\/)|src\/(?!ensure-built\.js)|test|bench|keys|\.env$)/;
+    expect(paths.filter((path) => alien.test(path))).toEqual([]);
+  });
+
+  test('takes what is built where TypeScript is not installed, and packs nothing when nothing is', async () => {
+    await pruned();
+    await expect(packed()).rejects.toThrow(NOT_BUILT);
+    await cp(DIST, join(folder, 'dist'), { recursive: true });
+    expect(await packed()).toContain('dist/sidecar/main.js');
+    await rm(join(folder, 'dist'), { recursive: true });
+  });
+});

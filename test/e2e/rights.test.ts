@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { DIST } from '../support/built-program';
+import { until } from '../support/until';
+
+const SERVICE = { uid: 1000, gid: 1000 };
+const OTHER = { uid: 3500, gid: 3500 };
+
+let folder: string;
+const started: ChildProcess[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rights-'));
+  await chmod(folder, 0o755);
+});
+
+afterEach(async () => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  await rm(folder, { recursive: true });
+});
+
+/** Starts the sidecar as a user who owns nothing here, as a container does. */
+function start(env: Record<string, string>) {
+  const child = spawn(process.execPath, [join(DIST, 'sidecar', 'main.js')], {
+    cwd: folder,
+    env: { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...SERVICE,
+  });
+  started.push(child);
+  let out = '';
+  child.stdout.on('data', (chunk) => {
+    out += chunk;
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const errors = text(child.stderr);
+  const line = async (message: string) => {
+    const find = () => out.split('\n').find((one) => one.includes(`"message":"${message}"`));
+    await until(() => find() !== undefined);
+    return JSON.parse(find() ?? '');
+  };
+  return { line, refused: async () => ({ code: await ended, stderr: await errors }) };
+}
+
+async function owned(path: string, { uid, gid }: typeof OTHER, mode: number): Promise<string> {
+  await chown(path, uid, gid);
+  await chmod(path, mode);
+  return path;
+}
+
+function fault(sentence: string) {
+  const stderr = `The configuration has a fault:\n  - ${sentence}\nSee the table of variables in README.md.\n`;
+  return { code: 2, stderr };
+}
+
+const RUNS_AS = 'this service runs as user 1000, group 1000, and may not';
+const ON_THE_HOST =
+  'A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.';
+const GIVE_FOLDER =
+  'As root: chown 1000:1000 and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner).';
+
+// Root alone can become another user.
+const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
+
+asRoot('a service that is another user than the owner', () => {
+  test.each([['PACKAGERDRMAPI_APIKEY_FILE'], ['PACKAGERDRMAPI_APIKEYS_FILE']])(
+    'says whose the file of %s is, and how to let it read the file',
+    async (variable) => {
+      const file = join(folder, 'apikey.txt');
+      await writeFile(file, 'a-key-of-this-test\n');
+      await owned(file, OTHER, 0o600);
+      const why = `${RUNS_AS} read ${file}, which belongs to user 3500, group 3500 and has mode 0600. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
+      expect(await start({ [variable]: file }).refused()).toEqual(fault(`${variable}: ${why}`));
+    },
+  );
+
+  test('says whose the private key for HTTPS is', async () => {
+    const [certificate, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+    await writeFile(certificate, '');
+    await writeFile(key, '');
+    await owned(key, OTHER, 0o400);
+    const env = {
+      PACKAGERDRMAPI_APIKEY: 'key',
+      PACKAGERDRMAPI_TLSCERT: certificate,
+      PACKAGERDRMAPI_TLSKEY: key,
+    };
+    const why = `${RUNS_AS} read ${key}, which belongs to user 3500, group 3500 and has mode 0400. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
+    expect(await start(env).refused()).toEqual(fault(`PACKAGERDRMAPI_TLSKEY: ${why}`));
+  });
+
+  test('names the folder on the way to a file that it may not enter', async () => {
+    const closed = join(folder, 'secrets');
+    await mkdir(closed);
+    await writeFile(join(closed, 'apikey.txt'), 'a-key-of-this-test\n');
+    await owned(closed, OTHER, 0o700);
+    const why = `${RUNS_AS} enter ${closed}, which belongs to user 3500, group 3500 and has mode 0700. As root: let its group enter, chgrp and chmod g+x, or everybody, chmod o+x.`;
+    expect(await start({ PACKAGERDRMAPI_APIKEY_FILE: join(closed, 'apikey.txt') }).refused()).toEqual(
+      fault(`PACKAGERDRMAPI_APIKEY_FILE: ${why}`),
+    );
+  });
+
+  test('says in its log and at /readyz whose the key folder is, and is ready when it was given the folder', async () => {
+    const keys = join(folder, 'keys');
+    await mkdir(keys);
+    await owned(keys, OTHER, 0o755);
+    const sidecar = start({ PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_KEYFILESPATH: keys });
+    const owner = 'which belongs to user 3500, group 3500 and has mode 0755';
+    expect(await sidecar.line('the key-file folder cannot be used')).toEqual({
+      time: expect.any(String),
+      level: 'error',
+      message: 'the key-file folder cannot be used',
+      keyFilesPath: keys,
+      why: `${RUNS_AS} write to ${keys}, ${owner}. ${GIVE_FOLDER}`,
+    });
+    const { url } = await sidecar.line('listening');
+    const refused = await fetch(`${url}/readyz`);
+    const description = `The key-file folder is not usable: ${RUNS_AS} write to it, ${owner}. ${GIVE_FOLDER}`;
+    expect([refused.status, await refused.json()]).toEqual([
+      503,
+      { errors: [{ code: 'key_files_not_writable', description }] },
+    ]);
+    await owned(keys, SERVICE, 0o750);
+    const ready = await fetch(`${url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }]);
+  });
+
+  test('names the folder in which it may not make the key folder', async () => {
+    await owned(folder, OTHER, 0o755);
+    const keys = join(folder, 'new', 'keys');
+    const sidecar = start({ PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_KEYFILESPATH: keys });
+    const { why } = await sidecar.line('the key-file folder cannot be used');
+    expect(why).toBe(
+      `${RUNS_AS} make ${keys} in ${folder}, which belongs to user 3500, group 3500 and has mode 0755. As root: make it, and ${GIVE_FOLDER.slice('As root: '.length)}`,
+    );
+  });
+});
