@@ -2,6 +2,11 @@ import type { z } from 'zod';
 import { nearest } from '../kernel/nearest';
 import type { FileFault, ReadText } from './yaml-text';
 
+/** A fault, and the path of the value that has it. */
+export interface PlacedFault extends FileFault {
+  readonly path: readonly PropertyKey[];
+}
+
 /**
  * Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value.
  * @param fieldsAt the names that are known at a path, for the nearest one of a misspelt name.
@@ -10,19 +15,21 @@ export function checkFields<Output>(
   schema: z.ZodType<Output>,
   { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,
   fieldsAt: (path: readonly PropertyKey[]) => readonly string[],
-): { readonly value: Output } | { readonly faults: FileFault[] } {
+): { readonly value: Output } | { readonly faults: PlacedFault[] } {
   const result = schema.safeParse(value);
   if (result.success) return { value: result.data };
-  const faults = result.error.issues.flatMap((issue): FileFault[] => {
+  const faults = result.error.issues.flatMap((issue): PlacedFault[] => {
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((name) => ({
+        path: issue.path,
         line: lineOf([...issue.path, name], 'name'),
         description: unknownField(issue.path, name, fieldsAt(issue.path)),
       }));
     }
     const name = fieldName(issue.path);
     const message = isMissing(value, issue.path) ? 'is missing' : issue.message;
-    return [{ line: lineOf(issue.path), description: name ? `${name} ${message}` : `the file ${message}` }];
+    const description = name ? `${name} ${message}` : `the file ${message}`;
+    return [{ path: issue.path, line: lineOf(issue.path), description }];
   });
   return { faults };
 }

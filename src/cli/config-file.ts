@@ -1,13 +1,17 @@
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, resolve, sep } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Environment } from '../kernel/config';
 import { checkFields } from './checked-fields';
 import { CliError, EXIT } from './cli-error';
+import { isBelow } from './path-below';
 import { encodingFault } from './text-input';
 import { faultSentence, readYaml } from './yaml-text';
 
 const text = z.string('must be text').min(1, 'is empty');
+const texts = z
+  .union([text, z.array(text)], 'must be text, or a list of texts')
+  .transform((given) => (typeof given === 'string' ? [given] : given));
 
 const schema = z
   .strictObject(
@@ -18,17 +22,22 @@ const schema = z
       ca: text.optional(),
       cert: text.optional(),
       certKey: text.optional(),
+      allowEnv: texts.optional(),
+      allowFile: texts.optional(),
     },
     'must be a list of "name: value" lines',
   )
   .refine(({ key, keyFile }) => key === undefined || keyFile === undefined, 'has key and keyFile; give one');
 
-export type Setting = keyof z.output<typeof schema>;
+export type Setting = Exclude<keyof z.output<typeof schema>, 'allowEnv' | 'allowFile'>;
 
 export interface ConfigFile {
   readonly path: string;
   /** The settings; paths of files are absolute. */
   readonly settings: { readonly [name in Setting]?: string | undefined };
+  /** Variables, and absolute paths, that a line-up may have keys from. */
+  readonly allowEnv: readonly string[];
+  readonly allowFile: readonly string[];
   /** Whether it is the one of the working folder, that nobody named: it may be another's, as the folder may. */
   readonly isOfFolder: boolean;
   /** Whether others than its owner can read it. */
@@ -57,10 +66,11 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
       checked.faults.map((fault) => ({ code: 'config_file', description: faultSentence(path, fault) })),
     );
   }
-  const settings: { [name in Setting]?: string | undefined } = { ...checked.value };
+  const { allowEnv = [], allowFile = [], ...given } = checked.value;
+  const settings: { [name in Setting]?: string | undefined } = { ...given };
   for (const name of PATHS) {
-    const given = settings[name];
-    if (given !== undefined) settings[name] = resolve(dirname(path), given);
+    const file = settings[name];
+    if (file !== undefined) settings[name] = resolve(dirname(path), file);
   }
   if (isOfFolder && settings.keyFile !== undefined && leaves(dirname(path), settings.keyFile)) {
     // Its one line would be sent to the address in the same file.
@@ -68,7 +78,20 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
       `keyFile leaves the folder of ${path}; move the key there, or say that you mean this file by --config ${path}.`,
     );
   }
-  return { path, settings, isOfFolder, isOpen: (statSync(path).mode & 0o044) !== 0 };
+  if (isOfFolder && allowEnv.length + allowFile.length > 0) {
+    // Who wrote it may have written the line-up, too.
+    throw unusable(
+      `${path} may not say what is allowed, as it lies in the working folder; say that you mean it by --config ${path}, or use --allow-env and --allow-file.`,
+    );
+  }
+  return {
+    path,
+    settings,
+    allowEnv,
+    allowFile: allowFile.map((file) => resolve(dirname(path), file)),
+    isOfFolder,
+    isOpen: (statSync(path).mode & 0o044) !== 0,
+  };
 }
 
 /** The configuration file of this call, or undefined when there is none. */
@@ -84,7 +107,6 @@ function folderPath(cwd: string): string {
 
 /** Whether a file lies elsewhere than in a folder, as itself or behind a link. */
 function leaves(folder: string, file: string): boolean {
-  const isBelow = (root: string, path: string) => path.startsWith(root.endsWith(sep) ? root : root + sep);
   try {
     return !isBelow(realpathSync(folder), realpathSync(file));
   } catch {

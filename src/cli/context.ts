@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Environment } from '../kernel/config';
 import type { ExitCode } from './cli-error';
+import type { ConfigFile } from './config-file';
 import type { Output } from './output';
 import type { SidecarApi } from './sidecar-api';
 
@@ -17,6 +18,8 @@ export interface Ambient {
   readonly stderr: TerminalOutput;
   /** Aborted when the user wants the program to end (SIGINT). */
   readonly interrupted: AbortSignal;
+  /** The time of day. */
+  readonly now: () => Date;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -30,6 +33,8 @@ export interface CliContext extends Ambient {
    * @throws CliError when none is named, or the naming has a fault.
    */
   sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;
+  /** The configuration file of this call, if there is one. @throws CliError when it has a fault. */
+  configFile(): ConfigFile | undefined;
   /** Ends the program with another exit code than 0 although nothing was thrown. */
   endWith(code: ExitCode): void;
 }

@@ -4,7 +4,7 @@ import { systemCode } from '../kernel/errors';
 import type { Connection } from './connection';
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE';
   /** The path below the sidecar's address, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -23,6 +23,9 @@ export interface Answer {
 /** Several times what a batch of 10,000 streams is answered with. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
+/** A connection that waits longer for the next call is closed: what stands between may have forgotten it by then. */
+const IDLE_MS = 15_000;
+
 /** The code of an answer that no sidecar gives. */
 export const TOO_LARGE = 'ANSWER_TOO_LARGE';
 
@@ -37,53 +40,108 @@ export class NoAnswer extends Error {
   }
 }
 
-export type HttpCall = (call: Call) => Promise<Answer>;
+/** Makes a call, which ends early when the signal is aborted. It rejects with NoAnswer alone. */
+export type HttpCall = (call: Call, signal: AbortSignal) => Promise<Answer>;
 
 /**
  * Makes the calls to a sidecar over kept connections, with the private authority and the client certificate that
- * `fetch` takes from no option. Calls reject with NoAnswer alone.
+ * `fetch` takes from no option. Redirects are not followed: the key is for this address alone.
  */
-export function createHttpCall(connection: Connection, signal: AbortSignal): HttpCall {
+export function createHttpCall(connection: Connection): HttpCall {
   const { url, apiKey, ca, cert, certKey } = connection;
   const secure = url.protocol === 'https:';
   const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key: certKey }) };
-  const agent = secure ? new https.Agent({ keepAlive: true, ...tls }) : new http.Agent({ keepAlive: true });
+  const kept = { keepAlive: true, timeout: IDLE_MS };
+  const agent = secure ? new https.Agent({ ...kept, ...tls }) : new http.Agent(kept);
   const open = secure ? https.request : http.request;
   const base = url.href.replace(/\/$/, '');
-  return ({ method, path, headers = {}, body, timeoutMs }) =>
-    new Promise((resolve, reject) => {
-      const fail = (thrown: unknown) => reject(new NoAnswer(systemCode(thrown) ?? 'ERROR'));
+
+  const once = ({ method, path, headers = {}, body, timeoutMs }: Call, signal: AbortSignal) =>
+    new Promise<Answer>((resolve, reject) => {
       const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body), 'utf8');
       const sent = {
         'x-api-key': apiKey,
         ...(payload && { 'content-type': 'application/json', 'content-length': payload.length }),
         ...headers,
       };
+      let request: http.ClientRequest | undefined;
+      const fail = (thrown: unknown) => {
+        clearTimeout(deadline);
+        const code = systemCode(thrown) ?? 'ERROR';
+        const isCut = code === 'ECONNRESET' || code === 'EPIPE';
+        reject(isCut && request?.reusedSocket ? new StaleConnection(code) : new NoAnswer(code));
+      };
+      const cut = (code: string) => {
+        // The call is over in any case; what becomes of its connection is another matter.
+        fail({ code });
+        request?.destroy(Object.assign(new Error(), { code }));
+      };
+      // Not the socket's own timeout: a drop now and then would put that off for ever.
+      const deadline = setTimeout(() => cut('ETIMEDOUT'), timeoutMs);
       try {
-        const request = open(`${base}${path}`, { method, agent, signal, headers: sent });
-        const cut = (code: string) => request.destroy(Object.assign(new Error(), { code }));
-        // Not the socket's own timeout: a drop now and then would put that off for ever.
-        const deadline = setTimeout(() => cut('ETIMEDOUT'), timeoutMs);
-        request.on('close', () => clearTimeout(deadline));
-        request.on('error', fail);
-        request.on('response', (response) => {
-          const chunks: Buffer[] = [];
-          let length = 0;
-          response.on('data', (chunk: Buffer) => {
-            chunks.push(chunk);
-            length += chunk.length;
-            if (length > MOST_BYTES) cut(TOO_LARGE);
-          });
+        const made = open(`${base}${path}`, { method, agent, signal, headers: sent });
+        request = made;
+        let isAnswered = false;
+        made.on('error', fail);
+        // A connection that is closed upon `101 Switching Protocols` tells no error.
+        made.on('close', () => isAnswered || fail({ code: 'ECONNRESET' }));
+        made.on('response', (response) => {
+          isAnswered = true;
+          const received = createReceived();
+          response.on('data', (chunk: Buffer) => received.add(chunk) || cut(TOO_LARGE));
           response.on('error', fail);
+          response.on('close', () => fail({ code: 'ECONNRESET' }));
           response.on('end', () => {
+            clearTimeout(deadline);
             const { statusCode: status = 0, headers } = response;
-            resolve({ status, headers, body: Buffer.concat(chunks) });
+            resolve({ status, headers, body: received.bytes() });
+            // Who answers and reads no further would keep the rest of the request, and the program, waiting.
+            if (!made.writableFinished) made.destroy();
           });
         });
-        request.end(payload);
+        made.end(payload);
       } catch (thrown) {
         // A certificate that is none makes the call throw.
         fail(thrown);
       }
     });
+
+  return async (call, signal) => {
+    try {
+      return await once(call, signal);
+    } catch (thrown) {
+      // The other side closed the kept connection just then; what only reads can be asked again.
+      const onlyReads = call.method === 'GET' || call.method === 'HEAD';
+      if (thrown instanceof StaleConnection && onlyReads) return once(call, signal);
+      throw thrown;
+    }
+  };
+}
+
+/** A connection that was kept from an earlier call was cut. */
+class StaleConnection extends NoAnswer {}
+
+/**
+ * What came of a body. Pieces are copied together: one that is kept by itself costs a hundred times the byte that it
+ * may consist of.
+ */
+function createReceived() {
+  let block = Buffer.alloc(64 * 1024);
+  let length = 0;
+  return {
+    /** Answers false when the body is too large. */
+    add: (piece: Buffer): boolean => {
+      const total = length + piece.length;
+      if (total > MOST_BYTES) return false;
+      if (total > block.length) {
+        const former = block;
+        block = Buffer.alloc(Math.min(MOST_BYTES, Math.max(total, 2 * former.length)));
+        former.copy(block, 0, 0, length);
+      }
+      piece.copy(block, length);
+      length = total;
+      return true;
+    },
+    bytes: (): Buffer => block.subarray(0, length),
+  };
 }

@@ -9,13 +9,18 @@ export interface ShownKeyFile {
 }
 
 export function showKeyFile(bytes: Buffer, reveal: boolean): ShownKeyFile {
-  const { lines, unreadable } = parseKeyFile(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'));
+  const { lines, unreadable } = parseKeyFile(textOf(bytes));
   return {
     lines: reveal
       ? lines
       : lines.map(({ name, value }) => ({ name, value: isSecretLine(name) ? MASK : value })),
     unreadable,
   };
+}
+
+/** The text of a key file, in whatever encoding it is. */
+export function textOf(bytes: Buffer): string {
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }
 
 export function renderLines(lines: readonly KeyFileLine[]): string {

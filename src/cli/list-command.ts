@@ -1,16 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { CliError, EXIT } from './cli-error';
+import { CliError, EXIT, usageError } from './cli-error';
 import type { CliContext } from './context';
-import { columns, count, shown } from './output';
+import { csvRow } from './csv-text';
+import { listPages, PAGE } from './list-pages';
+import { columns, count, jsonText, shown } from './output';
 import type { ListedKeyFile } from './sidecar-wire';
 
 interface ListOptions {
   readonly prefix?: string;
   readonly faulty?: boolean;
   readonly limit?: number;
+  readonly csv?: boolean;
 }
 
-const PAGE = 1000;
 const HEADER = ['STREAM', 'MODIFIED (UTC)', 'PARTS', 'KEY ID', 'CONTENT ID', 'FAULTS'];
 const SHORT: Readonly<Record<string, string>> = { widevine: 'wv', playready: 'pr', fairplay: 'fp' };
 
@@ -22,9 +24,11 @@ export function registerList(program: Command, context: CliContext): void {
     .option('--prefix <text>', 'only streams whose id starts with this')
     .option('--faulty', 'only key files with a fault; ends with 1 when one of them is an error')
     .option('--limit <number>', 'at most so many', wholeNumber)
+    .option('--csv', 'as CSV with a header row, for a spreadsheet')
     .action(async (options: ListOptions) => {
       const { out } = context;
-      const sink = out.json ? jsonSink(context) : tableSink(context);
+      if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
+      const sink = out.json ? jsonSink(context) : options.csv ? csvSink(context) : tableSink(context);
       let shownFiles = 0;
       let faulty = 0;
       let errors = 0;
@@ -61,18 +65,14 @@ async function* pages(
   { prefix, faulty, limit = Number.POSITIVE_INFINITY }: ListOptions,
 ) {
   let left = limit;
-  let cursor: string | undefined;
-  do {
-    const query = { limit: Math.min(PAGE, faulty ? PAGE : left) };
-    const page = await context
-      .sidecar()
-      .list({ ...query, ...(prefix !== undefined && { prefix }), ...(cursor !== undefined && { cursor }) });
-    const found = faulty ? page.keyfiles.filter(({ faults }) => faults.length > 0) : page.keyfiles;
+  const room = () => (faulty ? PAGE : Math.min(PAGE, left));
+  for await (const { keyfiles, cursor } of listPages(context.sidecar(), { prefix, room })) {
+    const found = faulty ? keyfiles.filter(({ faults }) => faults.length > 0) : keyfiles;
     const keyFiles = found.slice(0, left).sort(byStream);
     left -= keyFiles.length;
-    cursor = page.cursor ?? undefined;
-    yield { keyFiles, hasMore: cursor !== undefined || found.length > keyFiles.length };
-  } while (cursor !== undefined && left > 0);
+    yield { keyFiles, hasMore: cursor !== null || found.length > keyFiles.length };
+    if (left === 0) return;
+  }
 }
 
 /** As far as a page goes: the list as a whole has no order. */
@@ -104,18 +104,61 @@ function tableSink({ out }: CliContext): Sink {
   };
 }
 
+const CSV_HEADER = [
+  'streamid',
+  'modified',
+  'size',
+  'parts',
+  'key_id',
+  'content_id',
+  'severity',
+  'faults',
+  'descriptions',
+];
+
+/** The header stands there also when there is no key file. */
+function csvSink({ out }: CliContext): Sink {
+  let isFirst = true;
+  const begin = () => {
+    if (isFirst) out.write(csvRow(CSV_HEADER));
+    isFirst = false;
+  };
+  return {
+    add: (page) => {
+      begin();
+      for (const keyFile of page) out.write(csvRow(cellsOf(keyFile)));
+    },
+    end: begin,
+  };
+}
+
+function cellsOf(keyFile: ListedKeyFile): string[] {
+  const { streamid, modified, size, parts, key_id, content_id, faults } = keyFile;
+  return [
+    streamid,
+    modified,
+    String(size),
+    parts.join(' '),
+    key_id ?? '',
+    content_id ?? '',
+    hasError(keyFile) ? 'error' : faults.length > 0 ? 'warning' : '',
+    faults.map(({ code }) => code).join(' '),
+    faults.map(({ description }) => description).join('\n'),
+  ];
+}
+
 /** One JSON document, written as it comes. */
 function jsonSink({ out }: CliContext): Sink {
   let isFirst = true;
   return {
     add: (page) => {
       for (const keyFile of page) {
-        out.write(`${isFirst ? '{"keyfiles":[' : ','}\n${JSON.stringify(keyFile)}`);
+        out.write(`${isFirst ? '{"keyfiles":[' : ','}\n${jsonText(keyFile)}`);
         isFirst = false;
       }
     },
     end: (error) => {
-      const errors = error === undefined ? '' : `,"errors":${JSON.stringify(error.problems)}`;
+      const errors = error === undefined ? '' : `,"errors":${jsonText(error.problems)}`;
       out.write(`${isFirst ? '{"keyfiles":[' : ''}\n]${errors}}\n`);
     },
   };

@@ -21,6 +21,7 @@ async function main(): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     interrupted: interrupt.signal,
+    now: () => new Date(),
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
   });
 }

@@ -52,7 +52,7 @@ export function createOutput(
   const write = (text: string | Buffer) => {
     if (!gone) stdout.write(text, (thrown) => thrown && fail(thrown));
   };
-  const document = (value: unknown) => write(`${JSON.stringify(value, null, 2)}\n`);
+  const document = (value: unknown) => write(`${jsonText(value, 2)}\n`);
   const warn = (line: string) => void stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
   return {
     json,
@@ -68,7 +68,7 @@ export function createOutput(
       if (json) document({ errors: problems.map(({ code, description }) => ({ code, description })) });
       else
         for (const { description } of problems)
-          stderr.write(`${noteStyle('red', 'error:')} ${shownLines(description)}\n`);
+          stderr.write(`${noteStyle('red', 'error:')} ${shown(description)}\n`);
     },
     ready: async () => {
       if (!gone && stdout.writableNeedDrain)
@@ -88,14 +88,30 @@ export function createOutput(
   };
 }
 
+/** What moves a cursor, turns the direction of a text, or ends a line. */
+const CONTROL = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
 /** A text from elsewhere as a terminal may have it: an escape sequence in a name would move the cursor. */
 export function shown(text: string): string {
-  return text.replaceAll(/\p{C}/gu, '\u{fffd}');
+  return text.replaceAll(CONTROL, '\u{fffd}');
 }
 
-/** The same for a text of several lines. */
+/** The same for a text of several lines, which may end as those of Windows do. */
 export function shownLines(text: string): string {
-  return text.split('\n').map(shown).join('\n');
+  return text.split(/\r?\n/).map(shown).join('\n');
+}
+
+/** A value as JSON for a terminal, too: it is the same value, but JSON by itself escapes only some control characters. */
+export function jsonText(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent);
+  return text.replaceAll(CONTROL, (found) => (found === '\n' ? found : escaped(found)));
+}
+
+function escaped(text: string): string {
+  return text
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 }
 
 /** A cell that is longer moves what follows in its row, not in all rows. */

@@ -1,12 +1,15 @@
 import { type Command, Option } from 'commander';
+import type { Problem } from '../kernel/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { CliContext } from './context';
-import { decodeText, readInput, readSecretFile } from './text-input';
-import { faultSentence, readYaml } from './yaml-text';
+import { importBody, isKeyFileText, KEEP_UNKNOWN, keyFileFaults } from './key-file-input';
+import { decodeText, readInput, readSecretFile, unusable } from './text-input';
+import { type FileFault, faultSentence, readYaml } from './yaml-text';
 
 /** The options of `put`; each field's option is named as the field. */
 export interface PutBodyOptions {
   readonly file?: string;
+  readonly keepUnknown?: boolean;
   readonly contentId?: string;
   readonly client?: string;
   readonly clientApiKey?: string;
@@ -45,7 +48,14 @@ export function addProviderOptions(command: Command): Command {
 
 /** Adds the options that make up the body of a `put`. */
 export function addBodyOptions(command: Command): Command {
-  command.option('--file <file>', 'body of the request, as JSON or YAML; - reads standard input');
+  command.option(
+    '--file <file>',
+    'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
+  );
+  command.option(
+    '--keep-unknown',
+    'keep lines of an existing key file that are not known; else they are refused',
+  );
   command.option('--content-id <id>', 'content at the key provider');
   return addProviderOptions(command)
     .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
@@ -60,12 +70,16 @@ export function addBodyOptions(command: Command): Command {
 }
 
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
-export async function putBody(context: CliContext, { file, ...fields }: PutBodyOptions): Promise<unknown> {
+export async function putBody(
+  context: CliContext,
+  { file, keepUnknown = false, ...fields }: PutBodyOptions,
+): Promise<unknown> {
   const isGiven = Object.values(fields).some((value) => value !== undefined);
   if (file !== undefined) {
     if (isGiven) throw usageError('Give the fields in the file or as options, not both.');
-    return readBody(await readInput(context, file), file);
+    return readBody(await readInput(context, file), file, keepUnknown);
   }
+  if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
   if (!isGiven)
     throw usageError('Which keys? Give --file, or --content-id with --client, or the keys as options.');
   const body = {
@@ -95,20 +109,28 @@ function part(fields: Record<string, string | undefined>): Record<string, string
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
 
-function readBody(bytes: Buffer, file: string): unknown {
+function readBody(bytes: Buffer, file: string, keepUnknown: boolean): unknown {
   const name = file === '-' ? 'standard input' : file;
-  const { value, faults } = readYaml(decodeText(bytes, name === file ? name : 'Standard input'));
-  if (faults.length > 0) {
-    throw new CliError(
-      EXIT.usage,
-      faults.map((fault) => ({ code: 'unusable_input', description: faultSentence(name, fault) })),
-    );
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CliError(EXIT.usage, {
-      code: 'unusable_input',
-      description: `${name} holds no fields of a request.`,
-    });
-  }
+  const text = decodeText(bytes, name === file ? name : 'Standard input');
+  if (isKeyFileText(text, name)) return readKeyFile(text, name, keepUnknown);
+  if (keepUnknown) throw unusable(`${name} is no key file, so --keep-unknown keeps nothing; leave it out.`);
+  const { value, faults } = readYaml(text);
+  if (faults.length > 0) throw faulty(name, faults);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw unusable(`${name} holds no fields of a request.`);
   return value;
+}
+
+function readKeyFile(text: string, name: string, keepUnknown: boolean): unknown {
+  const { faults, hasUnknown } = keyFileFaults(text, keepUnknown);
+  if (faults.length > 0) throw faulty(name, faults, hasUnknown ? [KEEP_UNKNOWN] : []);
+  return importBody(text, keepUnknown);
+}
+
+function faulty(name: string, faults: readonly FileFault[], more: readonly Problem[] = []): CliError {
+  const problems = faults.map((fault) => ({
+    code: 'unusable_input',
+    description: faultSentence(name, fault),
+  }));
+  return new CliError(EXIT.usage, [...problems, ...more]);
 }

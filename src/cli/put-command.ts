@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { usageError } from './cli-error';
 import type { CliContext } from './context';
+import { writeRevealed } from './get-command';
 import { renderLines, showKeyFile } from './key-file-text';
 import { renderChanges } from './line-changes';
 import { shown, shownLines } from './output';
@@ -45,10 +46,14 @@ export function registerPut(program: Command, context: CliContext): void {
         out.document({ streamid: streamId, etag, lines, warnings: warnings.map(asProblem) });
         return;
       }
-      out.write(reveal ? renderLines(lines) : shownLines(renderLines(lines)));
+      if (reveal) writeRevealed(context, Buffer.from(renderLines(lines), 'utf8'));
+      else out.write(shownLines(renderLines(lines)));
       for (const warning of warnings) out.warn(warning);
       out.note(
-        out.noteStyle('green', `Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${etag}` : ''}.`),
+        out.noteStyle(
+          'green',
+          `Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`,
+        ),
       );
     });
 }

@@ -2,17 +2,22 @@ import { Command, CommanderError } from 'commander';
 import { registerApply } from './apply/apply-command';
 import { registerCheck } from './check-command';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
+import { findConfigFile } from './config-file';
 import { type Connection, type ConnectionOptions, readConnection } from './connection';
 import type { Ambient, CliContext } from './context';
-import { registerDelete } from './delete-command';
+import { registerDelete } from './delete/delete-command';
 import { registerDoctor } from './doctor/command';
 import { registerGet } from './get-command';
+import { createHttpCall, type HttpCall } from './http-call';
 import { registerList } from './list-command';
 import { createOutput } from './output';
 import { registerPut } from './put-command';
+import { registerRotate } from './rotate/rotate-command';
 import { createSidecarApi } from './sidecar-api';
 
-export interface Run extends Ambient {
+export interface Run extends Omit<Ambient, 'now'> {
+  /** Without it, it is 1970: the date of what is made must not be by chance. */
+  readonly now?: Ambient['now'];
   /** What follows the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
@@ -25,9 +30,10 @@ interface ProgramOptions extends ConnectionOptions {
 const AFTER_HELP = `
 The address and the key come from the options, else from PACKAGERDRM_URL and PACKAGERDRM_APIKEY (or
 PACKAGERDRM_APIKEY_FILE), else from the first configuration file that is there: ./packager-drm.yaml or
-~/.config/packager-drm/config.yaml (url, key or keyFile, ca, cert, certKey), else, inside the sidecar's
-container, from the sidecar's own variables.
-An address in ./packager-drm.yaml is used with a key from the same file alone, unless --config names it.
+~/.config/packager-drm/config.yaml (url, key or keyFile, ca, cert, certKey, allowEnv, allowFile), else,
+inside the sidecar's container, from the sidecar's own variables.
+An address in ./packager-drm.yaml is used with a key from the same file alone, and allowEnv and allowFile
+are refused there, unless --config names it.
 
 Exit codes:
   0    done
@@ -43,18 +49,18 @@ export async function runCli(run: Run): Promise<ExitCode> {
   const json = run.argv.includes('--json');
   const out = createOutput(run.stdout, run.stderr, run.env, json);
   let exitCode: ExitCode = EXIT.done;
-  let connection: Connection | undefined;
+  let connected: { readonly connection: Connection; readonly send: HttpCall } | undefined;
   const program = new Command('packager-drm');
   const context: CliContext = {
+    now: () => new Date(0),
     ...run,
     out,
     sidecar: (options) => {
-      connection ??= connect(program.opts<ProgramOptions>(), context);
-      return createSidecarApi(
-        connection,
-        options?.finishCalls ? new AbortController().signal : run.interrupted,
-      );
+      connected ??= connect(program.opts<ProgramOptions>(), context);
+      const signal = options?.finishCalls ? new AbortController().signal : run.interrupted;
+      return createSidecarApi(connected.connection, signal, connected.send);
     },
+    configFile: () => findConfigFile(run.env, run.cwd, program.opts<ProgramOptions>().config),
     endWith: (code) => {
       exitCode = code;
     },
@@ -68,6 +74,7 @@ export async function runCli(run: Run): Promise<ExitCode> {
     registerList,
     registerCheck,
     registerApply,
+    registerRotate,
     registerDoctor,
   ]) {
     register(program, context);
@@ -122,10 +129,10 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     });
 }
 
-function connect(options: ProgramOptions, { env, cwd, out }: CliContext): Connection {
+function connect(options: ProgramOptions, { env, cwd, out }: CliContext) {
   const connection = readConnection(options, env, cwd);
   for (const warning of connection.warnings) out.warn(warning);
-  return connection;
+  return { connection, send: createHttpCall(connection) };
 }
 
 function tell(thrown: unknown, { out }: CliContext): ExitCode {
@@ -152,5 +159,6 @@ function describeUsage({ message }: CommanderError): string {
   return message
     .replace(/^error: /, '')
     .replaceAll(/'(--?[^'=\s]+)=[^']*'/g, "'$1'")
-    .trim();
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ');
 }

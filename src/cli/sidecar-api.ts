@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { parseStreamId } from '../drm/stream-id';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
-import { type Answer, type Call, createHttpCall, NoAnswer, TOO_LARGE } from './http-call';
+import { type Answer, type Call, createHttpCall, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';
 import { describeNoAnswer } from './no-answer';
 import {
   type BatchAnswer,
@@ -32,6 +32,8 @@ export interface SidecarApi {
   /** Its address, for a message. */
   readonly address: string;
   get(streamId: string): Promise<StoredKeyFile>;
+  /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
+  etagOf(streamId: string): Promise<string | undefined>;
   put(streamId: string, body: unknown, precondition?: Precondition): Promise<StoredKeyFile>;
   dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
   remove(streamId: string, precondition?: Precondition): Promise<StoredKeyFile>;
@@ -52,14 +54,18 @@ export class SidecarAway extends CliError {}
 const SINGLE_MS = 60_000;
 const BATCH_MS = 600_000;
 
-export function createSidecarApi(connection: Connection, signal: AbortSignal): SidecarApi {
-  const send = createHttpCall(connection, signal);
+/** `send` makes the calls; a program hands the same one on to keep its connections. */
+export function createSidecarApi(
+  connection: Connection,
+  signal: AbortSignal,
+  send: HttpCall = createHttpCall(connection),
+): SidecarApi {
   const address = connection.url.href.replace(/\/$/, '');
 
   const call = async (request: Omit<Call, 'timeoutMs'>, timeoutMs = SINGLE_MS): Promise<Answer> => {
     let answer: Answer;
     try {
-      answer = await send({ ...request, timeoutMs });
+      answer = await send({ ...request, timeoutMs }, signal);
     } catch (thrown) {
       if (signal.aborted) throw interrupted();
       if (!(thrown instanceof NoAnswer)) throw thrown;
@@ -69,6 +75,8 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal): S
       throw isOther ? error : new SidecarAway(error.exitCode, error.problems);
     }
     if (answer.status === 200) return answer;
+    // The refusal of a HEAD has no words.
+    if (request.method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
     throw refusal(answer, address, connection.apiKeyFrom);
   };
 
@@ -81,6 +89,10 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal): S
   return {
     address,
     get: async (streamId) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    etagOf: async (streamId) => {
+      const { headers } = await call({ method: 'HEAD', path: keyFile(streamId) });
+      return headers.etag;
+    },
     put: async (streamId, body, precondition) => {
       const headers = headersOf(precondition);
       return stored(await call({ method: 'POST', path: keyFile(streamId), body, headers }), address);

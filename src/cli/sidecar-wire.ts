@@ -36,7 +36,8 @@ export const listAnswer = z.object({
       faults: z.array(problem.extend({ severity: z.enum(['error', 'warning']) })),
     }),
   ),
-  cursor: z.string().nullable(),
+  // It travels back in an address.
+  cursor: z.string().max(4096).nullable(),
 });
 
 export const batchAnswer = z.object({

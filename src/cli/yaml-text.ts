@@ -13,8 +13,11 @@ export function faultSentence(file: string, { line, description }: FileFault): s
 
 /** The value of a YAML or JSON text, and the line on which the value of a path stands. */
 export interface ReadText {
+  /** Undefined when nothing could be read; with faults, what could be. */
   readonly value: unknown;
   readonly faults: readonly FileFault[];
+  /** Whether what seems to be missing may stand in a part that could not be read. */
+  readonly isPartial?: boolean;
   lineOf(path: readonly PropertyKey[], of?: 'value' | 'name'): number | undefined;
 }
 

@@ -1,6 +1,7 @@
-import { decodeBase64Block } from './bytes';
+import { decodeBase64Block, swapKeyIdOrder } from './bytes';
 import type { KeyFile } from './key-file';
-import { checkPlayReadyChecksum } from './playready';
+import { addressSlips } from './license-url';
+import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
 import { PROTECTION_SCHEMES, readWidevinePsshData, schemeName } from './widevine';
 
 /**
@@ -18,12 +19,61 @@ export interface Finding {
  * Descriptions name fields as the key-file API does and quote no value.
  */
 export function crossCheck(keyFile: KeyFile, contentId: string | undefined): Finding[] {
+  const swapped = swappedFindings(keyFile);
   return [
-    ...equalKeyFindings(keyFile),
-    ...checksumFindings(keyFile),
-    ...widevineFindings(keyFile, contentId),
+    ...zeroFindings(keyFile),
+    ...swapped,
+    ...(swapped.length > 0 ? [] : [...equalKeyFindings(keyFile), ...checksumFindings(keyFile)]),
+    ...(swapped.length > 0 ? [] : widevineFindings(keyFile, contentId)),
     ...fairplayFindings(keyFile, contentId),
+    ...addressFindings(keyFile),
   ];
+}
+
+/** Placeholders that somebody meant to replace. */
+function zeroFindings({ cenc, fairplay }: KeyFile): Finding[] {
+  const findings: Finding[] = [];
+  if (cenc?.keyId === ZERO_BASE64)
+    findings.push(error('all_zero', 'cenc.keyid is all zeros; give the key an id of its own'));
+  if (cenc?.contentKey === ZERO_BASE64)
+    findings.push(error('all_zero', 'cenc.contentkey is all zeros; send the real key'));
+  if (fairplay?.key === ZERO_HEX)
+    findings.push(error('all_zero', 'fairplay.key is all zeros; send the real key'));
+  if (fairplay?.iv === ZERO_HEX)
+    findings.push(warning('all_zero', 'fairplay.iv is all zeros; the licence server rarely has that'));
+  return findings;
+}
+
+const ZERO_BASE64 = Buffer.alloc(16).toString('base64');
+const ZERO_HEX = '0'.repeat(32);
+
+/** Key and key id in each other's place, as the other values tell: the key would stand in every manifest. */
+function swappedFindings({ cenc, playready, widevine }: KeyFile): Finding[] {
+  const keyId = decodeBase64Block(cenc?.keyId ?? '');
+  const contentKey = decodeBase64Block(cenc?.contentKey ?? '');
+  if (!keyId.ok || !contentKey.ok || keyId.value.equals(contentKey.value)) return [];
+  const read = widevine ? readWidevinePsshData(widevine.psshData) : undefined;
+  const isSwapped =
+    playready?.checksum === playReadyChecksum(contentKey.value, keyId.value) ||
+    (read?.ok === true && read.value.data.keyIds.some((id) => id.equals(contentKey.value)));
+  if (!isSwapped) return [];
+  return [
+    error(
+      'key_and_key_id_swapped',
+      "cenc.keyid and cenc.contentkey stand in each other's place, as the other values tell; swap them, and take a " +
+        'new key if they were in use so',
+    ),
+  ];
+}
+
+function addressFindings({ playready, fairplay }: KeyFile): Finding[] {
+  const addresses = [
+    ['playready.laurl', playready?.licenseUrl],
+    ['fairplay.laurl', fairplay?.licenseUrl],
+  ] as const;
+  return addresses.flatMap(([name, address]) =>
+    addressSlips(address ?? '').map(({ code, sentence }) => error(code, `${name} ${sentence}`)),
+  );
 }
 
 function equalKeyFindings({ cenc }: KeyFile): Finding[] {
@@ -72,7 +122,15 @@ function widevineFindings({ cenc, widevine }: KeyFile, contentId: string | undef
     );
   }
   const keyId = decodeBase64Block(cenc?.keyId ?? '');
-  if (keyId.ok && keyIds.length > 0 && !keyIds.some((id) => id.equals(keyId.value))) {
+  const names = (wanted: Buffer) => keyIds.some((id) => id.equals(wanted));
+  if (keyId.ok && names(swapKeyIdOrder(keyId.value)) && !names(keyId.value)) {
+    findings.push(
+      error(
+        'key_id_byte_order',
+        'widevine.psshdata names cenc.keyid in the other byte order; both must be big endian (as in a UUID)',
+      ),
+    );
+  } else if (keyId.ok && keyIds.length > 0 && !names(keyId.value)) {
     findings.push(warning('key_id_mismatch', 'widevine.psshdata names another key id than cenc.keyid'));
   }
   if (contentId !== undefined && named !== undefined && named.toString('utf8') !== contentId) {
@@ -84,8 +142,13 @@ function widevineFindings({ cenc, widevine }: KeyFile, contentId: string | undef
 }
 
 function fairplayFindings({ fairplay }: KeyFile, contentId: string | undefined): Finding[] {
-  if (!fairplay || contentId === undefined || namesContent(fairplay.licenseUrl, contentId)) return [];
-  return [warning('content_id_mismatch', 'fairplay.laurl does not name contentId')];
+  if (!fairplay) return [];
+  const findings: Finding[] = [];
+  if (fairplay.key !== '' && fairplay.key.toLowerCase() === fairplay.iv.toLowerCase())
+    findings.push(warning('key_is_iv', 'fairplay.iv equals fairplay.key; look whether one was copied twice'));
+  if (contentId !== undefined && !namesContent(fairplay.licenseUrl, contentId))
+    findings.push(warning('content_id_mismatch', 'fairplay.laurl does not name contentId'));
+  return findings;
 }
 
 /** Whether a licence address has the content id as its host, a path part or a query value. */

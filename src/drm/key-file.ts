@@ -1,3 +1,4 @@
+import { parseUuid } from './bytes';
 import { PLAYREADY_SYSTEM_ID } from './playready';
 import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from './widevine';
 
@@ -12,6 +13,8 @@ export interface KeyFile {
   readonly fairplay?: { readonly licenseUrl: string; readonly key: string; readonly iv: string };
   /** The scheme of the CMAF lines that stand beside the DASH ones; without it there are none. */
   readonly cmaf?: CmafScheme;
+  /** Of an imported key file whose lines are others than the values make: these, in the order to write. */
+  readonly lines?: readonly KeyFileLine[];
 }
 
 /** The two schemes a packager takes for CMAF: AES-CTR (`cenc`), and AES-CBC with a pattern (`cbcs`). */
@@ -35,7 +38,8 @@ export const ALGORITHMS = { cenc: 'AESCTR', cbcs: 'AESCBC' } as const;
  * isn't there has no lines.
  */
 export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
-  const { cmaf, fairplay } = keyFile;
+  const { cmaf, fairplay, lines } = keyFile;
+  if (lines) return [...lines];
   return [
     ...cencLines(DASH, keyFile, 'cenc'),
     ...(cmaf ? cencLines(CMAF, keyFile, cmaf) : []),
@@ -130,16 +134,36 @@ export interface ParsedKeyFile {
   readonly unreadable: readonly number[];
 }
 
+/** A line with its number in the text, from 1. */
+export interface NumberedLine extends KeyFileLine {
+  readonly number: number;
+}
+
 /** Reads a key file as a packager does: empty lines and lines starting with `#` say nothing; CRLF and CR end a line, too. */
 export function parseKeyFile(text: string): ParsedKeyFile {
-  const lines: KeyFileLine[] = [];
+  const { lines, unreadable } = parseNumberedLines(text);
+  return { lines: lines.map(({ name, value }) => ({ name, value })), unreadable };
+}
+
+/** The same for who says where a line stands. */
+export function parseNumberedLines(text: string): {
+  readonly lines: readonly NumberedLine[];
+  readonly unreadable: readonly number[];
+} {
+  const lines: NumberedLine[] = [];
   const unreadable: number[] = [];
   text.split(/\r\n|\r|\n/).forEach((line, index) => {
     const trimmed = line.trim();
     if (trimmed === '' || trimmed.startsWith('#')) return;
     const colon = trimmed.indexOf(':');
-    if (colon < 1) unreadable.push(index + 1);
-    else lines.push({ name: trimmed.slice(0, colon).trimEnd(), value: trimmed.slice(colon + 1).trimStart() });
+    const number = index + 1;
+    if (colon < 1) unreadable.push(number);
+    else
+      lines.push({
+        number,
+        name: trimmed.slice(0, colon).trimEnd(),
+        value: trimmed.slice(colon + 1).trimStart(),
+      });
   });
   return { lines, unreadable };
 }
@@ -155,8 +179,13 @@ const EVERYTHING: KeyFile = {
 /** The name of every line that a key file can have. */
 export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING).map(({ name }) => name));
 
-/** The base64 of the key id in a key file's text, or undefined when it has none. */
-export function keyIdIn(text: string): string | undefined {
+/** The base64 of key id and content key in a key file's text, each undefined when it has none. */
+export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {
   const { lines } = parseKeyFile(text);
-  return lines.find(({ name }) => name === `${DASH}-key-id` || name === `${CMAF}-key-id`)?.value;
+  const first = (what: string) =>
+    lines.find(({ name }) => name === `${DASH}-${what}` || name === `${CMAF}-${what}`)?.value;
+  const keyId = first('key-id');
+  // An imported file may have it as packagers read it, too.
+  const uuid = parseUuid(keyId ?? '');
+  return { keyId: uuid.ok ? uuid.value.toString('base64') : keyId, contentKey: first('content-key') };
 }

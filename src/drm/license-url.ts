@@ -29,3 +29,27 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
     return { ok: true, value: text };
   };
 }
+
+/** `?wowzasessionid=…`, `&sessionid=…`, `;jsessionid=…`: what a server appends for one viewer's session. */
+const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
+const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
+
+/** What is wrong with an address that is well formed all the same; sentences go on after the name of the field. */
+export function addressSlips(text: string): { readonly code: string; readonly sentence: string }[] {
+  const slips: { code: string; sentence: string }[] = [];
+  if (SESSION_ID.test(text)) {
+    slips.push({
+      code: 'session_id_in_address',
+      sentence:
+        'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
+        'so that it does not come back',
+    });
+  }
+  if (ESCAPED_AMPERSAND.test(text)) {
+    slips.push({
+      code: 'escaped_ampersand',
+      sentence: 'has &amp; where & belongs; it was copied from XML or HTML as it stood',
+    });
+  }
+  return slips;
+}

@@ -1,5 +1,5 @@
 import { createCipheriv } from 'node:crypto';
-import { type Checked, fault, swapKeyIdOrder } from './bytes';
+import { type Checked, decodeBase64, fault, swapKeyIdOrder } from './bytes';
 
 /** PlayReady's system id in `pssh` boxes and key files. */
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
@@ -11,6 +11,13 @@ export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
  */
 export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): string {
   return encryptedHead(swapKeyIdOrder(keyId), contentKey);
+}
+
+/** Decodes a PlayReady checksum: base64 of 8 bytes. */
+export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
+  const decoded = decodeBase64(text);
+  if (!decoded.ok || decoded.value.length === 8) return decoded;
+  return fault(`decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
 }
 
 export type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';

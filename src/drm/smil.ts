@@ -6,11 +6,28 @@ export const MOST_SMIL_MEMBERS = 1000;
 /** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;
 
+/** A stream of a SMIL document, and what the document says of its picture. */
+export interface SmilStream {
+  readonly name: string;
+  /** `audio`: no video element names it. */
+  readonly kind: 'video' | 'audio';
+  /** Of the picture's sides the smaller, in pixels, whichever way round it is; of one side that is told, the height. */
+  readonly lines: number | undefined;
+  /** Bits a second. */
+  readonly bitrate: number | undefined;
+}
+
 /**
  * Reads a SMIL document as the packager does, and answers the names of the streams it groups: the distinct `src` of
  * its `video` and `audio` elements in their order, on-demand ones with their extension. A fault goes on after "smil: ".
  */
 export function readSmil(text: string): Checked<string[]> {
+  const read = readSmilStreams(text);
+  return read.ok ? { ok: true, value: read.value.map(({ name }) => name) } : read;
+}
+
+/** The same with what the document says of each stream; of several elements with one `src`, the most. */
+export function readSmilStreams(text: string): Checked<SmilStream[]> {
   if (text.length > MOST_XML_CHARACTERS) return fault(`is longer than ${MOST_XML_CHARACTERS} characters`);
   // Before the document is parsed: a hundred thousand elements would take a while.
   if ([...text.matchAll(/<(?:video|audio)[\s/>]/g)].length > MOST_SMIL_MEMBERS) {
@@ -26,15 +43,44 @@ export function readSmil(text: string): Checked<string[]> {
       'is a schedule, whose videos are played into streams of other names; list those streams as members',
     );
   }
-  const names = new Set<string>();
+  const streams = new Map<string, SmilStream>();
   const media = elements.filter(({ name }) => name === 'video' || name === 'audio');
-  for (const [index, { name, attributes }] of media.entries()) {
+  for (const [index, element] of media.entries()) {
+    const { name, attributes } = element;
     const source = readSource(attributes.src);
     if (!source.ok) return fault(`${name}, number ${index + 1} of its video and audio: ${source.fault}`);
-    names.add(source.value);
+    const former = streams.get(source.value);
+    const isVideo = name === 'video' || former?.kind === 'video';
+    streams.set(source.value, {
+      name: source.value,
+      kind: isVideo ? 'video' : 'audio',
+      lines: larger(former?.lines, linesOf(attributes)),
+      bitrate: larger(former?.bitrate, bitrateOf(element)),
+    });
   }
-  if (names.size === 0) return fault('names no stream: it has no video or audio in its body');
-  return { ok: true, value: [...names] };
+  if (streams.size === 0) return fault('names no stream: it has no video or audio in its body');
+  return { ok: true, value: [...streams.values()] };
+}
+
+function linesOf({ width, height }: XmlElement['attributes']): number | undefined {
+  const [across, down] = [count(width), count(height)];
+  return across !== undefined && down !== undefined ? Math.min(across, down) : down;
+}
+
+/** The packager takes a bit rate from an attribute, or from a parameter of its own. */
+function bitrateOf({ attributes, children }: XmlElement): number | undefined {
+  const parameter = children.find(
+    ({ name, attributes: { name: given } }) => name === 'param' && given === 'videoBitrate',
+  );
+  return count(parameter?.attributes.value) ?? count(attributes['system-bitrate']);
+}
+
+function count(text: string | undefined): number | undefined {
+  return /^[1-9]\d{0,9}$/.test(text ?? '') ? Number(text) : undefined;
+}
+
+function larger(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
 function readSource(source: string | undefined): Checked<string> {

@@ -14,10 +14,19 @@ export interface TlsFiles {
   readonly clientAuthorities: string | undefined;
 }
 
+/** Of each file, the end of the certificate in it that ends first. */
+export interface CertificateEnds {
+  readonly server: Date;
+  /** undefined: clients need no certificate. */
+  readonly clientAuthorities: Date | undefined;
+}
+
 export interface Tls {
   readonly asksClients: boolean;
   /** What is in force. */
   readonly context: SecureContextOptions;
+  /** When what is in force ends. */
+  readonly ends: CertificateEnds;
   /** Hands on what comes in force from now on. */
   follow(apply: (context: SecureContextOptions) => void): void;
   close(): void;
@@ -43,11 +52,12 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
   let context: SecureContextOptions = {};
   let leaf: X509Certificate | undefined;
+  let ends: CertificateEnds = { server: new Date(0), clientAuthorities: undefined };
   let apply = (_context: SecureContextOptions): void => undefined;
 
   const take = (contents: readonly Buffer[]) => {
     const checked = check(contents, files);
-    ({ context, leaf } = checked);
+    ({ context, leaf, ends } = checked);
     apply(context);
     const { subject, subjectAltName, validTo } = checked.leaf;
     const validUntil = new Date(validTo).toISOString();
@@ -70,6 +80,9 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
     asksClients: clientAuthorities !== undefined,
     get context() {
       return context;
+    },
+    get ends() {
+      return ends;
     },
     follow(next) {
       apply = next;
@@ -99,7 +112,7 @@ function check(
 ) {
   const chain = certificatesOf(cert, certificate);
   const privateKey = keyOf(key, keyPath);
-  if (ca !== undefined) certificatesOf(ca, clientAuthorities ?? '');
+  const authorities = ca && certificatesOf(ca, clientAuthorities ?? '');
   const [leaf] = chain;
   if (!leaf.checkPrivateKey(privateKey)) {
     const later = chain.some((other) => other.checkPrivateKey(privateKey));
@@ -121,7 +134,8 @@ function check(
       `${certificate}: OpenSSL refuses it (${systemCode(thrown) ?? 'no reason given'})`,
     ]);
   }
-  return { context, leaf };
+  const ends = { server: firstEnd(chain), clientAuthorities: authorities && firstEnd(authorities) };
+  return { context, leaf, ends };
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
@@ -138,6 +152,10 @@ function certificatesOf(pem: Buffer | undefined, path: string): [X509Certificate
   if (!first)
     throw new ConfigError([`${path}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`]);
   return [first, ...others];
+}
+
+function firstEnd(certificates: readonly X509Certificate[]): Date {
+  return new Date(Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))));
 }
 
 function keyOf(pem: Buffer | undefined, path: string): KeyObject {

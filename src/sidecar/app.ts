@@ -6,6 +6,7 @@ import { type Connections, createConnections } from '../kernel/connections';
 import { HttpError } from '../kernel/errors';
 import type { Log } from '../kernel/log';
 import { createRefusalLog } from '../kernel/refusal-log';
+import type { CertificateEnds } from '../kernel/tls';
 import type { FindApiKey } from './access/api-key';
 import { createRefuseStranger } from './access/refuse-stranger';
 import { requireApiKey } from './access/require-api-key';
@@ -14,19 +15,24 @@ import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { indexedKeys, keyConflictFindings } from './key-files/key-conflicts';
 import { createKeyFileChanges } from './key-files/key-file-changes';
 import { keyFileRoutes } from './key-files/key-file-routes';
+import { createKeyIndex } from './key-files/key-index';
 import { withReadLane } from './key-files/read-lane';
 import { withWriteLane } from './key-files/write-lane';
 import { createList, LIST_PATH } from './listing/list-handler';
 import { createObservation, type Observation } from './observe/observation';
 import type { OpenAudit } from './observe/open-audit';
 import { createRefusals } from './observe/refusals';
+import { createSurvey } from './observe/survey';
+import type { Upstreams } from './provisioning/ask-provider';
 import { createConfigService } from './provisioning/config-service';
 import { createKeyProvider } from './provisioning/key-provider';
-import { createProvision, type Upstreams } from './provisioning/provision';
+import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
+import { createProvision } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
-import { createDurableWriter } from './storage/durable-file';
+import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
 /** What the sidecar takes from its process. */
@@ -36,10 +42,13 @@ export interface Ambient {
   readonly newId: () => string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  readonly clock: () => Date;
   readonly findApiKey: FindApiKey;
   readonly audit: OpenAudit;
   /** The service's own, for its description and its metrics. */
   readonly version: string;
+  /** undefined: plain HTTP. */
+  readonly certificateEnds?: (() => CertificateEnds) | undefined;
 }
 
 export interface Sidecar {
@@ -63,12 +72,24 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     isProbe: ({ url = '' }) => HEALTH_PATHS.includes(url),
     onRefused: createRefusalLog(log),
   });
-  const observation = createObservation({ metrics: config.metrics, audit, connections, version, now });
+  const index = createKeyIndex();
+  const survey = createSurvey(config.keyFilesPath, log, index);
+  const observation = createObservation({
+    ...ambient,
+    metrics: config.metrics,
+    connections,
+    faultyKeyFiles: survey.counts,
+  });
   const writer = createDurableWriter(newId, observation.writes);
-  const store = createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer);
-  const provision = createProvision(createUpstreams(config, log, now, observation), config);
+  const store = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
+  const cache = createCache(config, ambient, writer, observation);
+  const { checks, cmaf } = config;
+  const { answered: onAnswer } = observation;
+  const upstreams = createUpstreams(config, log, now, observation);
+  const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer });
   const refusals = createRefusals(observation.audit);
   const changes = createKeyFileChanges({
+    index,
     store,
     provision,
     audit: observation.audit,
@@ -90,7 +111,14 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     onError: observation.requests.onError,
     stopping: () => hurrying,
   });
-  const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, log, newId, now });
+  const list = createList({
+    folder: config.keyFilesPath,
+    checkFolder: store.check,
+    conflictsOf: (streamId, keys, asking) => keyConflictFindings(index, streamId, indexedKeys(keys), asking),
+    log,
+    newId,
+    now,
+  });
   const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths];
   const { observe, onError: count } = observation.requests;
   const onError: Shell['onError'] = (error, request, response) => {
@@ -124,6 +152,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       if (count > 0) log.info('swept left-over temporary files', { count });
       observation.keyFilesCounted(keyFiles);
       swept = true;
+      void cache?.open();
+      void survey.run();
     },
     hurry() {
       hurrying = true;
@@ -131,11 +161,24 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     async close() {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
       hurrying = true;
+      survey.close();
       await batch.idle();
+      await cache?.close();
       await list.close();
       await audit.close();
     },
   };
+}
+
+function createCache(
+  { providerCache, configServiceUrl, keyProviderUrl }: SidecarConfig,
+  { log, newId, clock }: Ambient,
+  writer: DurableWriter,
+  { providerCache: observe }: Observation,
+): ProviderCache | undefined {
+  if (!providerCache || configServiceUrl === undefined || keyProviderUrl === undefined) return undefined;
+  const scope = { configServiceUrl, keyProviderUrl };
+  return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });
 }
 
 function createUpstreams(

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { DEFAULT_LIMITS } from '../kernel/connections';
@@ -58,6 +59,14 @@ const demo = z
   )
   .transform((value) => value === 'true' || isLoopback(value));
 
+const cacheFolder = z
+  .string()
+  .refine(
+    (value) => value === 'off' || isAbsolute(value),
+    'must be the absolute path of a folder (/var/cache/packager-drm-api), or off',
+  )
+  .transform((value) => (value === 'off' ? undefined : value));
+
 const connectionCount = wholeNumber(8, 100_000);
 
 /** Every variable of the sidecar. */
@@ -72,6 +81,8 @@ export const variables = z.object({
   PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
   PACKAGERDRMAPI_KEYPROVIDERURL: httpUrl.optional(),
   PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
+  PACKAGERDRMAPI_PROVIDERCACHE: cacheFolder.optional(),
+  PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
   PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
   PACKAGERDRMAPI_CMAF: cmaf.default(false),
   PACKAGERDRMAPI_AUDIT: z.string().default('stdout'),

@@ -20,6 +20,8 @@ export interface SidecarConfig {
   readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string | undefined;
   readonly upstreamTimeoutMs: number;
+  /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
+  readonly providerCache?: { readonly folder: string; readonly maxAgeMs: number };
   /** Whether values that contradict each other are refused or let through with a `Warning`. */
   readonly checks: 'strict' | 'warn';
   /** The scheme of the CMAF lines when a request says nothing of them; false: none. */
@@ -39,6 +41,7 @@ export interface SidecarConfig {
 }
 
 const PREFIX = 'PACKAGERDRMAPI_';
+const HOUR_MS = 60 * 60_000;
 
 /**
  * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret; a ConfigError
@@ -67,6 +70,12 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
+    ...(values.PACKAGERDRMAPI_PROVIDERCACHE !== undefined && {
+      providerCache: {
+        folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
+        maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
+      },
+    }),
     checks: values.PACKAGERDRMAPI_CHECKS,
     cmaf: values.PACKAGERDRMAPI_CMAF,
     audit: values.PACKAGERDRMAPI_AUDIT,

@@ -9,6 +9,7 @@ import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openAudit } from './observe/open-audit';
+import { refuseCacheFolder } from './provisioning/cache-folder';
 import { guardDocumentedKeys } from './start-documented-keys';
 import { readSecret, refuseUnreadable, whyNotWritable } from './start-rights';
 import { openKeyFilesFolder } from './storage/key-file-store';
@@ -27,13 +28,15 @@ function main(): void {
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
 }
 
-function openAccess({ apiKey, apiKeysFile, tls, host, demo = false }: SidecarConfig, log: Log) {
+function openAccess(config: SidecarConfig, log: Log) {
+  const { apiKey, apiKeysFile, tls, host, demo = false, providerCache, keyFilesPath } = config;
   refuseUnreadable({
     PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,
     PACKAGERDRMAPI_TLSCERT: tls?.certificate,
     PACKAGERDRMAPI_TLSKEY: tls?.key,
     PACKAGERDRMAPI_TLSCLIENTCA: tls?.clientAuthorities,
   });
+  if (providerCache) refuseCacheFolder(providerCache.folder, keyFilesPath);
   const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
   const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
   if (!tls) return { findApiKey, tls: undefined };
@@ -51,9 +54,11 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
       log,
       newId: randomUUID,
       now: () => performance.now(),
+      clock: () => new Date(),
       findApiKey,
       audit,
       version: readVersion(),
+      certificateEnds: tls && (() => tls.ends),
     },
   );
   const server = await listen(sidecar.handler, config.host, config.port, {

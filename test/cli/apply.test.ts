@@ -32,6 +32,7 @@ function apply(args: readonly string[], options: Partial<CliOptions> = {}) {
     PACKAGERDRM_URL: sidecar.url,
     PACKAGERDRM_APIKEY: 'the-api-key',
     ACME_KEY: 'acme-secret',
+    PACKAGERDRM_ALLOW_ENV: 'ACME_KEY',
     ...options.env,
   };
   return cli(['apply', ...args], { cwd, ...options, env });
@@ -174,6 +175,15 @@ test('goes on after a request that is refused as a whole', async () => {
   };
   const { code, stderr } = await apply(MANY);
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'many.csv: 150 created, 100 failed.\n' });
+});
+
+test('looks and writes over one connection', async () => {
+  await writeMany(250);
+  expect((await apply(MANY)).code).toBe(0);
+  expect({ requests: sidecar.batches.length, connections: sidecar.connections() }).toEqual({
+    requests: 6,
+    connections: 1,
+  });
 });
 
 test('names the first 20 of each kind, or all with --all', async () => {

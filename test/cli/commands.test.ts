@@ -130,7 +130,7 @@ describe('put', () => {
   test('tells what is odd and yet written', async () => {
     const fairplay = [
       '--fairplay-key',
-      '0'.repeat(32),
+      '2'.repeat(32),
       '--fairplay-iv',
       '1'.repeat(32),
       '--fairplay-laurl',
@@ -332,7 +332,7 @@ describe('the program', () => {
     expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
       code: 2,
       stderr: '',
-      document: { errors: [{ code: 'usage', description: "unknown command 'lst'\n(Did you mean list?)" }] },
+      document: { errors: [{ code: 'usage', description: "unknown command 'lst' (Did you mean list?)" }] },
     });
     expect(JSON.parse((await run(['--json'])).stdout)).toEqual({
       errors: [{ code: 'usage', description: 'A command is missing.' }],

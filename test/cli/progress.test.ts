@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
-import { showProgress } from '../../src/cli/apply/progress';
 import { createOutput } from '../../src/cli/output';
+import { showProgress } from '../../src/cli/progress';
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());

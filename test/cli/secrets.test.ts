@@ -62,7 +62,13 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...Object.keys(FILES)
     .filter((name) => !name.endsWith('.json'))
     .map((name) => ['apply', name, '--yes', ...CLIENT]),
+  ...['lineup.yaml', 'blank.yaml', 'wrong.csv'].flatMap((name) => [
+    ['rotate', name, '--yes', '--verbose', ...CLIENT],
+    ['delete', '--not-in', name, '--yes'],
+  ]),
+  ['list', '--csv'],
   ['delete', 'a'],
+  ['delete', 'a', 'odd', '--yes'],
   ['get', 'a', '--key', `${API_KEY} with a space`],
   ['get', 'a', '--key', CLIENT_API_KEY],
 ];

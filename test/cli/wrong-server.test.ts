@@ -50,8 +50,8 @@ test('waits no longer for an answer that comes drop by drop', async () => {
     const timer = setInterval(() => response.write(' '), 20);
     response.on('close', () => clearInterval(timer));
   });
-  const call = createHttpCall(connectionTo(url), signal);
-  await expect(call({ method: 'GET', path: '/', timeoutMs: 200 })).rejects.toMatchObject({
+  const call = createHttpCall(connectionTo(url));
+  await expect(call({ method: 'GET', path: '/', timeoutMs: 200 }, signal)).rejects.toMatchObject({
     causeCode: 'ETIMEDOUT',
   });
 });

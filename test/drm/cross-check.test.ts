@@ -1,11 +1,14 @@
+import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { crossCheck, type Finding } from '../../src/drm/cross-check';
 import type { KeyFile } from '../../src/drm/key-file';
+import { playReadyChecksum } from '../../src/drm/playready';
 import { buildPsshBox } from '../../src/drm/pssh';
 import {
   buildWidevinePsshData,
   PROTECTION_SCHEMES,
   WIDEVINE_SYSTEM_ID,
   type WidevinePsshData,
+  widevinePsshDataOf,
 } from '../../src/drm/widevine';
 import { drmVectors, keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
 
@@ -83,7 +86,7 @@ describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
 
 describe('Widevine data', () => {
   const keyId = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
-  const cenc = { keyId: keyId.toString('base64'), contentKey: Buffer.alloc(16).toString('base64') };
+  const cenc = { keyId: keyId.toString('base64'), contentKey: Buffer.alloc(16, 9).toString('base64') };
   const findings = (data: Partial<WidevinePsshData>, contentId?: string) => {
     const psshData = buildWidevinePsshData({ keyIds: [], policy: '', ...data }).toString('base64');
     return crossCheck({ cenc, widevine: { psshData } }, contentId);
@@ -143,8 +146,75 @@ test.each([
   ['skd://license.example/license/shows', [otherContentInFairPlay]],
   ['skd://license.example/show.key', [otherContentInFairPlay]],
 ])('looks for the content id as a whole part of FairPlay address %s', (licenseUrl, expected) => {
-  const fairplay = { key: '0'.repeat(32), iv: '0'.repeat(32), licenseUrl };
+  const fairplay = { key: '1'.repeat(32), iv: '2'.repeat(32), licenseUrl };
   expect(crossCheck({ fairplay }, 'show')).toEqual(expected);
+});
+
+describe('slips', () => {
+  const keyId = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
+  const contentKey = Buffer.alloc(16, 9);
+  const base64 = (bytes: Buffer) => bytes.toString('base64');
+  const cenc = { keyId: base64(keyId), contentKey: base64(contentKey) };
+  const fairplay = { licenseUrl: 'skd://license.example/show', key: 'A'.repeat(32), iv: 'b'.repeat(32) };
+  const zeros = base64(Buffer.alloc(16));
+  const naming = (named: Buffer) => ({ psshData: widevinePsshDataOf(named, undefined) });
+  const playready = {
+    licenseUrl: 'https://a/?sessionid=1&amp;b=2',
+    checksum: playReadyChecksum(keyId, contentKey),
+  };
+
+  test.each<[what: string, keyFile: KeyFile, found: string[]]>([
+    ['a key id of zeros', { cenc: { ...cenc, keyId: zeros } }, ['error all_zero cenc.keyid']],
+    ['a content key of zeros', { cenc: { ...cenc, contentKey: zeros } }, ['error all_zero cenc.contentkey']],
+    [
+      'a FairPlay key of zeros',
+      { fairplay: { ...fairplay, key: '0'.repeat(32) } },
+      ['error all_zero fairplay.key'],
+    ],
+    [
+      'a FairPlay iv of zeros',
+      { fairplay: { ...fairplay, iv: '0'.repeat(32) } },
+      ['warning all_zero fairplay.iv'],
+    ],
+    [
+      'a FairPlay key that is the iv',
+      { fairplay: { ...fairplay, iv: 'a'.repeat(32) } },
+      ['warning key_is_iv fairplay.iv'],
+    ],
+    [
+      'a session id and an escaped ampersand',
+      { cenc, playready },
+      ['error session_id_in_address playready.laurl', 'error escaped_ampersand playready.laurl'],
+    ],
+    [
+      "a packager's session id",
+      { fairplay: { ...fairplay, licenseUrl: 'skd://a/b?wowzasessionid=1' } },
+      ['error session_id_in_address fairplay.laurl'],
+    ],
+    [
+      'Widevine data that names the key id in the other byte order',
+      { cenc, widevine: naming(swapKeyIdOrder(keyId)) },
+      ['error key_id_byte_order widevine.psshdata'],
+    ],
+    [
+      'Widevine data that names the content key',
+      { cenc, widevine: naming(contentKey) },
+      ['error key_and_key_id_swapped cenc.keyid'],
+    ],
+    [
+      'a checksum that fits with key and key id in turn',
+      {
+        cenc,
+        playready: { licenseUrl: 'https://a/', checksum: playReadyChecksum(contentKey, keyId) },
+      },
+      ['error key_and_key_id_swapped cenc.keyid'],
+    ],
+  ])('finds %s', (_what, keyFile, expected) => {
+    const told = crossCheck(keyFile, undefined).map(
+      ({ severity, code, description }) => `${severity} ${code} ${description.split(' ')[0]}`,
+    );
+    expect(told).toEqual(expected);
+  });
 });
 
 test.each<[string, KeyFile]>([

@@ -3,7 +3,9 @@ import {
   isLineText,
   type KeyFileLine,
   keyFileLines,
+  keysIn,
   parseKeyFile,
+  parseNumberedLines,
   renderKeyFile,
 } from '../../src/drm/key-file';
 import invalid from '../vectors/drm-invalid.json';
@@ -101,6 +103,31 @@ test('reads past comments and blanks, and counts the lines it cannot read', () =
     ],
     unreadable: [4, 5],
   });
+});
+
+test('says on which line each stands', () => {
+  expect(parseNumberedLines('\r\na: b\r\n#\nc\rd: e')).toEqual({
+    lines: [
+      { number: 2, name: 'a', value: 'b' },
+      { number: 5, name: 'd', value: 'e' },
+    ],
+    unreadable: [4],
+  });
+});
+
+test('writes the lines of an imported key file as they are, whatever its values', () => {
+  const [sample] = keyFileSamples;
+  const lines = [{ name: 'a', value: 'b' }];
+  expect(keyFileLines({ ...(sample && keyFileOf(sample[1].values)), lines })).toEqual(lines);
+});
+
+test.each([
+  ['mpegdashstreaming', 'RNpS70UjCY5oVHd+4yJoHQ=='],
+  ['cmafstreaming', 'RNpS70UjCY5oVHd+4yJoHQ=='],
+  ['mpegdashstreaming', '44da52ef-4523-098e-6854-777ee322681d'],
+])('finds the keys in the %s lines with the key id %s', (family, keyId) => {
+  const text = `${family}-cenc-key-id: ${keyId}\n${family}-cenc-content-key: lnA03mLuxnL3toiRMxV4Zw==\n`;
+  expect(keysIn(text)).toEqual({ keyId: 'RNpS70UjCY5oVHd+4yJoHQ==', contentKey: 'lnA03mLuxnL3toiRMxV4Zw==' });
 });
 
 const control = fc.constantFrom(

@@ -116,7 +116,12 @@ asRoot('a service that is another user than the owner', () => {
       why: `${RUNS_AS} write to ${keys}, ${owner}. ${GIVE_FOLDER}`,
     });
     const { url } = await sidecar.line('listening');
-    const refused = await fetch(`${url}/readyz`);
+    // Until the folder is swept, that is all it says.
+    let refused = await fetch(`${url}/readyz`);
+    await until(async () => {
+      refused = await fetch(`${url}/readyz`);
+      return !(await refused.clone().text()).includes('"starting"');
+    });
     const description = `The key-file folder is not usable: ${RUNS_AS} write to it, ${owner}. ${GIVE_FOLDER}`;
     expect([refused.status, await refused.json()]).toEqual([
       503,

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { check } from '../../src/drm/check/check';
 import { crossCheck } from '../../src/drm/cross-check';
+import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import invalid from '../vectors/drm-invalid.json';
@@ -8,6 +10,8 @@ import { drmVectors } from '../vectors/drm-vectors';
 
 const { cenc, playready, widevine, fairplay } = POST_MANUAL;
 const PROVIDED = { client: 'demo-client', clientApiKey: 'client-key', contentId: 'some_content-1.2' };
+
+const namingKeyId = (keyId: Buffer) => widevinePsshDataOf(keyId, undefined);
 
 /** Whether `POST /api/keyfile/{streamid}` refuses a body, by its form or by the checks. */
 function isRefused(body: unknown): boolean {
@@ -110,6 +114,21 @@ const REFUSED: unknown[] = [
   ]),
   ...['', ' ', 'a b', 'ключ', 'k'.repeat(1001), 5].map((clientApiKey) => ({ ...PROVIDED, clientApiKey })),
   ...[{ client: 'c' }, { clientApiKey: 'k' }, { contentId: 'i' }, { ...PROVIDED, clientApiKey: null }],
+  ...['AAAAAAAAAAAAAAAAAAAAAA=='].flatMap((zeros) => [
+    { cenc: { ...cenc, keyid: zeros } },
+    { cenc: { ...cenc, contentkey: zeros } },
+    { fairplay: { ...fairplay, key: '0'.repeat(32) } },
+  ]),
+  ...['?wowzasessionid=1', '?a=1&sessionId=2', ';jsessionid=3', '?a=1&amp;b=2', '?a=1&#38;b=2'].flatMap(
+    (end) => [
+      { fairplay: { ...fairplay, laurl: `skd://a/b${end}` } },
+      { fairplay: { ...fairplay, laurl: `https://a/b${end}` } },
+      { cenc, playready: { laurl: `https://a/b${end}` } },
+    ],
+  ),
+  { cenc, widevine: { psshdata: namingKeyId(swapKeyIdOrder(Buffer.from(cenc.keyid, 'base64'))) } },
+  { cenc, widevine: { psshdata: namingKeyId(Buffer.from(cenc.contentkey, 'base64')) } },
+  { cenc: { keyid: cenc.contentkey, contentkey: cenc.keyid }, playready },
   ...['text', 5, true, []].flatMap((value) =>
     ['cenc', 'playready', 'widevine', 'fairplay'].map((name) => ({ cenc, [name]: value })),
   ),

@@ -6,6 +6,7 @@ import { listen } from '../../src/kernel/server';
 import { checkRoutes } from '../../src/sidecar/check-routes';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
+import { packagedManifest, packagedMedia } from '../vectors/packaged-media';
 
 const { contentkey, keyid } = POST_MANUAL.cenc;
 const CHECK = '/api/check';
@@ -39,10 +40,18 @@ const CENC_FIELDS = [
   { name: 'cenc.contentkey', value: '********', note: '16 bytes' },
 ];
 
+const NO_SYSTEM = {
+  severity: 'warning',
+  code: 'no_drm_system',
+  description:
+    'The body has a key and no DRM system, so players can ask nobody for a licence; add Widevine, PlayReady or ' +
+    'FairPlay, unless players get the key by other means (ClearKey).',
+};
+
 describe('POST /api/check', () => {
   it('answers what a JSON body decodes to, its content key masked', async () => {
     const answer = await startCheck().api.post(CHECK).send({ cenc: POST_MANUAL.cenc }).expect(200);
-    expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [] });
+    expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [NO_SYSTEM] });
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
@@ -56,6 +65,7 @@ describe('POST /api/check', () => {
         field: 'cenc.keyid',
         description: 'cenc.keyid is a UUID; send the base64 of its 16 bytes, big endian.',
       },
+      NO_SYSTEM,
     ]);
   });
 
@@ -64,6 +74,8 @@ describe('POST /api/check', () => {
     ['a value as text', `${keyid}\n`, 'text/plain; charset=utf-8', 'key_id'],
     ['a JSON body as text', JSON.stringify(POST_MANUAL), 'text/plain', 'request'],
     ['a value in JSON', JSON.stringify({ value: keyid }), 'application/json', 'key_id'],
+    ['an init segment as text', packagedMedia('cenc/v.mp4').toString('base64'), 'text/plain', 'init_segment'],
+    ['a manifest in clear', packagedManifest('clear/s.mpd'), 'text/plain', 'manifest'],
     ['nonsense', 'nonsense?', 'text/plain', 'unknown'],
     ['an empty text', '', 'text/plain', 'unknown'],
   ])('takes %s', async (_what, body, type, kind) => {

@@ -187,7 +187,7 @@ describe('a field that is not known', () => {
     problems: [{ code: 'unknown_field', description }],
   });
   const nothingNear =
-    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, drmjson.';
+    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, keyfile, keepunknown, drmjson.';
 
   it.each([
     ['widewine', 'Did you mean widevine?'],

@@ -137,7 +137,7 @@ async function traces() {
   const entries = await sidecar.logEntries();
   return {
     errors: entries.filter(({ level }) => level === 'error').map(({ message }) => message),
-    changes: text.match(/^packagerdrmapi_(?:key_file_changes_total|key_files).*$/gm),
+    changes: text.match(/^packagerdrmapi_(?:key_file_changes_total|key_files(?= )).*$/gm),
   };
 }
 

@@ -18,6 +18,8 @@ export type Trouble = 'cut' | { readonly status: number; readonly body: unknown 
 export interface FakeSidecar {
   readonly url: string;
   readonly batches: readonly BatchRequest[];
+  /** How many connections the batches came over. */
+  readonly connections: () => number;
   /** What each stream holds, as JSON of its fields. */
   readonly files: Map<string, string>;
   /** Called before each batch. */
@@ -35,6 +37,7 @@ afterEach(async () => {
 /** Starts a server that keeps batches in memory, and fails as a test wants it. */
 export async function startFakeSidecar(): Promise<FakeSidecar> {
   const batches: BatchRequest[] = [];
+  const connections = new Set<unknown>();
   const files = new Map<string, string>();
   const failing = new Map<string, string>();
 
@@ -72,6 +75,7 @@ export async function startFakeSidecar(): Promise<FakeSidecar> {
       body: JSON.parse(Buffer.concat(chunks).toString('utf8')),
     };
     batches.push(batch);
+    connections.add(request.socket);
     const trouble = await fake.before(batch);
     if (trouble === 'cut') {
       response.destroy();
@@ -88,6 +92,7 @@ export async function startFakeSidecar(): Promise<FakeSidecar> {
   const fake: FakeSidecar = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     batches,
+    connections: () => connections.size,
     files,
     failing,
     before: () => undefined,

@@ -5,6 +5,7 @@ import { listen } from '../../src/kernel/server';
 import type { ApiKey } from '../../src/sidecar/access/api-key';
 import { type BatchContext, createBatch } from '../../src/sidecar/batch/batch-handlers';
 import { createKeyFileChanges } from '../../src/sidecar/key-files/key-file-changes';
+import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createRefusals } from '../../src/sidecar/observe/refusals';
 import { createProvision, type Provision } from '../../src/sidecar/provisioning/provision';
@@ -38,7 +39,14 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
   );
   const audit = (entry: AuditEntry) => void audited.push(entry);
   const refusals = createRefusals(audit);
-  const changes = createKeyFileChanges({ store, provision, log, audit, refusals });
+  const changes = createKeyFileChanges({
+    store,
+    provision,
+    log,
+    audit,
+    refusals,
+    index: createKeyIndex(),
+  });
   const onError = (error: HttpError) => errors.push(error);
   const batch = createBatch({
     changes,

@@ -53,16 +53,16 @@ export interface Provisioning {
 }
 
 /** Starts a sidecar and upstreams that answer with the published keys in the vectors' envelopes. */
-export async function startProvisioning(overrides: Partial<SidecarConfig> = {}): Promise<Provisioning> {
+export async function startProvisioning(
+  overrides: Partial<SidecarConfig> = {},
+  clock?: () => Date,
+): Promise<Provisioning> {
   const upstream = await startFakeUpstream();
   upstream.on(CONFIG_PATH, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
   upstream.on(CENC_PATH, { body: cenc_response });
   upstream.on(FAIRPLAY_PATH, { body: fairplay_response });
-  const sidecar = await startSidecar({
-    configServiceUrl: `${upstream.url}/config`,
-    keyProviderUrl: `${upstream.url}/keys`,
-    ...overrides,
-  });
+  const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
+  const sidecar = await startSidecar({ ...urls, ...overrides }, clock);
   return { sidecar, upstream };
 }
 

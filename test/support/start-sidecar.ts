@@ -42,7 +42,10 @@ afterEach(async () => {
 });
 
 /** Starts a sidecar with a folder, a log and a port of its own; it is stopped and its folder removed after the test. */
-export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Promise<TestSidecar> {
+export async function startSidecar(
+  overrides: Partial<SidecarConfig> = {},
+  clock = () => new Date(0),
+): Promise<TestSidecar> {
   const folder = await temporaryFolder();
   let logged = '';
   const sink = new Writable({
@@ -72,13 +75,13 @@ export async function startSidecar(overrides: Partial<SidecarConfig> = {}): Prom
     unknownVariables: [],
     ...overrides,
   };
-  const clock = () => new Date(0);
   const audit = openAudit(config.audit, { log, clock, stdout: sink, batchMs: 0 });
   const keys = createKeyRing({ single: config.apiKey, file: config.apiKeysFile, log, intervalMs: 20 });
   const sidecar = createSidecar(config, {
     log,
     newId: countedIds(),
     now: () => 0,
+    clock,
     findApiKey: keys.find,
     audit,
     version: '1.2.3',

@@ -1,67 +1,107 @@
 import type { Command } from 'commander';
-import { type CliError, EXIT } from '../cli-error';
+import { type CliError, EXIT, usageError } from '../cli-error';
+import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
+import { type AllowOptions, addAllowOptions, readAllowances } from '../lineup/allowances';
 import type { LineUp, LineUpItem } from '../lineup/lineup';
 import { readLineUp } from '../lineup/read-lineup';
-import { count } from '../output';
-import { addProviderOptions, type ProviderOptions, providerFields } from '../put-body';
-import { interrupted, type SidecarApi } from '../sidecar-api';
-import { chunksOf } from './chunks';
-import { confirm, requireTerminal } from './confirm';
+import { count, shown } from '../output';
+import { addProviderOptions, type ProviderOptions } from '../put-body';
+import { interrupted } from '../sidecar-api';
+import { unusable } from '../text-input';
+import { isThere, namesKeyFiles } from './find-key-files';
 import { sentenceOf, showPlan, showResults, summaryOf } from './outcome-text';
-import { showProgress } from './progress';
-import { namesOf, type Sent, type StreamResult, sendChunks } from './send-chunks';
+import { readKeyFiles } from './read-key-files';
+import type { Sent, StreamResult } from './send-chunks';
+import { among, givenDefaults, isChange, sendLineUp } from './send-lineup';
 
-interface ApplyOptions extends ProviderOptions {
+interface ApplyOptions extends ProviderOptions, AllowOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly all?: boolean;
+  readonly verbose?: boolean;
+  readonly keepUnknown?: boolean;
 }
 
 const AFTER_HELP = `
 It shows first what would change, asks, and goes on after single failures. Run it again after a
 failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
+A line-up gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
+name, not even for a dry run: whoever wrote it would else choose what is sent.
+Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
+Their values are written as they are.
 `;
 
-/** `apply`: provisions a line-up. */
+/** `apply`: provisions a line-up, or takes existing key files over. */
 export function registerApply(program: Command, context: CliContext): void {
   const command = program
-    .command('apply <line-up>')
-    .description('provision a line-up: a .yaml, .json or .csv file');
-  addProviderOptions(command)
+    .command('apply <source...>')
+    .description('provision a line-up (a .yaml, .json or .csv file), or import key files (folders, *.key)');
+  addAllowOptions(addProviderOptions(command))
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'do not ask')
     .option('--all', 'name every stream, not only the first 20 of each kind')
+    .option('--verbose', 'show all changed lines of a stream that gets another key, not its key ids alone')
+    .option('--keep-unknown', 'keep lines of imported key files that are not known; else they are refused')
     .addHelpText('after', AFTER_HELP)
-    .action(async (path: string, options: ApplyOptions) => {
-      if (!options.dryRun && !options.yes) requireTerminal(context);
-      const lineUp = readLineUp(context, path, given(context, options));
+    .action(async (sources: readonly string[], options: ApplyOptions) => {
+      const isImport = sources.some((source) => namesKeyFiles(context, source));
+      if (!options.dryRun && !options.yes)
+        requireTerminal(context, isImport ? 'import the key files' : 'apply the line-up');
+      const lineUp = isImport
+        ? importedLineUp(context, sources, options)
+        : oneLineUp(context, sources, options);
       const items = [...lineUp.streams, ...lineUp.groups];
-      const plan = await send(context, context.sidecar(), lineUp, true);
+      const plan = await sendLineUp(context, context.sidecar(), lineUp, true);
       if (plan.stopped)
         throw plan.stopped.exitCode === EXIT.interrupted ? interrupted(NOTHING) : plan.stopped;
       const planned = [...plan.results.values()].flat();
-      if (!context.out.json) showPlan(context.out, planned, options.all ?? false);
+      if (!context.out.json) showPlan(context.out, planned, options);
       const due = items.filter((item) => plan.results.get(item)?.some(({ result }) => isChange(result)));
       const isDry = options.dryRun || due.length === 0;
       if (!isDry && !options.yes) {
         const question = `Write ${count(planned.filter(({ result }) => isChange(result)).length, 'key file')} at ${context.sidecar().address}?`;
-        if (!(await confirm(context, question))) {
+        if (!(await confirm(context, question, 'Nothing was written.'))) {
           context.out.note('Nothing was written.');
           return;
         }
       }
       const sent = isDry
         ? undefined
-        : await send(context, context.sidecar({ finishCalls: true }), among(lineUp, due), false);
-      tellOutcome(context, { path, options, items, plan, due, sent });
+        : await sendLineUp(context, context.sidecar({ finishCalls: true }), among(lineUp, due), false);
+      tellOutcome(context, { sources, isImport, options, items, plan, due, sent });
     });
 }
 
 const NOTHING = 'Stopped. Nothing was written.';
 
+function oneLineUp(context: CliContext, sources: readonly string[], options: ApplyOptions): LineUp {
+  const [path = '', ...others] = sources;
+  if (others.length > 0) throw usageError('Give one line-up at a time; several sources must be key files.');
+  if (options.keepUnknown)
+    throw usageError('--keep-unknown goes with key files: a folder, or files that end in .key.');
+  // It may have been meant for a folder of key files.
+  if (!/\.\w+$/.test(path) && !isThere(context, path))
+    throw unusable(`There is no file and no folder ${path}.`);
+  return readLineUp(context, path, {
+    given: givenDefaults(context, options),
+    allowed: readAllowances(context, options),
+  });
+}
+
+function importedLineUp(context: CliContext, sources: readonly string[], options: ApplyOptions): LineUp {
+  const other = sources.find((source) => !namesKeyFiles(context, source));
+  if (other !== undefined)
+    throw usageError(`${other} is no folder and does not end in .key; apply a line-up by itself.`);
+  const { client, clientApiKey, clientApiKeyFile, cmaf, keepUnknown = false } = options;
+  if ([client, clientApiKey, clientApiKeyFile, cmaf].some((value) => value !== undefined))
+    throw usageError('Key files hold their keys; leave --client, --client-api-key and --cmaf out.');
+  return readKeyFiles(context, sources, keepUnknown);
+}
+
 interface Outcome {
-  readonly path: string;
+  readonly sources: readonly string[];
+  readonly isImport: boolean;
   readonly options: ApplyOptions;
   readonly items: readonly LineUpItem[];
   readonly plan: Sent;
@@ -69,7 +109,8 @@ interface Outcome {
   readonly sent: Sent | undefined;
 }
 
-function tellOutcome(context: CliContext, { path, options, items, plan, due, sent }: Outcome): void {
+function tellOutcome(context: CliContext, outcome: Outcome): void {
+  const { sources, isImport, options, items, plan, due, sent } = outcome;
   const { out } = context;
   const results = items.flatMap((item) => {
     const planned = plan.results.get(item) ?? [];
@@ -84,7 +125,7 @@ function tellOutcome(context: CliContext, { path, options, items, plan, due, sen
     const reason = stopped ? (stopped.problems[0]?.code ?? null) : null;
     const errors = stopped && stopped.exitCode !== EXIT.interrupted ? { errors: stopped.problems } : {};
     out.document({
-      lineup: path,
+      ...(isImport ? { keyfiles: sources } : { lineup: sources[0] }),
       dry_run: options.dryRun ?? false,
       stopped: reason,
       results,
@@ -96,11 +137,11 @@ function tellOutcome(context: CliContext, { path, options, items, plan, due, sen
       // What failed in the dry run was told with the plan.
       const failed = [...sent.results.values()].flat().filter(({ result }) => result === 'failed');
       if (failed.length > 0) out.write(`${out.style('bold', `${count(failed.length, 'stream')} failed`)}\n`);
-      showResults(out, failed, options.all ?? false);
+      showResults(out, failed, options);
     }
     if (stopped) tellStop(context, stopped);
     const what = sent
-      ? `${path}: ${sentenceOf(summary)}.`
+      ? `${sources.length === 1 ? shown(sources[0] ?? '') : 'Key files'}: ${sentenceOf(summary)}.`
       : options.dryRun
         ? 'Nothing was written.'
         : 'There is nothing to write.';
@@ -113,49 +154,4 @@ function tellOutcome(context: CliContext, { path, options, items, plan, due, sen
 function tellStop({ out }: CliContext, stopped: CliError): void {
   if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
   out.note('Run the same command again to go on: what is written is left as it is.');
-}
-
-async function send(
-  context: CliContext,
-  sidecar: SidecarApi,
-  { streams, groups }: LineUp,
-  dryRun: boolean,
-): Promise<Sent> {
-  const total = [...streams, ...groups].reduce((sum, item) => sum + namesOf(item).length, 0);
-  const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
-  try {
-    return await sendChunks(
-      context,
-      sidecar,
-      [...chunksOf('streams', streams), ...chunksOf('groups', groups)],
-      dryRun,
-      progress,
-    );
-  } finally {
-    progress.stop();
-  }
-}
-
-function among({ streams, groups }: LineUp, due: readonly LineUpItem[]): LineUp {
-  const wanted = new Set(due);
-  return {
-    streams: streams.filter((item) => wanted.has(item)),
-    groups: groups.filter((item) => wanted.has(item)),
-  };
-}
-
-function isChange(result: StreamResult['result']): boolean {
-  return result === 'created' || result === 'changed';
-}
-
-/** The defaults that the options give. */
-function given(context: CliContext, options: ProviderOptions) {
-  const { client, clientApiKey, cmaf } = providerFields(context, options);
-  return {
-    ...(client !== undefined && { client }),
-    ...(clientApiKey !== undefined && { clientApiKey }),
-    ...(cmaf !== undefined && {
-      cmaf: cmaf === true ? true : cmaf === false ? false : (cmaf as 'cenc' | 'cbcs'),
-    }),
-  };
 }

@@ -1,3 +1,4 @@
+import { keyIdChange, renderKeyChange } from '../key-change';
 import { renderChanges } from '../line-changes';
 import { count, type Output, type Style, shown } from '../output';
 import type { StreamResult } from './send-chunks';
@@ -30,6 +31,14 @@ export function sentenceOf(summary: Summary): string {
   return parts.join(', ') || 'nothing to do';
 }
 
+/** How much is told. */
+export interface Detail {
+  /** Every stream, not the first of each kind. */
+  readonly all?: boolean;
+  /** Each line of a stream that gets another key. */
+  readonly verbose?: boolean;
+}
+
 const KINDS: readonly Kind[] = ['created', 'changed', 'unchanged', 'failed', 'not_reached'];
 
 const LOOKS: Readonly<
@@ -41,12 +50,12 @@ const LOOKS: Readonly<
 };
 
 /** Shows what a line-up would change: how many of each kind, and their names. */
-export function showPlan(out: Output, results: readonly StreamResult[], all: boolean): void {
+export function showPlan(out: Output, results: readonly StreamResult[], detail: Detail): void {
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);
     if (found.length === 0) continue;
     out.write(`${out.style('bold', `${count(found.length, 'stream')} ${LOOKS[kind].would}`)}\n`);
-    showResults(out, found, all);
+    showResults(out, found, detail);
   }
   const unchanged = results.filter(({ result }) => result === 'unchanged').length;
   if (unchanged > 0)
@@ -56,7 +65,11 @@ export function showPlan(out: Output, results: readonly StreamResult[], all: boo
 }
 
 /** Names streams, each with what is wrong or odd about it. */
-export function showResults(out: Output, results: readonly StreamResult[], all: boolean): void {
+export function showResults(
+  out: Output,
+  results: readonly StreamResult[],
+  { all = false, verbose = false }: Detail,
+): void {
   for (const { streamid, result, line, errors, warnings, lines = [] } of all
     ? results
     : results.slice(0, NAMED)) {
@@ -64,7 +77,9 @@ export function showResults(out: Output, results: readonly StreamResult[], all: 
     const { mark, style } = LOOKS[result];
     const where = line !== undefined && result === 'failed' ? ` (line ${line})` : '';
     out.write(`  ${out.style(style, mark)} ${shown(streamid)}${where}\n`);
-    if (result === 'changed') out.write(renderChanges(out, lines, '      '));
+    const keys = result === 'changed' && !verbose ? keyIdChange(lines) : undefined;
+    if (keys) out.write(renderKeyChange(out, keys, lines, '      '));
+    else if (result === 'changed') out.write(renderChanges(out, lines, '      '));
     for (const { description } of errors) out.write(`      ${shown(description)}\n`);
     for (const { code, description } of warnings)
       out.write(`      ${out.style('yellow', 'warning:')} ${shown(`${code}: ${description}`)}\n`);

@@ -2,10 +2,11 @@ import type { Problem } from '../../kernel/errors';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import type { LineUpItem } from '../lineup/lineup';
+import { patiently } from '../patience';
+import type { Progress } from '../progress';
 import { interrupted, type SidecarApi, SidecarAway } from '../sidecar-api';
 import type { BatchResult } from '../sidecar-wire';
 import type { Chunk } from './chunks';
-import type { Progress } from './progress';
 
 /** What became of one stream. */
 export interface StreamResult {
@@ -23,8 +24,6 @@ export interface Sent {
   /** Why the rest was not sent. */
   readonly stopped: CliError | undefined;
 }
-
-const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
 /**
  * Sends the chunks one after the other. What fails in one is noted and the next is sent; a sidecar that can't be
@@ -63,27 +62,16 @@ async function sendPatiently(
   dryRun: boolean,
   progress: Progress,
 ): Promise<Answers> {
-  const { interrupted: signal, wait } = context;
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const { results } = await sidecar.batch({ [chunk.kind]: chunk.items.map(({ body }) => body) }, dryRun);
-      const answers = resultsByItem(chunk.items, results);
-      if (answers) return answers;
-      if (chunk.items.length === 1) throw otherAnswer(sidecar.address);
-      const alone: Answers[] = [];
-      for (const item of chunk.items) {
-        alone.push(await sendPatiently(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
-      }
-      return alone.flat();
-    } catch (thrown) {
-      const pause = PAUSES_MS[tries];
-      if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
-      progress.tell(`the sidecar is away or busy, next try in ${pause / 1000} s`);
-      await wait(pause, signal);
-      if (signal.aborted) throw interrupted();
-      progress.tell('');
-    }
+  const body = { [chunk.kind]: chunk.items.map((item) => item.body) };
+  const { results } = await patiently(context, progress, () => sidecar.batch(body, dryRun));
+  const answers = resultsByItem(chunk.items, results);
+  if (answers) return answers;
+  if (chunk.items.length === 1) throw otherAnswer(sidecar.address);
+  const alone: Answers[] = [];
+  for (const item of chunk.items) {
+    alone.push(await sendPatiently(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
   }
+  return alone.flat();
 }
 
 /**

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { count } from '../output';
+import { shellWord } from '../shell-word';
 import { type Finding, fault, ok, someOf } from './finding';
-import { shellWord } from './shell-word';
 
 /** Who the packager runs as. */
 export interface Identity {

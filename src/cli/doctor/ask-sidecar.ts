@@ -1,5 +1,6 @@
 import type { Problem } from '../../kernel/errors';
 import { CliError, EXIT } from '../cli-error';
+import { listPages } from '../list-pages';
 import type { SidecarApi } from '../sidecar-api';
 import type { ListedKeyFile } from '../sidecar-wire';
 
@@ -17,7 +18,8 @@ export interface SidecarState {
   readonly problems: readonly Problem[];
 }
 
-const PAGE = 1000;
+/** They are all kept in memory, unlike those of a list. */
+const MOST_FILES = 2_000_000;
 
 /** Asks a sidecar whether it is ready, and for all its key files. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
@@ -45,11 +47,6 @@ async function readiness(sidecar: AskedSidecar): Promise<readonly Problem[]> {
 
 async function listAll(sidecar: AskedSidecar): Promise<ListedKeyFile[]> {
   const all: ListedKeyFile[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await sidecar.list({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
-    all.push(...page.keyfiles);
-    cursor = page.cursor ?? undefined;
-  } while (cursor !== undefined);
+  for await (const { keyfiles } of listPages(sidecar, { most: MOST_FILES })) all.push(...keyfiles);
   return all;
 }

@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import { parseStreamId } from '../../drm/stream-id';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { readLineUp } from '../lineup/read-lineup';
+import { readStreamIds } from '../lineup/read-lineup';
 import { diagnose } from './diagnose';
 import { examine, NothingToExamine } from './examine';
 import type { MachinePaths } from './packager-user';
-import { renderReport, reportDocument, summaryOf } from './report';
+import { renderReport, reportDocument, reportRows, summaryOf } from './report';
 
 const MACHINE: MachinePaths = { passwd: '/etc/passwd', group: '/etc/group', proc: '/proc' };
 
@@ -17,6 +17,7 @@ interface DoctorOptions {
   readonly streams?: readonly string[];
   readonly lineup?: string;
   readonly user?: string;
+  readonly csv?: boolean;
 }
 
 /** `doctor`: checks a packager's installation against the sidecar, and says what to change where. */
@@ -37,18 +38,21 @@ export function registerDoctor(program: Command, context: CliContext, machine: M
     )
     .option('--lineup <file>', 'line-up whose streams must have a key file')
     .option('--user <name>', 'whom the packager runs as, by name or number, when it can’t be found out')
+    .option('--csv', 'the findings as CSV with a header row, for a spreadsheet')
     .addHelpText(
       'after',
       '\nIt reads only: nothing is written or changed. Ends with 1 when there is a fault.',
     )
     .action(async (options: DoctorOptions) => {
       const { out, interrupted, wait } = context;
+      const { lineup } = options;
+      if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
       checkNames(options);
       const examined = await examine({
         packager: resolve(context.cwd, options.packager),
         applications: options.application,
         user: options.user,
-        given: [...(options.streams ?? []), ...streamsOf(context, options.lineup)],
+        given: [...(options.streams ?? []), ...(lineup === undefined ? [] : readStreamIds(context, lineup))],
         sidecar: () => context.sidecar(),
         machine,
         pause: (ms) => wait(ms, interrupted),
@@ -57,6 +61,7 @@ export function registerDoctor(program: Command, context: CliContext, machine: M
       });
       const sections = diagnose(examined);
       if (out.json) out.document(reportDocument(examined, sections));
+      else if (options.csv) out.write(reportRows(sections));
       else out.write(renderReport(examined, sections, out));
       if (summaryOf(sections).faults > 0) context.endWith(EXIT.failed);
     });
@@ -70,12 +75,6 @@ function checkNames({ application, streams }: DoctorOptions): void {
     const parsed = parseStreamId(name);
     if (!parsed.ok) throw usageError(`--streams ${name}: ${parsed.fault}`);
   }
-}
-
-function streamsOf(context: CliContext, lineup: string | undefined): string[] {
-  if (lineup === undefined) return [];
-  const { streams, groups } = readLineUp(context, lineup, {});
-  return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
 }
 
 function namesInto(text: string, former: readonly string[] | undefined): readonly string[] {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { count } from '../output';
 import { checkAccess } from './access-rights';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
-import { type Finding, fault, ok, type Section, warning } from './finding';
+import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
 import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
 import { checkNames, isGroupName, keyFileIdOf } from './key-folder-names';
 import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
@@ -93,7 +93,7 @@ function keyDirFinding(
 
 function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined): JudgedFolder {
   const { path, applications, disk, named, probed } = folder;
-  const note = `the key folder of ${applications.join(', ')}`;
+  const note = `the key folder of ${someOf(applications)}`;
   if ('fault' in disk) {
     const findings = [fault('key_folder', `The key folder ${disk.fault}`, disk.todo)];
     return {

@@ -1,42 +1,48 @@
-import { readSmil } from '../../drm/smil';
+import type { Checked } from '../../drm/bytes';
 import { parseStreamId } from '../../drm/stream-id';
 import type { FileFault, ReadText } from '../yaml-text';
+import {
+  type ClaimedGroup,
+  claimStreams,
+  createFaults,
+  type Member,
+  memberName,
+  type Place,
+} from './claim-streams';
 import type { LineUp, LineUpItem } from './lineup';
 import type { Defaults, GroupEntry, LineUpFile, StreamEntry } from './lineup-wire';
 import { isPerStream, mergeDefaults, missingFields } from './merge-defaults';
+import { divideByQuality, isByQuality, tellSameKeys } from './quality-groups';
 import { valueFaults } from './value-faults';
 
-/** What a line-up takes from elsewhere; each answers undefined when it isn't there. */
+/** What a line-up takes from elsewhere. */
 export interface Sources {
+  /** Answers undefined when it isn't there. */
   readText(path: string): string | undefined;
-  variable(name: string): string | undefined;
-}
-
-interface Entry {
-  readonly path: readonly [section: string, index: number];
-  readonly line: number | undefined;
+  /** The key that a variable or a file holds; a fault goes on after the field's name. */
+  readonly secrets: {
+    ofVariable(name: string): Checked<string>;
+    ofFile(path: string): Checked<string>;
+  };
 }
 
 type KeyFields = Pick<Defaults, 'clientApiKey' | 'clientApiKeyFile' | 'clientApiKeyEnv'>;
 
-/** Makes the requests of a line-up file's entries, or says every fault that they have together. */
+/**
+ * Makes the requests of a line-up file's entries, or says every fault that they have together.
+ * @param mayLack fields that a request need not have yet; `all` when some of the file could not be read.
+ */
 export function buildLineUp(
   file: LineUpFile,
   lineOf: ReadText['lineOf'],
   sources: Sources,
+  mayLack: readonly string[] | 'all' = [],
 ): { readonly lineUp: LineUp; readonly faults: readonly FileFault[] } {
-  const faults: FileFault[] = [];
-  const told = new Set<string>();
-  // A fault of the defaults would be told with every stream that takes them.
-  const tell = (line: number | undefined, description: string) => {
-    const sentence = `${line} ${description}`;
-    if (!told.has(sentence)) faults.push({ line, description });
-    told.add(sentence);
-  };
+  const collected = createFaults();
+  const { tell } = collected;
   const defaults = file.defaults ?? {};
-  const seen = new Map<string, number | undefined>();
 
-  const apiKeyOf = (fields: KeyFields, path: readonly PropertyKey[]): string | undefined => {
+  const apiKeyOf = (fields: KeyFields, path: readonly PropertyKey[]): Checked<string> | undefined => {
     const given = (['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const).filter(
       (name) => fields[name],
     );
@@ -45,45 +51,34 @@ export function buildLineUp(
     const line = lineOf([...path, name], 'name');
     if (given.length > 1) tell(line, `${given.join(' and ')}: give one of them`);
     const { clientApiKey, clientApiKeyFile, clientApiKeyEnv } = fields;
-    if (clientApiKey) return clientApiKey;
+    if (clientApiKey) return { ok: true, value: clientApiKey };
     const read = clientApiKeyFile
-      ? sources.readText(clientApiKeyFile)?.replace(/\r?\n$/, '')
-      : sources.variable(clientApiKeyEnv ?? '');
-    if (!read) {
-      const what = clientApiKeyFile
-        ? 'names a file that is empty, no UTF-8 or can’t be read'
-        : 'names a variable that is not set';
-      tell(line, `${name} ${what}`);
-    }
-    return read || undefined;
+      ? sources.secrets.ofFile(clientApiKeyFile)
+      : sources.secrets.ofVariable(clientApiKeyEnv ?? '');
+    if (!read.ok) tell(line, `${name} ${read.fault}`);
+    return read;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);
-
-  const claim = (streamId: string, line: number | undefined) => {
-    const parsed = parseStreamId(streamId);
-    if (!parsed.ok) {
-      tell(line, parsed.fault.replace(/\.$/, ''));
-      return;
-    }
-    if (seen.has(streamId)) {
-      const before = seen.get(streamId);
-      const where = before === undefined ? '' : ` on line ${before}`;
-      tell(line, `${streamId} is given before${where}; give each stream once`);
-    }
-    seen.set(streamId, line);
-  };
+  const claimed = claimStreams(file, lineOf, sources.readText, collected);
 
   const bodyOf = (
     own: Omit<StreamEntry, 'streamid'> | GroupEntry,
-    { path, line }: Entry,
+    { path, line }: Place,
     name: string,
     streamId?: string,
+    mayBringContentId = false,
   ) => {
     const key = apiKeyOf(own, path) ?? defaultKey;
-    const body = mergeDefaults(own, defaults, key, streamId);
-    const isGroup = streamId === undefined;
-    // The members of a group may bring their own, which the sidecar looks at.
-    const missing = missingFields(body).filter((field) => !(isGroup && field === 'contentId'));
+    const body = mergeDefaults(own, defaults, key?.ok ? key.value : undefined, streamId);
+    // The members of a group may bring their own content id, which the sidecar looks at. Of a key that can't be had it
+    // is told why.
+    const excused = [
+      ...(mayBringContentId ? ['contentId'] : []),
+      ...(key?.ok === false ? ['clientApiKey'] : []),
+    ];
+    const missing = missingFields(body).filter(
+      (field) => mayLack !== 'all' && ![...excused, ...mayLack].includes(field),
+    );
     if (missing.length > 0) {
       const description = `${name} lacks ${listed(missing)}; give it here or in defaults, or supply the keys by cenc or fairplay`;
       tell(line, description);
@@ -91,7 +86,11 @@ export function buildLineUp(
     return body;
   };
 
-  const checkValues = (body: Readonly<Record<string, unknown>>, own: object, path: Entry['path']) => {
+  const checkValues = (
+    body: Readonly<Record<string, unknown>>,
+    own: object,
+    path: readonly PropertyKey[],
+  ) => {
     for (const { path: field, fault } of valueFaults(body)) {
       const [name = ''] = field;
       const given = [name, ...(name === 'clientApiKey' ? ['clientApiKeyFile', 'clientApiKeyEnv'] : [])];
@@ -101,48 +100,59 @@ export function buildLineUp(
     }
   };
 
-  const streams = (file.streams ?? []).map((entry, index): LineUpItem => {
-    const place: Entry = { path: ['streams', index], line: lineOf(['streams', index]) };
+  const streams = claimed.streams.map(({ entry, place }): LineUpItem => {
     const { streamid } = entry;
-    claim(streamid, place.line);
     const name = parseStreamId(streamid).ok ? streamid : 'the stream';
     const body = { streamid, ...bodyOf(entry, place, name, streamid) };
     checkValues(body, entry, place.path);
     return { name: streamid, line: place.line, streamIds: [streamid], body };
   });
 
-  const namesOfSmil = (document: string | undefined, { path }: Entry): readonly string[] => {
-    const read = document === undefined ? undefined : readSmil(document);
-    if (read?.ok) return read.value;
-    tell(
-      lineOf([...path, 'smil'], 'name'),
-      `smil ${read ? read.fault : 'names a file that can’t be read, or is not UTF-8'}`,
+  const qualityGroups = (group: ClaimedGroup): LineUpItem[] => {
+    const { entry, place, name, folder } = group;
+    const perStream = isPerStream(defaults.contentId);
+    const common = entry.contentId ?? (perStream ? undefined : defaults.contentId) ?? undefined;
+    const items = divideByQuality(group, common, lineOf, collected).map(
+      ({ quality, members, streamIds, own, fields }) => {
+        const itsName = `${name}, ${quality}`;
+        const { contentId, ...others } = bodyOf(fields, place, itsName);
+        const ownContentId = fields.contentId ?? (perStream ? undefined : contentId);
+        const isLacking = missingFields({ ...others, contentId: ownContentId }).includes('contentId');
+        if (perStream && isLacking && mayLack !== 'all' && !mayLack.includes('contentId')) {
+          tell(place.line, `${itsName} lacks contentId; that of defaults is for single streams`);
+        }
+        const body = {
+          members,
+          ...(folder && { folder }),
+          ...others,
+          ...(ownContentId !== undefined && { contentId: ownContentId }),
+        };
+        const isOwn = Object.keys(own).length > 0;
+        checkValues(body, isOwn ? own : entry, isOwn ? [...place.path, 'keys', quality] : place.path);
+        return { quality, item: { name: itsName, line: place.line, streamIds, body } };
+      },
     );
-    return [];
+    tellSameKeys(
+      items.map(({ quality, item }) => [quality, item.body]),
+      place.line,
+      collected,
+    );
+    return items.map(({ item }) => item);
   };
 
-  const groups = (file.groups ?? []).map((entry, index): LineUpItem => {
-    const place: Entry = { path: ['groups', index], line: lineOf(['groups', index]) };
-    const { members, smil, keys } = entry;
-    const folder = entry.folder?.replace(/\/$/, '');
-    const name = smil
-      ? `the group of ${smil}`
-      : members?.[0]
-        ? `the group of ${nameOf(members[0])}`
-        : 'the group';
-    if (Boolean(members) === Boolean(smil)) {
-      tell(place.line, 'a group has either members or smil');
+  const groups = claimed.groups.flatMap((group): LineUpItem[] => {
+    const { entry, place, name, folder, document, streamIds } = group;
+    if (isByQuality(entry)) return qualityGroups(group);
+    const { members, keys } = entry;
+    for (const field of ['heights', 'bitrates'] as const) {
+      if (entry[field]) tell(lineOf([...place.path, field], 'name'), `${field} goes with keys by quality`);
     }
-    if (folder && !parseStreamId(folder).ok) {
-      const line = lineOf([...place.path, 'folder'], 'name');
-      tell(line, 'folder must be the first parts of a stream id, without a slash before it');
+    for (const member of members ?? []) {
+      if (typeof member === 'object' && member.quality)
+        tell(place.line, `${member.streamid} has a quality, and the group no keys by quality`);
     }
-    const document = smil ? sources.readText(smil) : undefined;
-    const names = members?.map(nameOf) ?? (smil ? namesOfSmil(document, place) : []);
-    const streamIds = names.map((name) => `${folder ? `${folder}/` : ''}${name}`);
-    for (const streamId of streamIds) claim(streamId, place.line);
     const perStream = isPerStream(defaults.contentId);
-    const { contentId, ...others } = bodyOf(entry, place, name);
+    const { contentId, ...others } = bodyOf(entry, place, name, undefined, true);
     const ownContentId = entry.contentId ?? (perStream ? undefined : contentId);
     const body = {
       ...(members && {
@@ -161,18 +171,10 @@ export function buildLineUp(
     for (const member of body.members ?? []) {
       if (typeof member === 'object') checkValues({ contentId: member.contentId }, member, place.path);
     }
-    return { name, line: place.line, streamIds, body };
+    return [{ name, line: place.line, streamIds, body }];
   });
 
-  if (streams.length + groups.length === 0)
-    faults.push({ description: 'the file names no streams and no groups' });
-  return { lineUp: { streams, groups }, faults };
-}
-
-type Member = NonNullable<GroupEntry['members']>[number];
-
-function nameOf(member: Member): string {
-  return typeof member === 'object' ? member.streamid : member;
+  return { lineUp: { streams, groups }, faults: collected.all };
 }
 
 function listed(names: readonly string[]): string {
@@ -181,7 +183,7 @@ function listed(names: readonly string[]): string {
 
 function withContentId(member: Member, defaults: Defaults): Member {
   if (typeof member === 'object' && member.contentId) return member;
-  const streamid = nameOf(member);
+  const streamid = memberName(member);
   const { contentId } = mergeDefaults({}, { contentId: defaults.contentId }, undefined, streamid);
   return typeof contentId === 'string' ? { streamid, contentId } : member;
 }

@@ -50,8 +50,8 @@ const stream = z.strictObject(
 );
 
 const member = z.union(
-  [text, z.strictObject({ streamid: text, contentId: text.nullish() })],
-  'must be a stream id, or streamid and contentId',
+  [text, z.strictObject({ streamid: text, contentId: text.nullish(), quality: text.nullish() })],
+  'must be a stream id, or streamid and contentId or quality',
 );
 
 const group = z.strictObject(
@@ -59,12 +59,22 @@ const group = z.strictObject(
     members: z.array(member, 'must be a list').min(1, 'is empty').nullish(),
     smil: text.nullish(),
     folder: text.nullish(),
-    keys: z.enum(['same', 'each'], 'must be same or each').nullish(),
+    keys: z
+      .union(
+        [z.enum(['same', 'each', 'quality']), z.record(z.string(), z.unknown())],
+        'must be same, each, quality, or the keys of each quality',
+      )
+      .nullish(),
+    heights: z.record(z.string(), z.unknown(), 'must say the most of each quality').nullish(),
+    bitrates: z.record(z.string(), z.unknown(), 'must say the most of each quality').nullish(),
     ...provider,
     ...keys,
   },
   A_MAP,
 );
+
+/** What a quality has of its own in a group's `keys`. */
+export const qualityEntry = z.strictObject({ contentId: text.nullish(), cmaf, ...keys }, A_MAP);
 
 const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'must be a list').nullish();
 
@@ -92,8 +102,24 @@ const nested = (shape: Readonly<Record<string, z.ZodType>>): string[] =>
       : [name];
   });
 
+/** The columns of a CSV file that a group's row has, and a stream's has not. */
+export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'folder', 'keys'];
+
 /** The columns that a CSV file may have. */
-export const CSV_COLUMNS: readonly string[] = ['streamid', ...nested(provider), ...nested(keys)];
+export const CSV_COLUMNS: readonly string[] = [
+  'streamid',
+  ...nested(provider),
+  ...nested(keys),
+  ...CSV_GROUP_COLUMNS,
+];
+
+/** The names that are known at a path of a quality's entry. */
+export function qualityFieldsAt([name]: readonly PropertyKey[]): readonly string[] {
+  if (name === undefined) return Object.keys(qualityEntry.shape);
+  return nested(keys)
+    .filter((field) => field.startsWith(`${String(name)}.`))
+    .map((field) => field.slice(String(name).length + 1));
+}
 
 /** The names that are known at a path of the file. */
 export function lineUpFieldsAt(path: readonly PropertyKey[]): readonly string[] {
@@ -103,7 +129,7 @@ export function lineUpFieldsAt(path: readonly PropertyKey[]): readonly string[] 
   const schema = top[section as keyof typeof top];
   const name = section === 'defaults' ? index : inner;
   if (name === undefined) return Object.keys(schema.shape);
-  if (name === 'members') return ['streamid', 'contentId'];
+  if (name === 'members') return ['streamid', 'contentId', 'quality'];
   return nested(schema.shape)
     .filter((field) => field.startsWith(`${String(name)}.`))
     .map((field) => field.slice(String(name).length + 1));

@@ -1,15 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
-import { checkFields } from '../checked-fields';
+import { isJsonObject } from '../../drm/json-object';
+import { checkFields, type PlacedFault } from '../checked-fields';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { count } from '../output';
-import { decodeText, encodingFault, readNamedFile, unusable } from '../text-input';
+import { decodeText, readNamedFile, unusable } from '../text-input';
 import { type FileFault, faultSentence, type ReadText, readYaml } from '../yaml-text';
+import type { Allowances } from './allowances';
 import { buildLineUp } from './build-lineup';
+import { claimStreams, createFaults } from './claim-streams';
 import { readCsv } from './csv-lineup';
 import type { LineUp } from './lineup';
-import { type Defaults, lineUpFieldsAt, lineUpFile } from './lineup-wire';
+import { type Defaults, type LineUpFile, lineUpFieldsAt, lineUpFile } from './lineup-wire';
+import { createNamedSecrets, readNamedText } from './named-secrets';
 import { valueFaults } from './value-faults';
 
 const MOST_FAULTS = 50;
@@ -21,36 +24,122 @@ const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
   '.csv': readCsv,
 };
 
+/** What is asked of a line-up beside its form. */
+export interface LineUpRequest {
+  /** Defaults of the command line, which win over the file's. */
+  readonly given: Defaults;
+  /** Of the variables and files that the line-up names for keys, those that are read. */
+  readonly allowed: Allowances;
+  /** Fields that a stream need not have, for they are made later. */
+  readonly mayLack?: readonly string[];
+}
+
 /**
- * Reads a line-up file. `given` are defaults of the command line, which win over the file's.
+ * Reads a line-up file.
  * @throws CliError with every fault of the file, each with its line; none quotes a value.
  */
-export function readLineUp(context: Pick<CliContext, 'cwd' | 'env'>, path: string, given: Defaults): LineUp {
-  const reader = READERS[extname(path).toLowerCase()];
-  if (!reader) throw unusable(`A line-up is a .yaml, .json or .csv file; ${path} is none by its name.`);
+export function readLineUp(
+  context: Pick<CliContext, 'cwd' | 'env'>,
+  path: string,
+  { given, allowed, mayLack }: LineUpRequest,
+): LineUp {
   for (const {
     path: [name = ''],
     fault,
   } of valueFaults(given)) {
     throw usageError(`${OPTIONS[name] ?? name} ${fault}.`);
   }
-  const isCsv = reader === readCsv;
+  const { file, lineOf, faults, isPartial, folder } = readEntries(context, path);
+  const secrets = createNamedSecrets(context, folder, allowed);
+  const built = buildLineUp(
+    { ...file, defaults: { ...file.defaults, ...keyless(file.defaults, given) } },
+    lineOf,
+    {
+      readText: cached((name) => readNamedText(resolve(folder, name))),
+      secrets: { ofVariable: cached(secrets.ofVariable), ofFile: cached(secrets.ofFile) },
+    },
+    isPartial ? 'all' : mayLack,
+  );
+  requireFaultless(path, [...faults, ...built.faults], secrets.missing);
+  return built.lineUp;
+}
+
+/**
+ * Reads the stream ids alone of a line-up file: which keys its streams have, or lack, is not looked at, and nothing
+ * that it names for a key is read.
+ * @throws CliError with every fault of the names, each with its line.
+ */
+export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): readonly string[] {
+  const { file, lineOf, faults, folder } = readEntries(context, path);
+  const collected = createFaults();
+  const readText = cached((name: string) => readNamedText(resolve(folder, name)));
+  const { streams, groups } = claimStreams(file, lineOf, readText, collected);
+  requireFaultless(path, [...faults, ...collected.all]);
+  return [...streams.map(({ entry }) => entry.streamid), ...groups.flatMap(({ streamIds }) => streamIds)];
+}
+
+interface Entries {
+  readonly file: LineUpFile;
+  readonly lineOf: ReadText['lineOf'];
+  /** Of entries that are left out of `file`, or of the columns of a CSV file. */
+  readonly faults: readonly FileFault[];
+  readonly isPartial: boolean;
+  /** Where relative paths start. */
+  readonly folder: string;
+}
+
+/** @throws CliError when so much is wrong with the file that its entries can't be looked at. */
+function readEntries(context: Pick<CliContext, 'cwd'>, path: string): Entries {
+  const reader = READERS[extname(path).toLowerCase()];
+  if (!reader) throw unusable(`A line-up is a .yaml, .json or .csv file; ${path} is none by its name.`);
   const read = reader(decodeText(readNamedFile(context, path), path));
-  if (read.faults.length > 0) throw faulty(path, read.faults);
+  if (read.value === undefined && read.faults.length > 0) throw faulty(path, read.faults);
   const checked = checkFields(lineUpFile, read, lineUpFieldsAt);
   // A row has its columns, and is in no list that its reader knows of.
-  if ('faults' in checked) throw faulty(path, isCsv ? checked.faults.map(ofRow) : checked.faults);
-  const file = {
-    ...checked.value,
-    defaults: { ...checked.value.defaults, ...keyless(checked.value.defaults, given) },
-  };
+  const own = 'faults' in checked ? (reader === readCsv ? checked.faults.map(ofRow) : checked.faults) : [];
+  const faults = [...read.faults, ...own];
+  const rest = 'faults' in checked ? withoutFaulty(read, checked.faults) : { file: checked.value, ...read };
+  if (!rest) throw faulty(path, faults);
+  const { file, lineOf } = rest;
+  const isEmpty = (file.streams ?? []).length + (file.groups ?? []).length === 0;
+  if (isEmpty && faults.length === 0) faults.push({ description: 'the file names no streams and no groups' });
   const folder = dirname(resolve(context.cwd, path));
-  const { lineUp, faults } = buildLineUp(file, read.lineOf, {
-    readText: cached((name) => readOrNot(resolve(folder, name))),
-    variable: (name) => context.env[name],
+  return { file, lineOf, faults, isPartial: read.isPartial ?? false, folder };
+}
+
+/** The file without the entries that have a fault; undefined when one concerns all entries. */
+function withoutFaulty(
+  { value, lineOf }: ReadText,
+  faults: readonly PlacedFault[],
+): Pick<Entries, 'file' | 'lineOf'> | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const isOfEntry = ({ path: [section, index] }: PlacedFault) =>
+    (section === 'streams' || section === 'groups') && typeof index === 'number';
+  if (!faults.every(isOfEntry)) return undefined;
+  const left = (name: string) => {
+    const entries: readonly unknown[] = Array.isArray(value[name]) ? value[name] : [];
+    const bad = new Set(faults.flatMap(({ path: [section, index] }) => (section === name ? [index] : [])));
+    const indexes = entries.flatMap((_entry, index) => (bad.has(index) ? [] : [index]));
+    return { indexes, entries: indexes.map((index) => entries[index]) };
+  };
+  const kept: Readonly<Record<string, ReturnType<typeof left>>> = {
+    streams: left('streams'),
+    groups: left('groups'),
+  };
+  const parsed = lineUpFile.safeParse({
+    ...value,
+    streams: kept.streams?.entries,
+    groups: kept.groups?.entries,
   });
-  if (faults.length > 0) throw faulty(path, faults);
-  return lineUp;
+  if (!parsed.success) return undefined;
+  return {
+    file: parsed.data,
+    lineOf: (path, of) => {
+      const [section, index, ...inner] = path;
+      if (typeof index !== 'number') return lineOf(path, of);
+      return lineOf([section ?? '', kept[String(section)]?.indexes[index] ?? index, ...inner], of);
+    },
+  };
 }
 
 const OPTIONS: Readonly<Record<string, string>> = {
@@ -59,7 +148,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 };
 
 function ofRow({ line, description }: FileFault): FileFault {
-  return { line, description: description.replace(/^streams\./, '') };
+  return { line, description: description.replace(/^(?:streams|groups)\./, '') };
 }
 
 /** The given defaults; a key among them replaces the file's, wherever that stands. */
@@ -68,7 +157,21 @@ function keyless(defaults: Defaults | null | undefined, given: Defaults): Defaul
   return { ...given, clientApiKeyFile: null, clientApiKeyEnv: null };
 }
 
-function faulty(path: string, faults: readonly FileFault[]): CliError {
+/** @throws CliError with the faults, if there are any, in the order of their lines. */
+export function requireFaultless(
+  path: string,
+  faults: readonly FileFault[],
+  missing?: ReadonlySet<string>,
+): void {
+  const inOrder = faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  if (inOrder.length > 0) throw faulty(path, inOrder, missing);
+}
+
+function faulty(
+  path: string,
+  faults: readonly FileFault[],
+  missing: ReadonlySet<string> = new Set(),
+): CliError {
   const problems = faults
     .slice(0, MOST_FAULTS)
     .map((fault) => ({ code: 'line_up', description: faultSentence(path, fault) }));
@@ -76,22 +179,22 @@ function faulty(path: string, faults: readonly FileFault[]): CliError {
   return new CliError(EXIT.usage, [
     ...problems,
     ...(more > 0 ? [{ code: 'line_up', description: `${path}: ${count(more, 'more fault')}.` }] : []),
+    ...(missing.size > 1
+      ? [
+          {
+            code: 'line_up',
+            description: `${path}: to allow all of them, add ${[...missing].slice(0, MOST_FAULTS).join(' ')}`,
+          },
+        ]
+      : []),
   ]);
 }
 
-function readOrNot(path: string): string | undefined {
-  try {
-    const bytes = readFileSync(path);
-    return encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function cached(read: (name: string) => string | undefined): (name: string) => string | undefined {
-  const known = new Map<string, string | undefined>();
+function cached<Answer>(read: (name: string) => Answer): (name: string) => Answer {
+  const known = new Map<string, { readonly answer: Answer }>();
   return (name) => {
-    if (!known.has(name)) known.set(name, read(name));
-    return known.get(name);
+    const found = known.get(name) ?? { answer: read(name) };
+    known.set(name, found);
+    return found.answer;
   };
 }

@@ -1,5 +1,6 @@
-import { type Checked, decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { type Checked, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
 import { checkLicenseUrl } from '../../drm/license-url';
+import { decodePlayReadyChecksum } from '../../drm/playready';
 import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/provider-names';
 import { readWidevinePsshData } from '../../drm/widevine';
 
@@ -10,12 +11,6 @@ const pattern =
   (text) =>
     pattern.test(text) ? { ok: true, value: text } : { ok: false, fault };
 
-const checksum: Rule = (text) => {
-  const decoded = decodeBase64(text);
-  if (!decoded.ok || decoded.value.length === 8) return decoded;
-  return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
-};
-
 /** What the sidecar, too, asks of each value by itself. */
 const RULES: readonly (readonly [path: readonly string[], rule: Rule])[] = [
   [['client'], pattern(PROVIDER_ID)],
@@ -24,7 +19,7 @@ const RULES: readonly (readonly [path: readonly string[], rule: Rule])[] = [
   [['cenc', 'keyid'], decodeBase64Block],
   [['cenc', 'contentkey'], decodeBase64Block],
   [['playready', 'laurl'], checkLicenseUrl('playready')],
-  [['playready', 'checksum'], checksum],
+  [['playready', 'checksum'], decodePlayReadyChecksum],
   [['widevine', 'psshdata'], readWidevinePsshData],
   [['fairplay', 'key'], decodeHexBlock],
   [['fairplay', 'iv'], decodeHexBlock],

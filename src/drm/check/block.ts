@@ -84,6 +84,7 @@ export function isZero(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
-function isRandomUuid(bytes: Buffer): boolean {
+/** Whether bytes read as a random (version 4) UUID, big endian. */
+export function isRandomUuid(bytes: Buffer): boolean {
   return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;
 }

@@ -2,11 +2,11 @@ import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { COMMON_SYSTEM_ID, looksLikePsshBox, type PsshBox, parsePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { keyIdField } from './block';
+import { boxesIn } from './mp4-boxes';
 import {
   cipherOf,
   compareBoxes,
   compareKeyIds,
-  describeProtections,
   joinNamed,
   type Named,
   type NamedAt,
@@ -19,62 +19,33 @@ import {
   looksLikePlayReadyObject,
 } from './playready-object';
 import type { Report } from './report';
-import { readProtections } from './segment';
 import { systemName } from './system-ids';
 import { describeWidevineData } from './widevine-data';
 
-/** Boxes of an init segment in which `pssh` boxes stand. */
-const CONTAINERS = ['moov', 'moof'];
 const MOST_DEPTH = 2;
 
-/** Whether bytes are boxes: `pssh` boxes one after another, or an init segment that may hold some. */
-export function looksLikeBoxes(bytes: Buffer): boolean {
-  return looksLikePsshBox(bytes) || /^(?:ftyp|styp|moov|moof|sidx)$/.test(bytes.toString('latin1', 4, 8));
-}
-
-/** Shows every `pssh` box in the bytes and how the tracks are encrypted, and where these contradict each other. */
+/** Shows `pssh` boxes that stand one after another, and where these contradict each other. */
 export function describeBoxes(report: Report, bytes: Buffer): void {
-  const boxes = findPsshBoxes(bytes);
-  const named = describeBoxList(report, boxes);
-  const protections = looksLikePsshBox(bytes) ? [] : readProtections(report, bytes);
-  compareBoxes(report, named, protections);
-  describeProtections(report, protections, named);
-  if (boxes.length > 0) return;
-  if (protections.length > 0) {
-    const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must bring the boxes';
-    report.warning('no_pssh_box', 'The segment', sentence);
-  } else {
-    const sentence = bytes.includes('moov')
-      ? 'holds no pssh box; it is not protected'
-      : 'holds no pssh box, nor a moov box that says how it is encrypted; check the init segment';
-    report.error('no_pssh_box', 'The segment', sentence);
+  const boxes: Buffer[] = [];
+  let end = 0;
+  for (const box of boxesIn(bytes)) {
+    // What follows a box and has no type of its own is the rest of one that says a wrong size.
+    if (box.type !== 'pssh' && /^[a-z0-9]{4}$/i.test(box.type)) end += box.bytes.length;
+    else if (box.type === 'pssh') {
+      boxes.push(box.bytes);
+      end += box.bytes.length;
+    } else break;
   }
+  if (end < bytes.length) boxes.push(bytes.subarray(end));
+  compareBoxes(report, describeBoxList(report, boxes), []);
 }
 
-/** Shows boxes one after another; answers what each names. */
+/** Shows boxes; answers what each names. */
 export function describeBoxList(report: Report, boxes: readonly Buffer[]): NamedAt[] {
   return boxes.map((box, index) => {
     const at = boxes.length > 1 ? `box[${index}]` : 'box';
     return { at, ...(report.isFull ? NOTHING_NAMED : describeBox(report, at, box)) };
   });
-}
-
-function findPsshBoxes(bytes: Buffer, isContainer = false): Buffer[] {
-  const found: Buffer[] = [];
-  let at = 0;
-  while (at + 8 <= bytes.length) {
-    const announced = bytes.readUInt32BE(at);
-    // Sizes 0 (to the end) and 1 (64-bit) are legal, but nobody writes them for boxes as small as these.
-    const end = announced < 8 ? bytes.length : Math.min(at + announced, bytes.length);
-    const box = bytes.subarray(at, end);
-    const type = box.toString('latin1', 4, 8);
-    if (type === 'pssh') found.push(box);
-    else if (!isContainer && CONTAINERS.includes(type)) found.push(...findPsshBoxes(box.subarray(8), true));
-    else if (found.length > 0 && !/^[a-z0-9]{4}$/i.test(type)) found.push(bytes.subarray(at));
-    at = end;
-  }
-  if (at < bytes.length && found.length > 0) found.push(bytes.subarray(at));
-  return found;
 }
 
 /** Shows one box; answers what it or its data name. */
@@ -89,6 +60,7 @@ function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Name
   report.field(`${at}.version`, String(box.version));
   box.keyIds.forEach((keyId, index) => {
     keyIdField(report, `${at}.key_id[${index}]`, keyId);
+    report.claim({ of: 'box', at: `${at}.key_id[${index}]`, keyId });
   });
   report.field(`${at}.data`, `${box.data.length} bytes`);
   const named = describeData(report, at, box, depth);

@@ -1,7 +1,8 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
+import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { keyIdField, suspectByteOrder } from './block';
-import { describeBoxes, looksLikeBoxes } from './boxes';
+import { describeBoxes } from './boxes';
 import { readTwiceEncoded } from './byte-text';
 import {
   describeHeaderBytes,
@@ -10,14 +11,16 @@ import {
   looksLikePlayReadyObject,
 } from './playready-object';
 import type { CheckKind, Report } from './report';
+import { describeSegment, looksLikeSegment } from './segment-report';
 import { describeWidevineData } from './widevine-data';
 
 /** Tells what a single value's bytes are, and checks them as that. */
 export function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
-  if (looksLikeBoxes(bytes)) {
+  if (looksLikePsshBox(bytes)) {
     describeBoxes(report, bytes);
     return 'pssh_box';
   }
+  if (looksLikeSegment(bytes)) return describeSegment(report, bytes);
   if (looksLikePlayReadyObject(bytes)) {
     describePlayReadyObject(report, '', bytes);
     return 'playready_object';

@@ -2,6 +2,7 @@ import { parseUuid } from '../bytes';
 import { isJsonObject } from '../json-object';
 import { checkBytes, checkKeyId } from './byte-kinds';
 import { type ByteForm, type ByteText, readByteText } from './byte-text';
+import type { Claim } from './claims';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
 import { checkAddress, looksLikeAddress } from './license-address';
@@ -21,24 +22,46 @@ export interface CheckOptions {
   readonly name?: string;
 }
 
+/** A result, and what of the input others may be held against. It holds key material. */
+export interface CheckedInput {
+  readonly name: string;
+  readonly result: CheckResult;
+  readonly claims: readonly Claim[];
+  readonly secrets: ReadonlySet<string>;
+}
+
 /**
  * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
  * an object or as JSON text), `{"value": text}`, a key file's text, a piece of a manifest or playlist, a licence address,
- * or one value in base64, hex or as a UUID. Never throws.
+ * or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
-export function check(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckResult {
-  const report = new Report();
-  const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
-  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MOST_CHARACTERS;
-  if (!isNothingElse || !isKeyFileName(name)) return resultOf(report, kind, reveal);
-  const ofKeyFile = new Report();
-  checkKeyFile(ofKeyFile, input);
-  return resultOf(ofKeyFile, 'key_file', reveal);
+export function check(input: unknown, options: CheckOptions = {}): CheckResult {
+  return checkInput(input, options).result;
 }
 
-function resultOf(report: Report, kind: CheckKind, reveal: boolean): CheckResult {
-  const result = { kind, fields: report.fields, faults: report.faults };
-  return reveal ? result : maskSecrets(result, report.secrets);
+/** The same, for an input that is to be held against others. */
+export function checkInput(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckedInput {
+  const { report, kind } = readInput(input, name);
+  const { fields, faults, claims, secrets } = report;
+  const found = { kind, fields, faults };
+  return { name: name ?? '', result: reveal ? found : maskSecrets(found, secrets), claims, secrets };
+}
+
+function readInput(input: unknown, name: string | undefined): { report: Report; kind: CheckKind } {
+  const report = new Report();
+  if (Buffer.isBuffer(input)) return { report, kind: checkRawBytes(report, input) };
+  const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
+  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MOST_CHARACTERS;
+  if (!isNothingElse || !isKeyFileName(name)) return { report, kind };
+  const ofKeyFile = new Report();
+  checkKeyFile(ofKeyFile, input);
+  return { report: ofKeyFile, kind: 'key_file' };
+}
+
+function checkRawBytes(report: Report, bytes: Buffer): CheckKind {
+  if (bytes.length > MOST_CHARACTERS)
+    return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} bytes`);
+  return checkBytes(report, bytes);
 }
 
 function checkJson(report: Report, input: unknown): CheckKind {
@@ -56,11 +79,14 @@ function checkText(report: Report, input: string): CheckKind {
   if (input.length > MOST_CHARACTERS)
     return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} characters`);
   const text = input.trim();
+  if (text.startsWith('#EXTM3U') || !looksLikeKeyFile(input)) return checkOther(report, input);
+  checkKeyFile(report, input);
+  return 'key_file';
+}
+
+function checkOther(report: Report, input: string): CheckKind {
+  const text = input.trim();
   const inner = unwrapped(text);
-  if (looksLikeKeyFile(input)) {
-    checkKeyFile(report, input);
-    return 'key_file';
-  }
   if (text === '') return unknown(report, 'empty', 'is empty');
   if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text);
   if (looksLikePlaylist(text)) {

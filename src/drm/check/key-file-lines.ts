@@ -1,5 +1,6 @@
 import { KNOWN_LINES, parseKeyFile } from '../key-file';
 import { FOREIGN_LINE } from './key-file-wire';
+import { hasEquals, readMeantText, withoutZeros } from './meant-text';
 import { nearestName, shownName } from './nearest-name';
 import type { Report } from './report';
 
@@ -7,8 +8,9 @@ export type Lines = ReadonlyMap<string, string>;
 
 /** Reads a key file's lines by their names, and says what is wrong with the lines as such. */
 export function readLines(report: Report, text: string): Lines {
-  checkText(report, text);
-  const { lines, unreadable } = parseKeyFile(text);
+  const meant = readMeantText(report, text);
+  checkText(report, meant);
+  const { lines, unreadable } = parseKeyFile(meant);
   for (const number of unreadable) {
     report.error(
       'unreadable_line',
@@ -39,13 +41,16 @@ export function readLines(report: Report, text: string): Lines {
 /** Whether a text is that of a key file, or was meant to be one: it may have comments alone. */
 export function looksLikeKeyFile(text: string): boolean {
   if (/^\ufeff?\s*#(?!EXT)/.test(text) && !/^[^\S\r\n]*[^#\s]/m.test(text)) return true;
-  return text.split(/[\r\n]+/, 300).some((line) => {
-    const name = /^\s*([A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+)\s*:/.exec(line.slice(0, 200))?.[1];
-    return (
-      name !== undefined &&
-      (/streaming|cenc|aes128|keyserver/i.test(name) || nearestName(name, KNOWN_LINES) !== undefined)
-    );
-  });
+  return withoutZeros(text.slice(0, 100_000))
+    .split(/[\r\n]+/, 300)
+    .some((line) => {
+      if (hasEquals(line)) return true;
+      const name = /^\s*([A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+)\s*:/.exec(line.slice(0, 200))?.[1];
+      return (
+        name !== undefined &&
+        (/streaming|cenc|aes128|keyserver/i.test(name) || nearestName(name, KNOWN_LINES) !== undefined)
+      );
+    });
 }
 
 function checkText(report: Report, text: string): void {

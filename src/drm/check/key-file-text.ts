@@ -6,7 +6,7 @@ import { fairplayPart } from './fairplay-lines';
 import { type Lines, readLines } from './key-file-lines';
 import { CMAF, cencNames, DASH, FAIRPLAY_NAMES, HLS, SYSTEM_LINES } from './key-file-wire';
 import { holdsSecret } from './mask-secrets';
-import { checkParts, type Parts, type PartValues } from './part-values';
+import { checkParts, type Parts, type PartValues, tellNoSystem } from './part-values';
 import { type CheckFault, Report } from './report';
 
 /** What a list of key files shows of one. It holds no key material. */
@@ -41,6 +41,8 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   const values = checkParts(report.withNames(names), { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
   const cmafValues = cmaf && checkParts(report.withNames(cencNames(CMAF)), cmaf.parts, cmaf);
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
+  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem))
+    tellNoSystem(report, 'The file');
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
   const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;
@@ -53,6 +55,10 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
     keyId: keyId && formatUuid(keyId),
     contentId: contentId && textOrHex(contentId).value,
   };
+}
+
+function hasSystem(family: Family | undefined): boolean {
+  return family?.parts.widevine !== undefined || family?.parts.playready !== undefined;
 }
 
 interface Family {

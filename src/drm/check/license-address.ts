@@ -1,8 +1,6 @@
-import { checkLicenseUrl } from '../license-url';
+import { addressSlips, checkLicenseUrl } from '../license-url';
 import type { Report } from './report';
 
-/** `?wowzasessionid=…`, `&sessionid=…`, `;jsessionid=…`: what a server appends for one viewer's session. */
-const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 /** A part of a licence address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
 const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
 
@@ -11,35 +9,22 @@ export function looksLikeAddress(text: string): boolean {
   return /^(?:skd|https?):\/\/[^\r\n]*$/i.test(text);
 }
 
-/** Checks a licence address and shows it when it is one. */
+/** Checks a licence address and shows it when it is one, with the note. */
 export function checkAddress(
   report: Report,
   name: string,
   system: 'playready' | 'fairplay',
   text: string,
+  note?: string,
 ): void {
   const checked = checkLicenseUrl(system)(text);
   if (!checked.ok) {
     report.error(codeOf(text, checked.fault), name, checked.fault);
     if (!/[?&;]/.test(text)) return;
   }
-  if (SESSION_ID.test(text)) {
-    report.error(
-      'session_id_in_address',
-      name,
-      'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so ' +
-        'that it does not come back',
-    );
-  }
-  if (/&(?:amp|#38|#x26);/i.test(text)) {
-    report.error(
-      'escaped_ampersand',
-      name,
-      'has &amp; where & belongs; it was copied from XML or HTML as it stood',
-    );
-  }
+  for (const { code, sentence } of addressSlips(text)) report.error(code, name, sentence);
   if (!checked.ok) return;
-  report.field(name, maskParts(report, text));
+  report.field(name, maskParts(report, text), note);
   if (system === 'fairplay' && !/^skd:/i.test(text)) {
     report.warning('not_skd', name, 'does not start with skd://, by which Apple players know a FairPlay key');
   }

@@ -1,6 +1,7 @@
 import { parseUuid } from '../bytes';
 import { describeBoxList } from './boxes';
 import { readByteText } from './byte-text';
+import { describeLicenseAddresses } from './manifest-addresses';
 import { compareBoxes, describeProtections, type NamedAt, type Protection } from './named';
 import { describePlayReadyObject } from './playready-object';
 import type { Report } from './report';
@@ -19,27 +20,50 @@ interface Elements {
   readonly protections: readonly Protection[];
 }
 
-/** Whether XML is a piece of a manifest, or a whole one, that says something about protection. */
+/** The root element of a whole manifest, behind whatever stands before it. */
+const ROOT = /^[^<]*(?:<\?[^<>]*>\s*)*<(?:[\w-]{1,20}:)?(MPD|SmoothStreamingMedia)[\s>/]/;
+const ROOTS: Readonly<Record<string, string>> = {
+  MPD: 'DASH MPD',
+  SmoothStreamingMedia: 'Smooth Streaming manifest',
+};
+
+/** Whether XML is a manifest, or a piece of one that says something about protection. */
 export function looksLikeManifest(xml: string): boolean {
-  return xml.search(ELEMENT) >= 0 || xml.search(PROTECTION) >= 0;
+  return rootOf(xml) !== undefined || xml.search(ELEMENT) >= 0 || xml.search(PROTECTION) >= 0;
 }
 
-/** Shows the boxes, PlayReady objects and key ids in a manifest, and where they contradict each other. */
-export function describeManifest(report: Report, xml: string): void {
-  const { boxes, objects, protections } = readElements(report, withoutComments(xml));
+function rootOf(xml: string): string | undefined {
+  return ROOTS[ROOT.exec(withoutComments(xml.slice(0, 10_000)))?.[1] ?? ''];
+}
+
+/** Shows the boxes, PlayReady objects, key ids and licence addresses in a manifest, and where they contradict each other. */
+export function describeManifest(report: Report, manifest: string): void {
+  const root = rootOf(manifest);
+  const xml = withoutComments(manifest);
+  if (root !== undefined) report.field('type', root);
+  const { boxes, objects, protections } = readElements(report, xml);
   const ofObjects = objects.map((object, index): NamedAt => {
     const at = objects.length > 1 ? `pro[${index}]` : 'pro';
     return { at, ...describePlayReadyObject(report, `${at}.`, object) };
   });
   const named = [...describeBoxList(report, boxes), ...ofObjects];
   compareBoxes(report, named, protections);
-  describeProtections(report, protections, named);
+  describeProtections(report, protections, named, { rotates: false, hasAllBoxes: false });
+  describeLicenseAddresses(report, xml);
   if (boxes.length + objects.length + protections.length > 0) return;
-  report.warning(
-    'names_nothing',
-    'The manifest',
-    'has no pssh or pro element and no default_KID here; the init segment must say it all',
-  );
+  if (xml.search(PROTECTION) < 0) {
+    report.claim({ of: 'clear', at: 'manifest' });
+    report.warning(
+      'not_protected',
+      'The manifest',
+      'has no ContentProtection element: it is not protected here',
+    );
+    return;
+  }
+  const sentence =
+    'has no pssh or pro element and no default_KID here; the init segment must say it all, or with key rotation the ' +
+    'media segments';
+  report.warning('names_nothing', 'The manifest', sentence);
 }
 
 /** What stands in the elements; each once, for a manifest repeats them in every set. */

@@ -1,6 +1,6 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
 import type { ProtectionScheme } from '../widevine';
-import { keyIdField, suspectByteOrder } from './block';
+import { isZero, keyIdField, suspectByteOrder } from './block';
 import type { Report } from './report';
 
 export type Cipher = 'AESCTR' | 'AESCBC';
@@ -47,18 +47,52 @@ export function describeProtections(
   report: Report,
   protections: readonly Protection[],
   named: readonly NamedAt[],
+  { rotates, hasAllBoxes }: TrackContext,
 ): void {
   const boxes = { at: named.length === 1 ? (named[0]?.at ?? '') : 'boxes', ...joinNamed(named) };
+  const isSome = protections.some(({ keyId }) => keyId && includes(boxes.keyIds, keyId));
   protections.forEach(({ scheme, keyId }, index) => {
     const at = protections.length > 1 ? `track[${index}]` : 'track';
     if (scheme !== undefined) report.field(`${at}.scheme`, scheme);
+    report.claim({ of: 'track', at, scheme, keyId: rotates && keyId && isZero(keyId) ? undefined : keyId });
     if (!keyId) return;
+    if (rotates && isZero(keyId)) {
+      const note = 'all zeros: right where keys rotate, for each fragment brings its own';
+      report.field(`${at}.key_id`, formatUuid(keyId), note);
+      return;
+    }
     keyIdField(report, `${at}.key_id`, keyId);
-    if (boxes.keyIds.length > 0)
-      compareKeyIds(report, boxes, { at: `${at}.key_id`, keyIds: [keyId], ciphers: [] });
-    else suspectByteOrder(report, `${at}.key_id`, keyId);
+    if (rotates || isZero(keyId)) return;
+    if (boxes.keyIds.length === 0) suspectByteOrder(report, `${at}.key_id`, keyId);
+    else compareTrack(report, `${at}.key_id`, keyId, boxes, hasAllBoxes || !isSome ? 'error' : 'warning');
   });
   compareCiphers(report, protections, named);
+}
+
+export interface TrackContext {
+  /** Whether fragments bring the keys, so that a track may name none. */
+  readonly rotates: boolean;
+  /** Whether all the boxes that there may be are here; a manifest may leave some to the init segments. */
+  readonly hasAllBoxes: boolean;
+}
+
+/** Holds the key id of samples against the boxes by which players ask for the key. */
+export function compareTrack(
+  report: Report,
+  at: string,
+  keyId: Buffer,
+  boxes: NamedAt,
+  severity: 'error' | 'warning',
+): void {
+  if (includes(boxes.keyIds, keyId)) return;
+  if (includes(boxes.keyIds, swapKeyIdOrder(keyId))) {
+    compareKeyIds(report, boxes, { at, keyIds: [keyId], ciphers: [] });
+    return;
+  }
+  const description =
+    `${at} is in no box that is here, so players ask for another key than the samples have; package again with ` +
+    'boxes of this key id, or encrypt with the key of theirs.';
+  report.fault({ severity, code: 'key_id_mismatch', field: at, description });
 }
 
 /** Boxes of different keys are no fault where each is of a track's. */
@@ -86,6 +120,10 @@ export function compareKeyIds(report: Report, one: NamedAt, other: NamedAt): voi
   } else {
     report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);
   }
+}
+
+function includes(keyIds: readonly Buffer[], keyId: Buffer): boolean {
+  return keyIds.some((other) => other.equals(keyId));
 }
 
 function compareCiphers(report: Report, protections: readonly Protection[], named: readonly NamedAt[]): void {

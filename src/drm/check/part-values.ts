@@ -27,7 +27,7 @@ export interface PartValues {
   readonly contentKey?: Buffer | undefined;
   readonly checksum?: string | undefined;
   readonly widevine?: WidevinePsshData | undefined;
-  readonly fairplay?: { readonly licenseUrl: string } | undefined;
+  readonly fairplay?: { readonly licenseUrl: string; readonly iv?: Buffer | undefined } | undefined;
 }
 
 /** Checks the values of key-file parts, each by itself and all of them together, and shows what they decode to. */
@@ -41,7 +41,31 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
     ...(fairplay && { fairplay: readFairPlay(reader, fairplay) }),
   };
   checkTogether(report, values, context);
+  claimParts(report, parts, values, context);
   return values;
+}
+
+/** Key and key id alone encrypt a stream that no player can ask a licence for. */
+export function tellNoSystem(report: Report, subject: string): void {
+  const sentence =
+    'has a key and no DRM system, so players can ask nobody for a licence; add Widevine, PlayReady or FairPlay, unless ' +
+    'players get the key by other means (ClearKey)';
+  report.warning('no_drm_system', subject, sentence);
+}
+
+/** What media and manifests made from these values may not contradict. */
+function claimParts(report: Report, parts: Parts, values: PartValues, { scheme }: PartsContext): void {
+  const { keyId, contentKey, fairplay } = values;
+  if (keyId) report.claim({ of: 'key', at: 'cenc.keyid', keyId, contentKey });
+  if (parts.cenc && scheme) report.claim({ of: 'scheme', at: 'cenc.keyid', scheme });
+  const { laurl } = parts.playready ?? {};
+  if (typeof laurl === 'string')
+    report.claim({ of: 'address', at: 'playready.laurl', system: 'playready', address: laurl });
+  if (parts.fairplay) report.claim({ of: 'fairplay', at: 'fairplay.laurl' });
+  if (!fairplay) return;
+  const { licenseUrl, iv } = fairplay;
+  report.claim({ of: 'address', at: 'fairplay.laurl', system: 'fairplay', address: licenseUrl });
+  if (iv) report.claim({ of: 'iv', at: 'fairplay.iv', iv });
 }
 
 class PartReader {
@@ -160,5 +184,5 @@ function readFairPlay(
   const licenseUrl = reader.text('fairplay.laurl', fairplay.laurl);
   if (licenseUrl === undefined) return undefined;
   checkAddress(report, 'fairplay.laurl', 'fairplay', licenseUrl);
-  return { licenseUrl };
+  return { licenseUrl, iv };
 }

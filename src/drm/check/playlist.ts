@@ -1,3 +1,4 @@
+import { keyIdField } from './block';
 import { checkBytes } from './byte-kinds';
 import { readByteText } from './byte-text';
 import { FAIRPLAY_KEY_FORMAT } from './key-file-wire';
@@ -11,25 +12,69 @@ const ATTRIBUTE = /([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 const METHOD = /^(?:AES-128|SAMPLE-AES|SAMPLE-AES-CTR)$/;
 const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
 
-/** Whether a text is a line of an HLS playlist that names a key, or a playlist with such lines. */
+/** A tag that stands in a multivariant playlist alone (RFC 8216 § 4.3.4), and one of a media playlist (§ 4.3.2, 4.3.3). */
+const OF_MULTIVARIANT = /^#EXT-X-(?:STREAM-INF|I-FRAME-STREAM-INF|MEDIA|SESSION-KEY|SESSION-DATA)\b(?!-)/m;
+const OF_MEDIA = /^#(?:EXTINF|EXT-X-TARGETDURATION|EXT-X-MAP)\b/m;
+/** The playlist behind a variant or a rendition: the line after one, and its attribute URI. */
+const NEXT =
+  /^#EXT-X-STREAM-INF:[^\r\n]*[\r\n]+([^#\s][^\r\n]*)|^#EXT-X-MEDIA:[^\r\n]*?\bURI="([^"\r\n]*)"/gm;
+const MOST_NEXT = 20;
+
+/** Whether a text is an HLS playlist, or lines of one that name keys. */
 export function looksLikePlaylist(text: string): boolean {
-  return text.search(KEY_LINE) >= 0;
+  return /^#EXTM3U\b/.test(text) || text.search(KEY_LINE) >= 0;
 }
 
 /** Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses. */
 export function describePlaylist(report: Report, text: string): void {
+  const isMultivariant = OF_MULTIVARIANT.test(text) && !OF_MEDIA.test(text);
+  const isWhole = /^#EXTM3U\b/.test(text);
+  if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
   const lines = [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
-  lines.forEach((line, index) => {
-    if (!report.isFull) describeLine(report, lines.length > 1 ? `key[${index}]` : 'key', line);
+  const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
+  encrypted.forEach((line, index) => {
+    if (!report.isFull) describeLine(report, encrypted.length > 1 ? `key[${index}]` : 'key', line);
   });
+  if (isWhole && isMultivariant) {
+    describeVariants(report, text, encrypted.length > 0);
+  } else if (isWhole && encrypted.length === 0) {
+    report.claim({ of: 'clear', at: 'playlist' });
+    const sentence = 'has no EXT-X-KEY line: its segments are not protected';
+    report.warning('not_protected', 'The playlist', sentence);
+  }
 }
 
-function describeLine(report: Report, at: string, line: string): void {
+/** Where to go on: the keys of a multivariant playlist stand in its media playlists, session keys or none. */
+function describeVariants(report: Report, text: string, hasSessionKeys: boolean): void {
+  if (!hasSessionKeys) {
+    const note = 'no session keys, which is right: the keys stand in the media playlists; check these next';
+    report.field('protection', 'not told here', note);
+  }
+  const next = new Set([...text.matchAll(NEXT)].map(([, line, uri]) => withoutQuery(line ?? uri ?? '')));
+  [...next].slice(0, MOST_NEXT).forEach((address, index) => {
+    report.field(`playlist[${index}]`, address);
+  });
+  if (next.size > MOST_NEXT) report.field('playlists', String(next.size), `the first ${MOST_NEXT} are shown`);
+}
+
+/** A query may hold a token, and says nothing here. */
+function withoutQuery(address: string): string {
+  return address
+    .trim()
+    .replace(/[?#].*$/s, '')
+    .slice(0, 300);
+}
+
+function attributesOf(line: string): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const [, name = '', quoted, plain = ''] of line.matchAll(ATTRIBUTE))
     attributes.set(name, quoted ?? plain.trim());
+  return attributes;
+}
+
+function describeLine(report: Report, at: string, line: string): void {
+  const attributes = attributesOf(line);
   const method = attributes.get('METHOD') ?? '';
-  if (method === 'NONE') return;
   if (METHOD.test(method)) report.field(`${at}.method`, method);
   const format = attributes.get('KEYFORMAT') ?? 'identity';
   if (KEY_FORMAT.test(format)) report.field(`${at}.keyformat`, format);
@@ -37,11 +82,29 @@ function describeLine(report: Report, at: string, line: string): void {
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
   else describeAddress(report, at, { method, format, address });
-  if (format === FAIRPLAY_KEY_FORMAT && attributes.has('IV')) {
-    const sentence =
-      'should not stand there: Apple wants no IV in a FairPlay playlist, the licence brings it';
-    report.warning('iv_in_playlist', `${at}.iv`, sentence);
-  }
+  describeKeyId(report, at, method, attributes.get('KEYID'));
+  const iv = attributes.get('IV');
+  if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
+  const sentence = 'should not stand there: Apple wants no IV in a FairPlay playlist, the licence brings it';
+  report.warning('iv_in_playlist', `${at}.iv`, sentence);
+  const bytes = hexOf(iv);
+  if (bytes) report.claim({ of: 'iv', at: `${at}.iv`, iv: bytes });
+}
+
+const SCHEMES: Readonly<Record<string, string>> = { 'SAMPLE-AES': 'cbcs', 'SAMPLE-AES-CTR': 'cenc' };
+
+/** Widevine's attribute, in hex and big endian. */
+function describeKeyId(report: Report, at: string, method: string, text: string | undefined): void {
+  const keyId = text === undefined ? undefined : hexOf(text);
+  if (!keyId) return;
+  const name = `${at}.keyid`;
+  keyIdField(report, name, keyId);
+  report.claim({ of: 'track', at: name, scheme: SCHEMES[method], keyId });
+}
+
+function hexOf(text: string): Buffer | undefined {
+  const digits = /^0x([0-9a-f]{32})$/i.exec(text)?.[1];
+  return digits === undefined ? undefined : Buffer.from(digits, 'hex');
 }
 
 interface KeyLine {
@@ -59,6 +122,8 @@ function describeAddress(report: Report, at: string, { method, format, address }
     if (method !== 'SAMPLE-AES' && method !== 'SAMPLE-AES-CTR')
       report.error('wrong_constant', `${at}.method`, 'must be SAMPLE-AES for FairPlay');
     checkAddress(report, `${at}.uri`, 'fairplay', address);
+    report.claim({ of: 'address', at: `${at}.uri`, system: 'fairplay', address });
+    report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
     // What is found at such an address, or stands in it, is the key itself: it is not shown.
     const sentence = 'is identity, which hands the key to everybody who asks; FairPlay has another one';

@@ -92,12 +92,15 @@ function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
   if (guid) {
     report.field(name, value, "as the header has it: base64 in PlayReady's byte order");
     keyIdField(report, `${at}key_id`, swapKeyIdOrder(guid));
+    report.claim({ of: 'box', at: `${at}key_id`, keyId: swapKeyIdOrder(guid) });
     if (!isZero(guid)) suspectByteOrder(report, name, swapKeyIdOrder(guid));
   }
   if (key.algorithm !== undefined) report.field(`${at}algorithm`, key.algorithm);
   if (key.checksum !== undefined && key.algorithm !== 'COCKTAIL') {
     const checksum = readChecksum(report, `${at}checksum`, key.checksum);
     if (checksum) report.field(`${at}checksum`, checksum);
+    if (checksum && guid)
+      report.claim({ of: 'checksum', at: `${at}checksum`, keyId: swapKeyIdOrder(guid), checksum });
   }
   return guid ? [swapKeyIdOrder(guid)] : [];
 }
@@ -115,7 +118,9 @@ function describeAddresses(report: Report, at: string, root: XmlElement): void {
         'has white space around it; take it off, a player may call it as it is',
       );
     }
-    checkAddress(report, name, 'playready', element.text.trim());
+    const address = element.text.trim();
+    checkAddress(report, name, 'playready', address);
+    if (tag === 'LA_URL') report.claim({ of: 'address', at: name, system: 'playready', address });
   }
   const domain = child(data, 'DS_ID')?.text.trim();
   if (domain) report.field(`${at}ds_id`, domain.slice(0, 100));

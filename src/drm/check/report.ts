@@ -1,7 +1,12 @@
+import type { Claim } from './claims';
+
 export type CheckKind =
   | 'key_file'
   | 'request'
   | 'pssh_box'
+  | 'init_segment'
+  | 'media_segment'
+  | 'media_file'
   | 'widevine_pssh_data'
   | 'playready_object'
   | 'playready_header'
@@ -33,7 +38,8 @@ export interface CheckResult {
 
 /** Nobody reads more than this, and a small input must not make a far larger answer. */
 const MOST_FIELDS = 300;
-const MOST_FAULTS = 100;
+export const MOST_FAULTS = 100;
+const MOST_CLAIMS = 1000;
 
 /** What a check found so far. */
 export class Report {
@@ -41,6 +47,8 @@ export class Report {
   readonly faults: CheckFault[] = [];
   /** Texts of the input that are key material. */
   readonly secrets = new Set<string>();
+  /** What other inputs may contradict. */
+  readonly claims: Claim[] = [];
 
   constructor(private readonly rename: (text: string) => string = (text) => text) {}
 
@@ -52,6 +60,7 @@ export class Report {
       fields: this.fields,
       faults: this.faults,
       secrets: this.secrets,
+      claims: this.claims,
     });
   }
 
@@ -69,6 +78,10 @@ export class Report {
   secretField(name: string, value: string, note?: string): void {
     this.secrets.add(value);
     this.field(name, value, note);
+  }
+
+  claim(claim: Claim): void {
+    if (this.claims.length < MOST_CLAIMS) this.claims.push({ ...claim, at: this.rename(claim.at) });
   }
 
   /** `sentence` goes on after the field's name, or after what else it speaks of: `cenc.keyid`, `The value`, `Line 3`. */

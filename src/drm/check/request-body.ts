@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from '../json-object';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../provider-names';
+import { checkKeyFile } from './key-file-text';
 import { nearestName, shownName } from './nearest-name';
-import { checkParts, type Parts } from './part-values';
+import { checkParts, type Parts, tellNoSystem } from './part-values';
 import type { Report } from './report';
 
 const PART_FIELDS = {
@@ -13,17 +14,25 @@ const PART_FIELDS = {
 type PartName = keyof typeof PART_FIELDS;
 const PART_NAMES = Object.keys(PART_FIELDS) as PartName[];
 const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
-const FIELDS = [...PART_NAMES, ...PROVIDER_FIELDS, 'cmaf', 'drmjson', 'drmJson'];
+const IMPORT_FIELDS = ['keyfile', 'keepunknown', 'drmjson', 'drmJson'];
+const FIELDS = [...PART_NAMES, ...PROVIDER_FIELDS, 'cmaf', ...IMPORT_FIELDS];
 
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
 export function checkRequestBody(report: Report, body: JsonObject): void {
   checkNames(report, '', body, FIELDS);
   const parts = readParts(report, body);
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
+  if (isGiven('keyfile') || isGiven('keepunknown')) {
+    checkImport(report, body, FIELDS.filter(isGiven));
+    return;
+  }
   const cmaf = checkCmaf(report, body, isGiven);
   if (isGiven('cenc') || isGiven('fairplay')) {
     const contentId = isGiven('contentId') ? readId(report, 'contentId', body.contentId) : undefined;
     const values = checkParts(report, parts, { source: 'request', scheme: 'cenc', contentId });
+    if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay'))
+      tellNoSystem(report, 'The body');
+    if (cmaf === 'cbcs') report.claim({ of: 'scheme', at: 'cmaf', scheme: 'cbcs' });
     // The service writes the scheme itself into the data of the CMAF lines.
     if (cmaf !== undefined)
       report.field('cmaf', cmaf, values.checksum && cmaf === 'cbcs' ? 'without a checksum' : undefined);
@@ -38,6 +47,27 @@ export function checkRequestBody(report: Report, body: JsonObject): void {
       'names no keys; give cenc (with playready and widevine) and fairplay, or client, clientApiKey and contentId',
     );
   }
+}
+
+/** A body that holds an existing key file. */
+function checkImport(report: Report, { keyfile, keepunknown }: JsonObject, given: readonly string[]): void {
+  const others = given.filter((name) => !IMPORT_FIELDS.includes(name));
+  if (keyfile === undefined || keyfile === null) {
+    report.error('missing', 'keepunknown', 'needs keyfile; give the lines of a key file with it');
+    return;
+  }
+  if (others.length > 0)
+    report.error('wrong_value', 'keyfile', `holds all of the key file; leave ${others.join(', ')} out`);
+  if (given.includes('keepunknown') && typeof keepunknown !== 'boolean')
+    report.error('wrong_type', 'keepunknown', 'must be true or false');
+  if (typeof keyfile !== 'string') {
+    report.error('wrong_type', 'keyfile', 'must be a string');
+    return;
+  }
+  checkKeyFile(report, keyfile);
+  if (keepunknown === true || !report.faults.some(({ code }) => code === 'unknown_line')) return;
+  const sentence = 'has lines of unknown names; give "keepunknown": true to keep them, or take them away';
+  report.error('unknown_line', 'keyfile', sentence);
 }
 
 function readParts(report: Report, body: JsonObject): Parts {

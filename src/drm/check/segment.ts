@@ -1,26 +1,71 @@
+import { below, boxesIn, FULL_BOX, type Mp4Box } from './mp4-boxes';
 import { cipherOf, type Protection } from './named';
 import type { Report } from './report';
 
-interface Mp4Box {
-  readonly type: string;
-  readonly body: Buffer;
+/** What is known of how a segment, or a whole file, is protected. */
+export interface Segment {
+  /** Whether it has a `moov`, which says how its tracks are encrypted. */
+  readonly hasMovie: boolean;
+  readonly hasMedia: boolean;
+  /** Clear tracks are left out. */
+  readonly protections: readonly Protection[];
+  /** The `pssh` boxes of its `moov`, and those beside it. */
+  readonly boxes: readonly Buffer[];
+  /** Those fragments that bring keys or boxes, each once. */
+  readonly fragments: readonly Fragment[];
+  readonly hasFragments: boolean;
+  /** Whether samples of a fragment are encrypted, as its `senc` tells. */
+  readonly hasEncryptedSamples: boolean;
+}
+
+export interface Fragment {
+  /** The keys that its sample groups (`seig`) put in place of the track's. */
+  readonly keyIds: readonly Buffer[];
+  readonly boxes: readonly Buffer[];
 }
 
 /** No segment has as many. */
 const MOST_ENTRIES = 100;
 /** From a track down to what its samples are. */
-const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl', 'stsd'];
-/** Before the boxes in `stsd` stand its version and their count, before the scheme in `schm` its version. */
-const FULL_BOX = 4;
+const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
-/** How the samples of an init segment's tracks are encrypted (ISO/IEC 23001-7 § 4, 8.2); clear tracks are left out. */
-export function readProtections(report: Report, bytes: Buffer): Protection[] {
-  return boxesIn(bytes)
-    .filter(({ type }) => type === 'moov')
-    .flatMap((moov) => below([moov], TO_SAMPLES))
-    .flatMap(({ body }) => boxesIn(body.subarray(FULL_BOX + 4)))
-    .slice(0, MOST_ENTRIES)
-    .flatMap((entry) => protectionOf(report, entry));
+/** Reads how an init segment, a media segment or a whole file is protected (ISO/IEC 23001-7). */
+export function readSegment(report: Report, bytes: Buffer): Segment {
+  const top = boxesIn(bytes);
+  const movies = top.filter(({ type }) => type === 'moov');
+  const fragments = top.filter(({ type }) => type === 'moof');
+  const psshIn = (box: Mp4Box) => below([box], ['pssh']).map((pssh) => pssh.bytes);
+  const groups = below(movies, [...TO_SAMPLES, 'sgpd']).flatMap(readKeyGroup);
+  return {
+    hasMovie: movies.length > 0,
+    hasMedia: fragments.length > 0 || top.some(({ type }) => type === 'mdat'),
+    protections: below(movies, [...TO_SAMPLES, 'stsd'])
+      .flatMap(({ body }) => boxesIn(body.subarray(FULL_BOX + 4)))
+      .slice(0, MOST_ENTRIES)
+      .flatMap((entry) => protectionOf(report, entry)),
+    boxes: [
+      ...movies.flatMap(psshIn),
+      ...top.filter(({ type }) => type === 'pssh').map((pssh) => pssh.bytes),
+    ],
+    fragments: distinct([
+      { keyIds: groups, boxes: [] },
+      ...fragments.map((fragment) => ({
+        keyIds: below([fragment], ['traf', 'sgpd']).flatMap(readKeyGroup),
+        boxes: psshIn(fragment),
+      })),
+    ]),
+    hasFragments: fragments.length > 0,
+    hasEncryptedSamples: below(fragments, ['traf', 'senc']).length > 0,
+  };
+}
+
+function distinct(fragments: readonly Fragment[]): Fragment[] {
+  const found = new Map<string, Fragment>();
+  for (const { keyIds, boxes } of fragments) {
+    const key = [...keyIds, ...boxes].map((bytes) => bytes.toString('base64')).join();
+    if (key !== '' && !found.has(key)) found.set(key, { keyIds, boxes });
+  }
+  return [...found.values()];
 }
 
 function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
@@ -42,21 +87,23 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
   return scheme === undefined ? [] : [{ scheme, keyId: undefined }];
 }
 
-/** The boxes at the end of a path below some boxes. */
-function below(boxes: readonly Mp4Box[], path: readonly string[]): Mp4Box[] {
-  return path.reduce<Mp4Box[]>(
-    (found, step) => found.flatMap(({ body }) => boxesIn(body).filter(({ type }) => type === step)),
-    [...boxes],
-  );
-}
-
-function boxesIn(bytes: Buffer): Mp4Box[] {
-  const found: Mp4Box[] = [];
-  for (let at = 0; at + 8 <= bytes.length; ) {
-    const announced = bytes.readUInt32BE(at);
-    const end = announced < 8 ? bytes.length : Math.min(at + announced, bytes.length);
-    found.push({ type: bytes.toString('latin1', at + 4, at + 8), body: bytes.subarray(at + 8, end) });
-    at = end;
+/** The key ids of a sample group description of the type `seig` (ISO/IEC 23001-7 § 6): a box `sgpd`. */
+function readKeyGroup({ body }: Mp4Box): Buffer[] {
+  if (body.length < 16 || body.toString('latin1', 4, 8) !== 'seig') return [];
+  const version = body.readUInt8(0);
+  const fixed = version === 1 ? body.readUInt32BE(8) : 0;
+  const counted = version === 0 ? 8 : 12;
+  const count = Math.min(body.readUInt32BE(counted), MOST_ENTRIES);
+  const keyIds: Buffer[] = [];
+  for (let at = counted + 4; keyIds.length < count; ) {
+    const hasLength = version === 1 && fixed === 0;
+    const entry = body.subarray(hasLength ? at + 4 : at);
+    if (entry.length < 20) break;
+    const [, , isProtected, ivLength] = entry;
+    // Entries of clear samples name no key, and yet count.
+    keyIds.push(isProtected === 1 ? entry.subarray(4, 20) : Buffer.alloc(0));
+    const own = isProtected === 1 && ivLength === 0 ? 21 + (entry[20] ?? 0) : 20;
+    at += fixed || (hasLength ? 4 + Math.max(20, body.readUInt32BE(at)) : own);
   }
-  return found;
+  return keyIds.filter(({ length }) => length > 0);
 }

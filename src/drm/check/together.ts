@@ -1,4 +1,4 @@
-import { formatUuid, swapKeyIdOrder } from '../bytes';
+import { formatUuid } from '../bytes';
 import { crossCheck } from '../cross-check';
 import type { KeyFile } from '../key-file';
 import { playReadyChecksum } from '../playready';
@@ -9,22 +9,17 @@ import type { Report } from './report';
 
 /** Checks values against each other: what `crossCheck` finds, and why, where a known slip explains it. */
 export function checkTogether(report: Report, values: PartValues, context: PartsContext): void {
-  const { keyId, widevine } = values;
+  const { keyId } = values;
   const isSwapped = checkSwap(report, values);
   const findings = isSwapped ? [] : crossCheck(keyFileOf(values), context.contentId);
-  const namesSwapped =
-    keyId !== undefined && widevine?.keyIds.some((named) => named.equals(swapKeyIdOrder(keyId))) === true;
   for (const { severity, code, description } of findings) {
-    if (code === 'key_id_mismatch' && namesSwapped) {
-      const sentence = 'names cenc.keyid in the other byte order; both must be big endian (as in a UUID)';
-      report.error('key_id_byte_order', 'widevine.psshdata', sentence);
-    } else {
-      report.fault({ severity, code, ...fieldOf(description), description: `${description}.` });
-    }
+    const { field } = fieldOf(description);
+    const isTold = report.faults.some((fault) => fault.code === code && fault.field === field);
+    if (!isTold) report.fault({ severity, code, ...fieldOf(description), description: `${description}.` });
   }
   checkScheme(report, values, context);
   if (context.contentId === undefined) checkContentIds(report, values);
-  const isExplained = findings.some(({ code }) => code === 'key_id_byte_order') || namesSwapped || isSwapped;
+  const isExplained = findings.some(({ code }) => code === 'key_id_byte_order') || isSwapped;
   if (keyId && !isExplained && values.checksum === undefined) suspectByteOrder(report, 'cenc.keyid', keyId);
 }
 

@@ -13,6 +13,7 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
   keyIds.forEach((keyId, index) => {
     const name = `${at}key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
     keyIdField(report, name, keyId);
+    report.claim({ of: 'box', at: name, keyId });
     if (!isZero(keyId)) suspectByteOrder(report, name, keyId);
   });
   show('provider', data.provider);
@@ -20,6 +21,7 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
     const { value, note } = textOrHex(contentId);
     show('content_id', value, note);
     checkContentId(report, `${at}content_id`, contentId);
+    report.claim({ of: 'content_id', at: `${at}content_id`, contentId });
   }
   show('track_type', data.trackType);
   show('policy', data.policy);

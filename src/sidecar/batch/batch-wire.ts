@@ -72,12 +72,12 @@ function invalid(description: string): HttpError {
 
 /** What a stream's entry and a group have beside the fields of a key-file request. */
 export const STREAM_FIELDS = ['streamid'];
-export const GROUP_FIELDS = ['members', 'smil', 'folder', 'keys'];
-export const MEMBER_FIELDS = ['streamid', 'contentId'];
+export const GROUP_FIELDS = ['members', 'smil', 'folder', 'keys', 'heights', 'bitrates'];
+export const MEMBER_FIELDS = ['streamid', 'contentId', 'quality'];
 
 const REQUEST_FIELDS = [
   ...['cenc', 'playready', 'widevine', 'fairplay', 'cmaf'],
-  ...['client', 'clientApiKey', 'contentId', 'drmjson', 'drmJson'],
+  ...['client', 'clientApiKey', 'contentId', 'keyfile', 'keepunknown', 'drmjson', 'drmJson'],
 ];
 
 export type Fields = JsonObject;

@@ -124,8 +124,8 @@ export function stoppingError(): HttpError {
 }
 
 /** Whether a stream's keys will be provisioned, told without reading its fields to the end. */
-function asksProvider({ fields: { cenc, fairplay } }: PlannedStream): boolean {
-  return (cenc ?? fairplay ?? null) === null;
+function asksProvider({ fields: { cenc, fairplay, keyfile } }: PlannedStream): boolean {
+  return (cenc ?? fairplay ?? keyfile ?? null) === null;
 }
 
 interface Group {

@@ -15,6 +15,7 @@ export const checkAnswer = z
     kind: z
       .enum([
         ...(['key_file', 'request', 'pssh_box', 'widevine_pssh_data'] as const),
+        ...(['init_segment', 'media_segment', 'media_file'] as const),
         ...([
           'playready_object',
           'playready_header',

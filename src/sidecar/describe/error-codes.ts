@@ -1,3 +1,5 @@
+import { CMAF, DASH } from '../../drm/check/key-file-wire';
+
 interface ErrorEntry {
   /** When it is answered. */
   readonly when: string;
@@ -31,6 +33,30 @@ export const ERRORS = {
     when: 'A field is not one of this request: most likely misspelt.',
     says: 'widevin is not a field of this request. Did you mean widevine?',
   },
+  unknown_line: {
+    when: 'The key file has lines of unknown names.',
+    says: 'These lines are not known: vendor-tier (line 18). Send ?keepunknown=true to keep them as they are, or take them away.',
+  },
+  missing_line: {
+    when: 'Of an imported key file: a line without which others do nothing.',
+    says: `${CMAF}-algorithm is missing; add it, the other ${CMAF} lines need it.`,
+  },
+  wrong_constant: {
+    when: 'Of an imported key file: a line whose value is none that the packager takes.',
+    says: `${CMAF}-algorithm must be AESCTR (cenc) or AESCBC (cbcs).`,
+  },
+  checksum_with_aescbc: {
+    when: 'Of an imported key file: a PlayReady checksum beside `AESCBC`.',
+    says: `${CMAF}-keyserver-playready-checksum goes with AESCTR alone; take it away, PlayReady takes none with AESCBC.`,
+  },
+  cmaf_disagrees: {
+    when: 'Of an imported key file: one key id with two content keys.',
+    says: `${CMAF}-content-key differs from ${DASH}-content-key though the key id is the same; give both the key of that key id.`,
+  },
+  no_lines: {
+    when: 'Of an imported key file: none of its lines is known, and all are to be kept.',
+    says: 'The file has no line that the packager knows; it protects nothing.',
+  },
   malformed_json: {
     when: 'The body is not JSON. It is not quoted.',
     says: 'The body is not valid JSON. Send one JSON object.',
@@ -42,6 +68,22 @@ export const ERRORS = {
   checksum_mismatch: {
     when: "PlayReady's checksum belongs to another key or key id.",
     says: 'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or send the three of one key.',
+  },
+  key_and_key_id_swapped: {
+    when: "Key and key id stand in each other's place, as checksum or Widevine data tell.",
+    says: "cenc.keyid and cenc.contentkey stand in each other's place, as the other values tell; swap them, and take a new key if they were in use so.",
+  },
+  all_zero: {
+    when: 'A key or key id is all zeros: a placeholder.',
+    says: 'cenc.contentkey is all zeros; send the real key.',
+  },
+  session_id_in_address: {
+    when: "A license address carries the id of a viewer's session.",
+    says: 'fairplay.laurl carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
+  },
+  escaped_ampersand: {
+    when: 'A license address has `&amp;` where `&` belongs.',
+    says: 'playready.laurl has &amp; where & belongs; it was copied from XML or HTML as it stood.',
   },
   bad_request: {
     when: 'What arrived is not valid HTTP.',

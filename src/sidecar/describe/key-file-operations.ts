@@ -1,10 +1,20 @@
 import { type JsonSchema, type PathItem, schemaRef } from './document';
 import { type Example, operation } from './operation';
-import { DRY_RUN, ETAG, IF_CHANGED, IF_MATCH, IF_NONE_MATCH, STREAM_ID, WARNING } from './parameters';
+import {
+  DRY_RUN,
+  ETAG,
+  IF_CHANGED,
+  IF_MATCH,
+  IF_NONE_MATCH,
+  KEEP_UNKNOWN,
+  STREAM_ID,
+  WARNING,
+} from './parameters';
 import {
   CHANGED,
   COMPUTED,
   dryRunOf,
+  EXISTING,
   FOR_CMAF,
   FROM_PROVIDER,
   fileOf,
@@ -12,12 +22,18 @@ import {
   providedFile,
   SUPPLIED,
   tagOf,
+  WITH_UNKNOWN,
 } from './samples-wire';
 
 export const KEY_FILES_TAG = 'Key files';
 
 const PATH = '/api/keyfile/{streamid}';
 const TEXT: JsonSchema = { type: 'string', description: 'Lines `name: value`, each ended by a line feed.' };
+const LINES: JsonSchema = {
+  type: 'string',
+  description:
+    'An existing key file: lines `name: value` in UTF-8. Line ends, a byte order mark, blanks around a line, empty lines and `#` comments are no matter; comments are not kept.',
+};
 const FILE = { 'text/plain': TEXT, 'application/json': schemaRef('KeyFile') };
 
 /** GET, POST and DELETE of a stream's key file. */
@@ -72,9 +88,9 @@ function write() {
     tag: KEY_FILES_TAG,
     summary: 'Write a key file',
     description:
-      'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself; any other names a content, whose keys are fetched from the key provider. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change shows at the next start.',
-    parameters: [STREAM_ID, DRY_RUN, IF_MATCH, IF_NONE_MATCH],
-    body: { 'application/json': schemaRef('KeyFileRequest') },
+      'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another, and lines that this service would not write so are kept as they are. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change shows at the next start.',
+    parameters: [STREAM_ID, DRY_RUN, KEEP_UNKNOWN, IF_MATCH, IF_NONE_MATCH],
+    body: { 'application/json': schemaRef('KeyFileRequest'), 'text/plain': LINES },
     answers: {
       200: {
         description: 'The key file as it was written, or what a dry run tells.',
@@ -92,14 +108,24 @@ function write() {
     errors: [
       [
         400,
-        ...(['invalid_body', 'unknown_field', 'malformed_json', 'key_id_byte_order'] as const),
-        ...(['checksum_mismatch', 'invalid_stream_id', 'invalid_query'] as const),
+        ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
+        ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
+        ...(['session_id_in_address', 'escaped_ampersand'] as const),
+        ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc'] as const),
+        ...(['cmaf_disagrees', 'no_lines'] as const),
+        ...(['invalid_stream_id', 'invalid_query'] as const),
       ],
       [403, 'forbidden'],
       [409, 'not_a_key_file', 'key_file_malformed'],
       [412, 'precondition_failed'],
       [413, 'body_too_large'],
-      [415, 'unsupported_media_type'],
+      [
+        415,
+        [
+          'unsupported_media_type',
+          'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+        ],
+      ],
       [422, 'client_unknown', 'client_api_key_refused'],
       [500, 'key_files_not_writable', 'key_files_not_readable'],
       [502, 'config_service_failed', 'key_provider_failed'],
@@ -120,6 +146,17 @@ function writing(): Record<string, Example> {
     computed: { summary: 'Checksum and Widevine data computed', ...written(COMPUTED, fileOf(COMPUTED)) },
     cmaf: { summary: 'With CMAF lines, cbcs', ...written(FOR_CMAF, fileOf(FOR_CMAF)) },
     provided: { summary: 'Keys from the key provider', ...written(FROM_PROVIDER, providedFile()) },
+    imported: {
+      summary: 'An existing key file taken over',
+      body: { type: 'text/plain', value: EXISTING },
+      answer: { status: 200, type: 'text/plain', value: fileOf(SUPPLIED) },
+    },
+    kept: {
+      summary: 'With a line that is not known',
+      query: { keepunknown: 'true' },
+      body: { type: 'text/plain', value: WITH_UNKNOWN },
+      answer: { status: 200, type: 'text/plain', value: WITH_UNKNOWN },
+    },
     guarded: {
       summary: 'Only over the file that was seen',
       headers: { 'if-match': tagOf(fileOf(SUPPLIED)) },

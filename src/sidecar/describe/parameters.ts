@@ -19,6 +19,15 @@ export const DRY_RUN: Parameter = {
   schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
 };
 
+export const KEEP_UNKNOWN: Parameter = {
+  name: 'keepunknown',
+  in: 'query',
+  required: false,
+  description:
+    'With a body of `text/plain` alone. `true`: lines of unknown names are kept as they are, behind the others; otherwise they are refused.',
+  schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+};
+
 export const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
@@ -52,6 +61,6 @@ export const ETAG: Header = {
 
 export const WARNING: Header = {
   description:
-    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `group_name`; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch` and `key_id_byte_order`.',
+    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address` and `escaped_ampersand`. Of an imported key file all that a check of it warns of, and `checksum_added`, `box_for_data`, `unknown_line`: what was added, unwrapped and kept.',
   schema: { type: 'string' },
 };

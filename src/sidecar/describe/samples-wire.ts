@@ -72,6 +72,10 @@ export const providedFile = (): string => renderKeyFile(keyFileLines(PROVIDED));
 
 export const tagOf = (file: string): string => etagOf(Buffer.from(file, 'utf8'));
 
+/** The published sample as another program wrote it, and with a line that nobody knows. */
+export const EXISTING = fileOf(SUPPLIED).replaceAll('\n', '\r\n');
+export const WITH_UNKNOWN = `${fileOf(SUPPLIED)}vendor-tier: gold\n`;
+
 /** The lines of a key file as JSON. */
 export function linesOf(file: string): object {
   return { streamid: STREAM, lines: parseKeyFile(file).lines };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchAnswer } from '../batch/batch-wire';
-import { providerBody, suppliedBody } from '../key-files/key-file-request-wire';
+import { importedBody, providerBody, suppliedBody } from '../key-files/key-file-request-wire';
 import { listAnswer } from '../listing/list-wire';
 import { aliveAnswer, dryRunAnswer, errorsAnswer, keyFileAnswer, readyAnswer } from './answers-wire';
 import { batchRequest } from './batch-request-wire';
@@ -11,6 +11,7 @@ import { tellFields } from './told-fields';
 const NAMED: Readonly<Record<string, z.ZodType>> = {
   SuppliedKeys: suppliedBody,
   ProviderContent: providerBody,
+  ImportedKeyFile: importedBody,
   KeyFile: keyFileAnswer,
   DryRun: dryRunAnswer,
   KeyFileList: listAnswer,
@@ -38,7 +39,7 @@ export function componentSchemas(): Record<string, JsonSchema> {
     ([id, { $schema, $id, ...schema }]) => [id, schema] as const,
   );
   return {
-    KeyFileRequest: { oneOf: [schemaRef('SuppliedKeys'), schemaRef('ProviderContent')] },
+    KeyFileRequest: { oneOf: ['SuppliedKeys', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef) },
     ...Object.fromEntries(components),
   };
 }

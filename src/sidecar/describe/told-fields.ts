@@ -48,7 +48,7 @@ export function tellFields(): void {
     lines: 'Of a dry run: the lines that would not stay as they are, key material as `********`.',
     warnings: 'What is odd about the keys and yet written.',
     errors:
-      'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `stopping`.',
+      'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
   });
   tell(batchResult.shape.lines.unwrap().element, {
     name: 'The name of the line.',

@@ -42,15 +42,24 @@ export function renderLineChanges(changes: readonly LineChange[]): string {
 }
 
 /**
- * Reads `?dryrun=`, the one parameter of requests that write. A value that is neither true nor false is refused, and so
- * is every other parameter: it might be a misspelt dry run, which would write.
+ * Reads `?dryrun=` of a request that writes. A value that is neither true nor false is refused, and so is every
+ * parameter but the others that the request knows: it might be a misspelt dry run, which would write.
  */
-export function isDryRun(query: Readonly<Record<string, unknown>>): boolean {
-  refuseQuery(query, 'dryrun');
-  const { dryrun } = query;
-  if (dryrun === undefined || dryrun === 'false') return false;
-  if (dryrun === 'true') return true;
-  throw invalidQuery('dryrun must be true or false. Nothing was written.');
+export function isDryRun(query: Readonly<Record<string, unknown>>, ...others: readonly string[]): boolean {
+  refuseQuery(query, 'dryrun', ...others);
+  return isSwitchedOn(query, 'dryrun');
+}
+
+/** Reads `?keepunknown=` of a request that imports a key file: whether lines of unknown names are kept. */
+export function isKeepUnknown(query: Readonly<Record<string, unknown>>): boolean {
+  return isSwitchedOn(query, 'keepunknown');
+}
+
+function isSwitchedOn(query: Readonly<Record<string, unknown>>, name: string): boolean {
+  const value = query[name];
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw invalidQuery(`${name} must be true or false. Nothing was written.`);
 }
 
 /** Refuses parameters that a request which changes something does not know. */

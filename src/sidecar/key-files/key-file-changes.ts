@@ -1,6 +1,6 @@
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
-import { keyFileLines, keyIdIn, renderKeyFile } from '../../drm/key-file';
+import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
 import type { StreamId } from '../../drm/stream-id';
 import { describeThrown, HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
@@ -12,7 +12,9 @@ import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { groupNameFindings } from './group-name';
+import { indexedKeys, keyConflictFindings } from './key-conflicts';
 import type { KeyFileRequest } from './key-file-request';
+import type { KeyIndex } from './key-index';
 
 /** On whose behalf a key file is changed. */
 export interface Actor {
@@ -71,11 +73,13 @@ export interface ChangeOptions {
   readonly audit: Audit;
   readonly refusals: Refusals;
   readonly log: Log;
+  readonly index: KeyIndex;
 }
 
 export function createKeyFileChanges({
   store,
   provision,
+  index,
   audit,
   refusals,
   log,
@@ -93,9 +97,12 @@ export function createKeyFileChanges({
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
     });
+    const keys = keyFile.cenc && indexedKeys(keyFile.cenc);
+    if (!dryRun) index.set(streamId, keys);
     const warnings = [
       ...provisioned.warnings,
       ...groupNameFindings(streamId),
+      ...keyConflictFindings(index, streamId, keys, actor.apiKey),
       ...durabilityFindings(streamId, notSynced, actor),
     ];
     const result = resultOf(former, bytes);
@@ -109,7 +116,11 @@ export function createKeyFileChanges({
           description,
         });
       }
-      audit(entry('put', streamId, actor, result, keyIdOf(former), uuidOf(keyFile.cenc?.keyId)));
+      const { source } = provisioned;
+      audit({
+        ...entry('put', streamId, actor, result, keyIdOf(former), uuidOf(keyFile.cenc?.keyId)),
+        ...(source && { source }),
+      });
     }
     return { bytes, former, etag: etagOf(bytes), result, warnings };
   };
@@ -197,7 +208,7 @@ function entry(
 }
 
 function keyIdOf(bytes: Buffer | undefined): string | undefined {
-  return bytes && uuidOf(keyIdIn(bytes.toString('latin1')));
+  return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
 }
 
 function uuidOf(keyId: string | undefined): string | undefined {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
 import type { CmafScheme } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
+import { decodePlayReadyChecksum } from '../../drm/playready';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
 import { MOST_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
 import { checkedText, checkedValue } from './checked-schema';
@@ -15,12 +16,6 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
       error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
     })
     .nullish();
-
-const checksum = checkedText((text) => {
-  const decoded = decodeBase64(text);
-  if (!decoded.ok || decoded.value.length === 8) return decoded;
-  return { ok: false, fault: `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8` };
-});
 
 const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault);
 const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault);
@@ -56,7 +51,7 @@ const playready = {
   laurl: checkedText(checkLicenseUrl('playready')).meta({
     description: 'The licence address: `https://…` or `http://…`.',
   }),
-  checksum: checksum.nullish().meta({
+  checksum: checkedText(decodePlayReadyChecksum).nullish().meta({
     contentEncoding: 'base64',
     description:
       'The checksum of key id and content key, base64 of 8 bytes. Left out: computed. Given: checked.',
@@ -89,6 +84,11 @@ const fairplay = {
 const PARTS = { cenc, playready, widevine, fairplay };
 
 const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
+const noLines = {
+  keyfile: z.null().optional().meta({ description: 'Not here: it would hold all of the key file.' }),
+  // Refused by the sentence that says what it needs, not by the schema's.
+  keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
+};
 
 /** A body that supplies the keys. */
 export const suppliedBody = z
@@ -105,6 +105,7 @@ export const suppliedBody = z
           'What the Widevine data and the FairPlay address are compared with, and what Widevine data is made of.',
       }),
       cmaf,
+      ...noLines,
       ...anything,
     },
     'The body must be a JSON object.',
@@ -137,6 +138,7 @@ export const providerBody = z
       fairplay: nothing,
       playready: withoutCenc,
       widevine: withoutCenc,
+      ...noLines,
       ...anything,
     },
     'The body must be a JSON object.',
@@ -146,6 +148,29 @@ export const providerBody = z
     description: 'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched.',
   });
 
+/** A body that holds the lines of an existing key file. */
+export const importedBody = z
+  .strictObject(
+    {
+      keyfile: text.meta({
+        description: 'The lines `name: value`, of a key file that some program or person wrote.',
+      }),
+      keepunknown: z.boolean('must be true or false').nullish().meta({
+        description:
+          'Whether lines of unknown names are kept as they are, behind the others. Left out: they are refused.',
+      }),
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'An existing key file',
+    description:
+      'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
+  });
+
+export const IMPORT_FIELDS: readonly string[] = Object.keys(importedBody.shape);
+
 export const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
 
 /** Every field of a body; those of a part after it, with its name. */
@@ -154,5 +179,5 @@ export const FIELDS: readonly string[] = [
     name,
     ...Object.keys(fields).map((field) => `${name}.${field}`),
   ]),
-  ...[...PROVIDER_FIELDS, 'cmaf', 'drmjson'],
+  ...[...PROVIDER_FIELDS, 'cmaf', 'keyfile', 'keepunknown', 'drmjson'],
 ];

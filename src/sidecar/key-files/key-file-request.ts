@@ -1,11 +1,20 @@
 import type { z } from 'zod';
+import type { Finding } from '../../drm/cross-check';
 import { isJsonObject } from '../../drm/json-object';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
 import { widevinePsshDataOf } from '../../drm/widevine';
 import { HttpError, type Problem } from '../../kernel/errors';
 import { type Parsed, parseBody } from '../../kernel/parse';
-import { FIELDS, PROVIDER_FIELDS, providerBody, suppliedBody } from './key-file-request-wire';
+import { parseImport } from './import-request';
+import {
+  FIELDS,
+  IMPORT_FIELDS,
+  importedBody,
+  PROVIDER_FIELDS,
+  providerBody,
+  suppliedBody,
+} from './key-file-request-wire';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
 export type KeyFileRequest = (
@@ -14,6 +23,8 @@ export type KeyFileRequest = (
 ) & {
   /** The scheme of the CMAF lines, false for none; undefined: as the service is configured. */
   readonly cmaf: CmafScheme | false | undefined;
+  /** Of an imported key file, what a check of all its lines found: more than the values alone tell. */
+  readonly findings?: readonly Finding[];
 };
 
 /** A content as the configuration service and the key provider know it. */
@@ -24,12 +35,13 @@ export interface ProviderContent {
 }
 
 /**
- * Reads the body of a POST. A body with `cenc` or `fairplay` supplies the keys; any other names a content at the key
- * provider. What a key file needs and the body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
+ * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cenc` or `fairplay` supplies the
+ * keys; any other names a content at the key provider. What a key file needs and the body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
  */
 export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
   const given = givenFields(body);
-  const orphans = partsWithoutCenc(given, body);
+  if (given.has('keyfile')) return parseImportedBody(given, body);
+  const orphans = [...partsWithoutCenc(given, body), ...flagWithoutLines(given)];
   if (given.has('cenc') || given.has('fairplay')) {
     const parsed = parseBody(suppliedBody, body, FIELDS);
     if (!parsed.ok) return { ok: false, problems: [...orphans, ...parsed.problems] };
@@ -59,6 +71,19 @@ export function readKeyFileRequest(body: unknown): KeyFileRequest {
   const parsed = parseKeyFileRequest(body);
   if (!parsed.ok) throw new HttpError(400, parsed.problems);
   return parsed.value;
+}
+
+function parseImportedBody(given: ReadonlySet<string>, body: unknown): Parsed<KeyFileRequest> {
+  const others = [...given].filter((name) => FIELDS.includes(name) && !IMPORT_FIELDS.includes(name));
+  const parsed = parseBody(importedBody, withoutFields(body, others), IMPORT_FIELDS);
+  const problems = parsed.ok ? [] : parsed.problems;
+  if (others.length > 0) {
+    const description = `keyfile holds all of the key file: leave ${others.join(', ')} out.`;
+    problems.push({ code: 'invalid_body', description });
+  }
+  if (!parsed.ok || problems.length > 0) return { ok: false, problems };
+  const { keyfile, keepunknown } = parsed.value;
+  return parseImport(keyfile, keepunknown ?? false, 'Give "keepunknown": true');
 }
 
 function suppliedValues(body: z.output<typeof suppliedBody>): {
@@ -101,10 +126,22 @@ function givenFields(body: unknown): Set<string> {
 }
 
 function withoutNulls(body: unknown): unknown {
+  return withoutFields(body, []);
+}
+
+function withoutFields(body: unknown, others: readonly string[]): unknown {
   if (!isJsonObject(body)) return body;
   const given = givenFields(body);
   // Built from entries, so that a field called `__proto__` stays a field and is refused by its name.
-  return Object.fromEntries(Object.entries(body).filter(([name]) => given.has(name)));
+  return Object.fromEntries(
+    Object.entries(body).filter(([name]) => given.has(name) && !others.includes(name)),
+  );
+}
+
+function flagWithoutLines(given: ReadonlySet<string>): Problem[] {
+  if (!given.has('keepunknown')) return [];
+  const description = 'keepunknown needs keyfile: give the lines of a key file with it.';
+  return [{ code: 'invalid_body', description }];
 }
 
 function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] {

@@ -2,12 +2,13 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import type { Finding } from '../../drm/cross-check';
 import { parseStreamId, type StreamId } from '../../drm/stream-id';
 import { addressOf } from '../../kernel/address';
-import { onlyMethods, requireJson } from '../../kernel/app';
-import { HttpError } from '../../kernel/errors';
+import { onlyMethods } from '../../kernel/app';
+import { HttpError, toHttpError } from '../../kernel/errors';
 import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
-import { isDryRun, refuseQuery } from './dry-run';
+import { isDryRun, isKeepUnknown, refuseQuery } from './dry-run';
 import { etagOf, isUnchanged, preconditionOf } from './etag';
+import { readImport } from './import-request';
 import { answerDryRun, answerKeyFile, answerUnchanged, warningHeader } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
 import { readKeyFileRequest } from './key-file-request';
@@ -22,8 +23,9 @@ export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 /** The most that the body of a POST can have. */
 export const MOST_BODY_BYTES = 64 * 1024;
 
-// Behind requireJson, which has looked at the type.
+// Behind requireJsonOrLines, which has looked at the type.
 const parseJson = express.json({ limit: MOST_BODY_BYTES, type: () => true });
+const parseLines = express.raw({ limit: MOST_BODY_BYTES, type: () => true });
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext): void {
@@ -41,10 +43,14 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
   });
 
   // The stream id comes first: a body that can't be read is an attempt to change that stream.
-  route.post(nameStream, requireJson, parseJson, async (request, response) => {
+  route.post(nameStream, requireJsonOrLines, parseEither, async (request, response) => {
     const streamId = streamIdOf(request, response);
-    const dryRun = isDryRun(request.query);
-    const read = () => readKeyFileRequest(request.body);
+    const { query } = request;
+    const body: unknown = request.body;
+    const isLines = Buffer.isBuffer(body);
+    const dryRun = isDryRun(query, ...(isLines ? ['keepunknown'] : []));
+    const keepUnknown = isLines && isKeepUnknown(query);
+    const read = () => (isLines ? readImport(body, keepUnknown) : readKeyFileRequest(body));
     const options = { precondition: preconditionOf(request.headers), dryRun };
     const outcome = await changes.put(streamId, read, actorOf(request, response), options);
     warn(response, outcome.warnings);
@@ -73,6 +79,30 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     throw invalidStreamId('Write the slashes of a stream id as %2F.');
   });
 }
+
+const PLAIN_TEXT = 'text/plain';
+
+/** Refuses a body that is declared as another thing than JSON or text; a request that announces no body passes. */
+const requireJsonOrLines: RequestHandler = (request, _response, next) => {
+  // What nearly all send needs no parsing of media types.
+  const plain = request.headers['content-type'] === 'application/json';
+  if (!plain && request.is(['application/json', PLAIN_TEXT]) === false) {
+    const description =
+      'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.';
+    throw new HttpError(415, { code: 'unsupported_media_type', description });
+  }
+  next();
+};
+
+const parseEither: RequestHandler = (request, response, next) => {
+  if (request.is(PLAIN_TEXT) !== PLAIN_TEXT) {
+    parseJson(request, response, next);
+    return;
+  }
+  const [, charset = 'utf-8'] = /;\s*charset="?([^\s";]+)/i.exec(request.headers['content-type'] ?? '') ?? [];
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw toHttpError({ type: 'charset.unsupported' });
+  parseLines(request, response, next);
+};
 
 function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;

@@ -8,7 +8,7 @@ import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
 
 /** What a key file's text says about itself, without its secrets. */
-export type Summarise = (text: string) => KeyFileSummary;
+export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
 
 /** One key file of a list. */
 export interface KeyFileEntry extends KeyFileSummary {
@@ -36,7 +36,7 @@ export function describeKeyFile(
   const { path } = keyFilePath(folder, streamId);
   const stat = areFolders(folder, streamId.split('/').slice(0, -1)) ? statOf(path) : undefined;
   if (!stat) return undefined;
-  const summary = stat.size > MOST_BYTES ? tooLarge() : summaryOf(path, summarise);
+  const summary = stat.size > MOST_BYTES ? tooLarge() : summaryOf(path, (text) => summarise(text, streamId));
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
   return {
@@ -59,7 +59,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-function summaryOf(path: string, summarise: Summarise): KeyFileSummary | undefined {
+function summaryOf(path: string, summarise: (text: string) => KeyFileSummary): KeyFileSummary | undefined {
   let found: FoundFile | undefined;
   try {
     found = readSmallFile(path);

@@ -1,9 +1,12 @@
 import { summariseKeyFile } from '../../drm/check/key-file-text';
+import type { Finding } from '../../drm/cross-check';
+import { keysIn } from '../../drm/key-file';
+import type { StreamId } from '../../drm/stream-id';
 import { HttpError } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
 import { type ApiKey, mayRead } from '../access/api-key';
 import { toStorageError } from '../storage/storage-error';
-import type { KeyFileEntry } from './entry';
+import type { KeyFileEntry, Summarise } from './entry';
 import { createCollect } from './page';
 import { searchesFor } from './search';
 import { type Walk, walk } from './walk';
@@ -13,6 +16,8 @@ export interface ListingsOptions {
   readonly folder: string;
   /** Throws when the folder can't be used: an empty mount point must not pass for an empty list. */
   readonly checkFolder: () => void;
+  /** What contradicts a key file's keys in the other key files. */
+  readonly conflictsOf: (streamId: StreamId, keys: ReturnType<typeof keysIn>, asking: ApiKey) => Finding[];
   readonly log: Log;
   /** A new, unguessable UUID: it names a listing. */
   readonly newId: () => string;
@@ -61,8 +66,22 @@ const MOST_OF_A_KEY = 8;
 const IDLE_MS = 5 * 60_000;
 const LOOK_MS = 30_000;
 
-export function createListings({ folder, checkFolder, log, newId, now }: ListingsOptions): Listings {
-  const collect = createCollect(folder, summariseKeyFile, now);
+export function createListings({
+  folder,
+  checkFolder,
+  conflictsOf,
+  log,
+  newId,
+  now,
+}: ListingsOptions): Listings {
+  const collectFor = (key: ApiKey) => {
+    const summarise: Summarise = (text, streamId) => {
+      const summary = summariseKeyFile(text);
+      const conflicts = conflictsOf(streamId, keysIn(text), key);
+      return conflicts.length === 0 ? summary : { ...summary, faults: [...summary.faults, ...conflicts] };
+    };
+    return createCollect(folder, summarise, now);
+  };
   // In the order of their last use.
   const listings = new Map<string, Listing>();
   let watch: NodeJS.Timeout | undefined;
@@ -95,7 +114,7 @@ export function createListings({ folder, checkFolder, log, newId, now }: Listing
   const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
     if (listing.state !== 'open') throw expired();
     try {
-      const { entries, ended } = await collect(listing.walk, limit, (streamId) =>
+      const { entries, ended } = await collectFor(listing.key)(listing.walk, limit, (streamId) =>
         mayRead(listing.key, streamId),
       );
       // The walk of a listing that was closed meanwhile ends like one that has seen everything.

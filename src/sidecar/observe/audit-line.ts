@@ -26,6 +26,7 @@ export function formatAuditLine(entry: LineEntry, time: Date): string {
     old_key_id: cut(entry.oldKeyId),
     new_key_id: cut(entry.newKeyId),
     request_id: cut(entry.requestId),
+    source: entry.source,
     count: entry.count,
   });
   const safe = line.replaceAll(

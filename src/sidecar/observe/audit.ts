@@ -12,6 +12,8 @@ export interface AuditEntry {
   readonly oldKeyId: string | undefined;
   readonly newKeyId: string | undefined;
   readonly requestId: string;
+  /** Set when the keys were not the provider's present answer. */
+  readonly source?: 'provider_cache' | undefined;
 }
 
 /** Takes an entry. Returns at once and never throws. */

@@ -1,15 +1,21 @@
 import type { Connections } from '../../kernel/connections';
 import type { HttpError } from '../../kernel/errors';
 import type { AnsweredRequest } from '../../kernel/request-log';
+import type { CertificateEnds } from '../../kernel/tls';
+import type { CacheEvent } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';
 import type { WritePhase } from '../storage/durable-file';
 import type { AuditEntry } from './audit';
 import { openRecorders, type Recorders } from './recorders';
+import type { FaultyKeyFiles } from './survey';
 
 /** What the sidecar tells of itself to Prometheus. No method throws; all but `scrape` return at once. */
 export interface Metrics {
   request(answered: AnsweredRequest): void;
   upstreamCall(upstream: Upstream, outcome: CallOutcome, ms: number): void;
+  /** An upstream answered at this time what could be used. */
+  upstreamAnswered(upstream: Upstream, time: Date): void;
+  providerCache(event: CacheEvent): void;
   writePhase(phase: WritePhase, ms: number): void;
   /** An error that was answered. */
   failed(error: HttpError): void;
@@ -32,6 +38,10 @@ export interface MetricsOptions {
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };
   readonly connections: Pick<Connections, 'counts' | 'refused'>;
+  /** undefined: plain HTTP. */
+  readonly certificateEnds?: (() => CertificateEnds) | undefined;
+  /** Answers undefined before they are counted. */
+  readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
 }
 
 /** As many observations wait for the client library to be loaded. */
@@ -41,7 +51,7 @@ const MOST_QUEUED = 1000;
  * Collects metrics. The client library is loaded by the first scrape or after some hundred requests, so that it costs
  * the start nothing.
  */
-export function createMetrics({ version, audit, connections }: MetricsOptions): Metrics {
+export function createMetrics(options: MetricsOptions): Metrics {
   let counted: number | undefined;
   let sinceCount = 0;
   const keyFiles = () => (counted === undefined ? undefined : counted + sinceCount);
@@ -50,7 +60,7 @@ export function createMetrics({ version, audit, connections }: MetricsOptions): 
 
   const load = (): Recorders => {
     if (recorders) return recorders;
-    const loaded = openRecorders({ version, audit, connections, keyFiles });
+    const loaded = openRecorders({ ...options, keyFiles });
     recorders = loaded;
     for (const observation of queue) observation(loaded);
     queue = [];
@@ -69,6 +79,8 @@ export function createMetrics({ version, audit, connections }: MetricsOptions): 
   return {
     request: (answered) => record((to) => to.request(answered)),
     upstreamCall: (upstream, outcome, ms) => record((to) => to.upstreamCall(upstream, outcome, ms)),
+    upstreamAnswered: (upstream, time) => record((to) => to.upstreamAnswered(upstream, time)),
+    providerCache: (event) => record((to) => to.providerCache(event)),
     writePhase: (phase, ms) => record((to) => to.writePhase(phase, ms)),
     failed: (error) => record((to) => to.failed(error)),
     changed(entry) {

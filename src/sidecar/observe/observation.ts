@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import type { Shell } from '../../kernel/app';
 import type { HttpError } from '../../kernel/errors';
+import type { CacheEvent } from '../provisioning/provider-cache';
 import type { UpstreamOptions } from '../provisioning/upstream';
 import type { WriteTimes } from '../storage/durable-file';
 import type { Audit } from './audit';
@@ -16,6 +17,9 @@ export interface Observation {
   /** Paths that machines ask for every few seconds. */
   readonly quietPaths: readonly string[];
   calls(upstream: Upstream): Pick<UpstreamOptions, 'observe'>;
+  /** An upstream answered what could be used. */
+  answered(upstream: Upstream): void;
+  providerCache(event: CacheEvent): void;
   keyFilesCounted(count: number): void;
   mount(app: Express): void;
 }
@@ -26,20 +30,19 @@ export interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
   readonly metrics: boolean;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  readonly clock: () => Date;
 }
 
-export function createObservation({
-  audit,
-  connections,
-  metrics,
-  version,
-  now,
-}: ObservationOptions): Observation {
-  if (!metrics) return unobserved(audit.audit);
-  return observed(createMetrics({ version, audit, connections }), audit.audit, now);
+export function createObservation(options: ObservationOptions): Observation {
+  const { audit } = options.audit;
+  return options.metrics ? observed(createMetrics(options), audit, options) : unobserved(audit);
 }
 
-function observed(metrics: Metrics, audit: Audit, now: () => number): Observation {
+function observed(
+  metrics: Metrics,
+  audit: Audit,
+  { now, clock }: Pick<ObservationOptions, 'now' | 'clock'>,
+): Observation {
   return {
     audit(entry) {
       metrics.changed(entry);
@@ -49,6 +52,8 @@ function observed(metrics: Metrics, audit: Audit, now: () => number): Observatio
     writes: { now, observe: metrics.writePhase },
     quietPaths: [METRICS_PATH],
     calls: (upstream) => ({ observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) }),
+    answered: (upstream) => metrics.upstreamAnswered(upstream, clock()),
+    providerCache: metrics.providerCache,
     keyFilesCounted: metrics.keyFilesCounted,
     mount: (app) => metricsRoutes(app, metrics, now),
   };
@@ -61,6 +66,8 @@ function unobserved(audit: Audit): Observation {
     writes: undefined,
     quietPaths: [],
     calls: () => ({}),
+    answered: () => undefined,
+    providerCache: () => undefined,
     keyFilesCounted: () => undefined,
     mount: () => undefined,
   };

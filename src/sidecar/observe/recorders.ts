@@ -1,4 +1,5 @@
 import { CLIENT_GONE } from '../../kernel/request-log';
+import { CACHE_EVENTS } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';
 import type { Metrics, MetricsOptions } from './metrics';
@@ -33,7 +34,8 @@ const MOST_STATUSES = 64;
 const MOST_CODES = 128;
 
 /** Loads the client library and defines the metrics. Labels are looked up once for each combination. */
-export function openRecorders({ version, audit, connections, keyFiles }: RecorderOptions): Recorders {
+export function openRecorders(options: RecorderOptions): Recorders {
+  const { version, audit, connections, keyFiles, certificateEnds, faultyKeyFiles } = options;
   const prometheus: typeof import('prom-client') = require('prom-client');
   const registry = new prometheus.Registry();
   const registers = [registry];
@@ -56,6 +58,23 @@ export function openRecorders({ version, audit, connections, keyFiles }: Recorde
         const value = collect();
         if (value === undefined) this.remove();
         else this.set(value);
+      },
+    });
+  const labelledGauge = (
+    name: string,
+    help: string,
+    label: string,
+    collect: () => Readonly<Record<string, number | undefined>>,
+  ) =>
+    new prometheus.Gauge({
+      name: `packagerdrmapi_${name}`,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        this.reset();
+        for (const [of, value] of Object.entries(collect()))
+          if (value !== undefined) this.set({ [label]: of }, value);
       },
     });
 
@@ -93,6 +112,16 @@ export function openRecorders({ version, audit, connections, keyFiles }: Recorde
     ),
   }));
 
+  const lastAnswer = new prometheus.Gauge({
+    name: 'packagerdrmapi_upstream_last_answer_timestamp_seconds',
+    help: 'When an upstream last answered what could be used, as Unix time.',
+    labelNames: ['upstream'],
+    registers,
+  });
+
+  const cacheEvents = counter('provider_cache_events_total', 'What befell the provider cache.', 'event');
+  for (const event of CACHE_EVENTS) cacheEvents.labels(event).inc(0);
+
   const phases = durations(
     'write_phase_duration_seconds',
     'Duration of the phases of writing a key file.',
@@ -124,16 +153,25 @@ export function openRecorders({ version, audit, connections, keyFiles }: Recorde
   );
 
   gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', keyFiles);
-  gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
-  new prometheus.Gauge({
-    name: 'packagerdrmapi_connections',
-    help: 'Open connections by what happens on them.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [state, count] of Object.entries(connections.counts())) this.set({ state }, count);
+  labelledGauge(
+    'key_files_faulty',
+    'Key files by the severity of the worst fault that list and check find in them.',
+    'severity',
+    () => faultyKeyFiles?.() ?? {},
+  );
+  labelledGauge(
+    'tls_certificate_not_after_timestamp_seconds',
+    'When the first certificate of the file ends, as Unix time.',
+    'certificate',
+    () => {
+      const ends = certificateEnds?.();
+      return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
     },
-  });
+  );
+  gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  labelledGauge('connections', 'Open connections by what happens on them.', 'state', () =>
+    connections.counts(),
+  );
   new prometheus.Counter({
     name: 'packagerdrmapi_connections_refused_total',
     help: 'Connections that were ended or refused by a limit, by its name.',
@@ -172,6 +210,8 @@ export function openRecorders({ version, audit, connections, keyFiles }: Recorde
       duration.observe(ms / 1000);
       count(outcome).inc();
     },
+    upstreamAnswered: (upstream, time) => lastAnswer.labels(upstream).set(time.getTime() / 1000),
+    providerCache: (event) => cacheEvents.labels(event).inc(),
     writePhase: (phase, ms) => ofPhase(phase).observe(ms / 1000),
     failed({ status, problems }) {
       const code = problems[0]?.code ?? 'other';
@@ -185,4 +225,8 @@ export function openRecorders({ version, audit, connections, keyFiles }: Recorde
 
 function statusLabel(status: number): string {
   return status >= 100 && status <= 599 ? String(status) : 'other';
+}
+
+function seconds(time: Date | undefined): number | undefined {
+  return time && time.getTime() / 1000;
 }

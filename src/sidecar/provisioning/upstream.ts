@@ -12,6 +12,9 @@ export interface UpstreamCall {
   readonly signal?: AbortSignal;
 }
 
+/** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx. */
+export class OutageError extends HttpError {}
+
 export type UpstreamAnswer = { status: number; json: unknown };
 
 export interface Upstream {
@@ -42,12 +45,9 @@ const MAX_BYTES = 256 * 1024;
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { name, code, variable, timeoutMs, log, now, observe } = options;
-  const failed = (why: string, cause?: unknown) =>
-    new HttpError(502, { code, description: `The ${name} ${why}. No key file was changed.` }, { cause });
-  const late = () => {
-    const description = `The ${name} did not answer within ${timeoutMs} ms. No key file was changed.`;
-    return new HttpError(504, { code, description });
-  };
+  const problem = (why: string) => ({ code, description: `The ${name} ${why}. No key file was changed.` });
+  const failed = (why: string, cause?: unknown) => new HttpError(502, problem(why), { cause });
+  const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
   const call = createCall(timeoutMs, late);
 
   const once = async ({ url, clientApiKey, requestId, signal }: UpstreamCall): Promise<RawAnswer> => {
@@ -84,7 +84,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     });
     if (!answer || answer.status >= 500) answer = await once(call);
     const { status, encoding, text } = answer;
-    if (status >= 500) throw failed(`answered ${status}`);
+    if (status >= 500) throw new OutageError(502, problem(`answered ${status}`));
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
     if (status !== 200) return { status, json: undefined };
@@ -108,7 +108,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       } catch (thrown) {
         if (thrown instanceof HttpError) throw thrown;
         const reason = systemCode(thrown) ?? 'connection lost';
-        throw failed(`can't be reached (${reason}); check ${variable}`, thrown);
+        const unreached = problem(`can't be reached (${reason}); check ${variable}`);
+        throw new OutageError(502, unreached, { cause: thrown });
       }
     },
   };

@@ -61,10 +61,12 @@ export async function runDoctor(
     stdout,
     stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
     interrupted: new AbortController().signal,
+    now: () => new Date(0),
     wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     out: createOutput(stdout, stdout, {}, json),
     sidecar: () =>
       (setting.sidecar ?? (() => sidecarOn(join(packager, 'keys'))))() as ReturnType<CliContext['sidecar']>,
+    configFile: () => undefined,
     endWith: (given) => {
       code = given;
     },

@@ -1,5 +1,5 @@
 import { checkAccess } from '../../../src/cli/doctor/access-rights';
-import { shellWord } from '../../../src/cli/doctor/shell-word';
+import { shellWord } from '../../../src/cli/shell-word';
 
 test.each([
   ['/usr/local/W-1.2', '/usr/local/W-1.2'],

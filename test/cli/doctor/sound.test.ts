@@ -12,19 +12,14 @@ http://127.0.0.1:9000  the sidecar
   ok       The sidecar is ready to write key files
   ok       It lists 3 key files
 
-live  conf/live/Application.xml
-  ok       The session id is not appended to the licence address
-  ok       EXT-X-VERSION is 5
-  ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer)
-  ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer)
-  ok       Key files are read from /wowza/keys
-
-vod  conf/vod/Application.xml
-  ok       The session id is not appended to the licence address
-  ok       EXT-X-VERSION is 5
-  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand
-  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand
-  ok       Key files are read from /wowza/keys
+2 applications  conf/NAME/Application.xml
+  ok       The session id is not appended to the licence address (both)
+  ok       EXT-X-VERSION is 5 (both)
+  ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (1 of 2: live)
+  ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (1 of 2: live)
+  ok       Key files are read from /wowza/keys (both)
+  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 2: vod)
+  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 2: vod)
 
 /wowza/keys  the key folder of live, vod
   ok       This is the sidecar’s folder: the trace of its readiness check shows here, and the list agrees (3 key files)

@@ -151,3 +151,21 @@ test('asks for all streams of a line-up', async () => {
     ['key_file_missing', 'No key file for radio'],
   ]);
 });
+
+test.each([
+  ['lineup.csv', 'streamid,contentId\nnews_360p,n\nradio,r\n'],
+  ['ids.csv', 'streamid\nnews_360p\nradio\n'],
+  [
+    'lineup.yaml',
+    'defaults: { client: acme, clientApiKeyEnv: NOT_SET_HERE }\nstreams: [news_360p, { streamid: radio, clientApiKeyFile: none.txt }]\n',
+  ],
+])(
+  'takes %s as apply does, without the client, the contents and the keys that are told elsewhere',
+  async (name, text) => {
+    const packager = await install({ [name]: text });
+    const found = await troubles(packager, ['--lineup', name]);
+    expect(found.map(({ code, message }) => [code, message])).toEqual([
+      ['key_file_missing', 'No key file for radio'],
+    ]);
+  },
+);

@@ -264,6 +264,35 @@ describe('a key file', () => {
       fileWith({ [`${CMAF}-algorithm`]: undefined }, cmaf('cbcs')),
       `error missing_line ${CMAF}-algorithm`,
     ],
+    ['CENC lines alone', POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n'), 'warning no_drm_system'],
+    [
+      'all its systems switched off',
+      fileWith(
+        { [`${DASH}-keyserver-widevine`]: 'false', [`${DASH}-keyserver-playready`]: 'false' },
+        POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n'),
+      ),
+      'warning no_drm_system',
+    ],
+    [
+      'CMAF lines alone',
+      `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCBC\n`,
+      'warning no_drm_system',
+    ],
+    ['an equals sign in each line', POST_MANUAL_FILE.replaceAll(': ', '='), 'error equals_sign'],
+    ['an equals sign with blanks', POST_MANUAL_FILE.replace(': AESCTR', ' = AESCTR'), 'error equals_sign'],
+    [
+      'an equals sign in each line, and another fault',
+      fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID }).replaceAll(': ', '='),
+      'error equals_sign',
+      `error key_id_byte_order ${DASH}-keyserver-playready-checksum`,
+    ],
+    ['UTF-16', Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').toString('utf8'), 'error utf_16'],
+    ['UTF-16 without its mark', Buffer.from(POST_MANUAL_FILE, 'utf16le').toString('utf8'), 'error utf_16'],
+    [
+      'UTF-16 in the order of networks',
+      Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').swap16().toString('utf8'),
+      'error utf_16',
+    ],
     ['comments alone', '# by hand\n\n  # and more\n', 'error no_lines'],
     [
       'an address that was copied from XML',
@@ -281,6 +310,17 @@ describe('a key file', () => {
         fault === 'warning scheme_mismatch' ? `${fault} ${DASH}-keyserver-widevine-pssh-data` : fault,
       ),
     );
+  });
+
+  it('with equals signs is told so in one sentence, with the lines', () => {
+    expect(check(POST_MANUAL_FILE.replaceAll(': ', '=')).faults).toEqual([
+      {
+        severity: 'error',
+        code: 'equals_sign',
+        description:
+          '17 lines, from 1 to 17, have = where ": " belongs between name and value; write name: value.',
+      },
+    ]);
   });
 
   it('is told in the names of its lines, with what to do', () => {
@@ -304,6 +344,7 @@ describe('the name of a key file', () => {
     [' \n', 'white_space', 'no_lines'],
     ['foo bar', 'unreadable_line', 'no_lines'],
     ['key=value\n', 'unreadable_line', 'no_lines'],
+    ['\ufffd\ufffdk\0e\0y\0:\0 \0x\0\n\0', 'utf_16', 'unknown_line', 'no_lines'],
   ])('makes a key file of what is nothing else: %j', (text, ...codes) => {
     expect(codesOf(text, 'news.key')).toEqual(['key_file', ...codes]);
     expect(codesOf(text, 'NEWS.KEY')[0]).toBe('key_file');
@@ -324,7 +365,7 @@ describe('summariseKeyFile', () => {
   it.each([
     [POST_MANUAL_FILE, ['cenc', 'widevine', 'playready', 'fairplay'], keyId, contentId],
     [cmaf('cbcs'), ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'], keyId, contentId],
-    [POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n'), ['cenc'], keyId, undefined],
+    [POST_MANUAL_FILE.split('\n').slice(0, 6).join('\n'), ['cenc', 'widevine'], keyId, contentId],
     [POST_MANUAL_FILE.split('\n').slice(10).join('\n'), ['fairplay'], undefined, undefined],
   ])('tells parts, key id and content id: %#', (text, parts, id, content) => {
     expect(summariseKeyFile(text)).toEqual({ parts, keyId: id, contentId: content, faults: [] });

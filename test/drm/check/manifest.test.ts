@@ -82,7 +82,7 @@ describe('a manifest', () => {
     });
   });
 
-  it.each(['<html><p>no</p></html>', '<MPD></MPD>', '<x'])('is not what other XML is: %s', (xml) => {
+  it.each(['<html><p>no</p></html>', '<MPDX></MPDX>', '<x'])('is not what other XML is: %s', (xml) => {
     expect(summary(xml)).toEqual(['unknown', 'error unrecognised']);
   });
 });

@@ -179,7 +179,7 @@ describe('a group that cannot be read fails as one', () => {
     [
       'keys of a third kind',
       { members, keys: 'both' },
-      ['invalid_body', 'groups.0: keys: must be "same" or "each"'],
+      ['invalid_body', 'groups.0: keys: must be "same", "each", "quality", or the keys of each quality'],
     ],
     ['a folder that is none', { members, folder: 7 }, ['invalid_body', 'groups.0: folder: must be a string']],
     ...['', '/', 'live/', '/live', '../live', 'a b'].map((folder): [string, unknown, [string, string]] => [
@@ -231,14 +231,14 @@ describe('a group that cannot be read fails as one', () => {
       result: 'failed',
       errors: [{ code, description: `groups.0.members.${index}: ${description}` }],
     });
-    const notAMember = 'must be a stream id, or an object with streamid and contentId';
+    const notAMember = 'must be a stream id, or an object with streamid and contentId or quality';
     expect(body.results).toEqual([
       at(0, 'invalid_body', notAMember),
       at(1, 'invalid_body', notAMember),
       at(
         2,
         'unknown_field',
-        'contentid is not a field of this request. Fields of a member: streamid, contentId.',
+        'contentid is not a field of this request. Fields of a member: streamid, contentId, quality.',
       ),
       at(3, 'invalid_body', 'streamid is missing'),
       at(4, 'invalid_stream_id', 'A part of the stream id is empty.'),

@@ -244,6 +244,13 @@ describe('a dry run', () => {
           result: 'changed',
           etag: expect.stringMatching(/^".{27}"$/),
           lines: [{ ...contentKey, value: mask, change: 'changed', former: mask }],
+          warnings: [
+            {
+              code: 'key_id_reused',
+              description:
+                'cenc.keyid is that of another content key in the key file of same: players that have one of the keys show black for the other; give each content key an id of its own',
+            },
+          ],
         },
         unchanged('same'),
         failed('bad', 'invalid_body', 'cenc: must be an object'),

@@ -3,7 +3,13 @@ import fs from 'fs-extra';
 import { errorBody, toHttpError } from '../../../src/kernel/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
 import { ERRORS, type ErrorCode } from '../../../src/sidecar/describe/error-codes';
-import { FROM_PROVIDER, SUPPLIED, SWAPPED } from '../../../src/sidecar/describe/samples-wire';
+import {
+  FROM_PROVIDER,
+  fileOf,
+  SUPPLIED,
+  SWAPPED,
+  WITH_UNKNOWN,
+} from '../../../src/sidecar/describe/samples-wire';
 import { toStorageError } from '../../../src/sidecar/storage/storage-error';
 import { objections } from '../../support/accepts-schema';
 import { rawExchange, rawRequest } from '../../support/raw-http';
@@ -20,7 +26,7 @@ interface Answer {
 type Provoke = (described: Provisioning) => Promise<Answer> | Answer;
 
 const KEY_FILE = '/api/keyfile/news';
-const { cenc, playready } = SUPPLIED;
+const { cenc, playready, fairplay } = SUPPLIED;
 
 const get =
   (path: string): Provoke =>
@@ -30,6 +36,16 @@ const post =
   (body: object, path = KEY_FILE): Provoke =>
   ({ sidecar }) =>
     sidecar.api.post(path).send(body);
+
+const importing =
+  (lines: string, query = ''): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.post(`${KEY_FILE}${query}`).type('text/plain').send(lines);
+
+const CMAF_KEYS = `\
+cmafstreaming-cenc-key-id: ${cenc.keyid}
+cmafstreaming-cenc-content-key: ${cenc.contentkey}
+`;
 
 /** A POST whose keys are fetched, while an upstream answers so. */
 const provision =
@@ -76,6 +92,28 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['invalid_body', 'checkKeyMaterial', ({ sidecar }) => exchange(sidecar.port, CHECK_OF_NOTHING)],
   ['unknown_field', 'writeKeyFile', post({ cenc, widevin: {} })],
   ['unknown_field', 'writeKeyFiles', post({ stream: [] }, '/api/keyfiles')],
+  ['unknown_line', 'writeKeyFile', importing(WITH_UNKNOWN)],
+  ['missing_line', 'writeKeyFile', importing(`${CMAF_KEYS}`)],
+  ['wrong_constant', 'writeKeyFile', importing(`${CMAF_KEYS}cmafstreaming-cenc-algorithm: AES\n`)],
+  [
+    'checksum_with_aescbc',
+    'writeKeyFile',
+    importing(`\
+${CMAF_KEYS}cmafstreaming-cenc-algorithm: AESCBC
+cmafstreaming-cenc-keyserver-playready: true
+cmafstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+cmafstreaming-cenc-keyserver-playready-license-url: ${playready.laurl}
+cmafstreaming-cenc-keyserver-playready-checksum: ${playready.checksum}
+`),
+  ],
+  [
+    'cmaf_disagrees',
+    'writeKeyFile',
+    importing(`\
+${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==')}cmafstreaming-cenc-algorithm: AESCTR
+`),
+  ],
+  ['no_lines', 'writeKeyFile', importing('vendor-tier: gold\n', '?keepunknown=true')],
   ['malformed_json', 'writeKeyFile', ({ sidecar }) => sidecar.api.post(KEY_FILE).type('json').send('{')],
   [
     'malformed_json',
@@ -88,6 +126,18 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
     'writeKeyFile',
     post({ cenc, playready: { ...playready, checksum: 'j+7cluk2J58=' } }),
   ],
+  [
+    'key_and_key_id_swapped',
+    'writeKeyFile',
+    post({ cenc: { keyid: cenc.contentkey, contentkey: cenc.keyid }, playready }),
+  ],
+  ['all_zero', 'writeKeyFile', post({ cenc: { ...cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAA==' } })],
+  [
+    'session_id_in_address',
+    'writeKeyFile',
+    post({ fairplay: { ...fairplay, laurl: 'skd://a/b?sessionid=1' } }),
+  ],
+  ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
   ['bad_request', 'readKeyFile', ({ sidecar }) => exchange(sidecar.port, 'HELLO\r\n\r\n')],
   ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],
   ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],
@@ -158,7 +208,7 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   [
     'unsupported_media_type',
     'writeKeyFile',
-    ({ sidecar }) => sidecar.api.post(KEY_FILE).type('text/plain').send('x'),
+    ({ sidecar }) => sidecar.api.post(KEY_FILE).type('text/html').send('x'),
   ],
   [
     'unsupported_media_type',

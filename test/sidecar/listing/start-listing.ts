@@ -63,7 +63,15 @@ export async function startListing(overrides: Partial<ListingsOptions> = {}): Pr
     return `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
   };
   const now = () => time;
-  const list = createList({ folder, checkFolder: () => undefined, log, newId, now, ...overrides });
+  const list = createList({
+    folder,
+    checkFolder: () => undefined,
+    conflictsOf: () => [],
+    log,
+    newId,
+    now,
+    ...overrides,
+  });
   const app = createApp({ log, newId, now }, (routes) => {
     routes.use((incoming, response, next) => {
       response.locals.apiKey = JSON.parse(String(incoming.headers['x-test-key']));

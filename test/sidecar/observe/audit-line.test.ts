@@ -49,3 +49,8 @@ test('tells how many attempts it stands for, where it is a sum', () => {
   );
   expect(JSON.parse(line)).toMatchObject({ stream_id: null, request_id: null, count: 3100 });
 });
+
+test('tells that keys came from the provider cache, where they did', () => {
+  const line = formatAuditLine({ ...AUDIT_ENTRY, source: 'provider_cache' }, TIME);
+  expect(JSON.parse(line)).toEqual({ ...JSON.parse(auditLine()), source: 'provider_cache' });
+});

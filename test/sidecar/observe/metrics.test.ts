@@ -3,6 +3,8 @@ import { CONNECTION_STATES } from '../../../src/kernel/connection';
 import { createConnections, REFUSAL_CAUSES } from '../../../src/kernel/connections';
 import { HttpError } from '../../../src/kernel/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
+import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';
+import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
 import { seriesOf, startObserved } from '../../support/start-observed';
 
@@ -15,6 +17,9 @@ const AT_REST = {
   'packagerdrmapi_refused_total{reason="unauthorized"}': 0,
   'packagerdrmapi_refused_total{reason="forbidden"}': 0,
   'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
+  ...Object.fromEntries(
+    CACHE_EVENTS.map((event) => [`packagerdrmapi_provider_cache_events_total{event="${event}"}`, 0]),
+  ),
   packagerdrmapi_audit_lines_waiting: 5,
   packagerdrmapi_audit_lines_lost_total: 3,
   ...Object.fromEntries(
@@ -114,6 +119,53 @@ test('counts upstream calls, write phases, changes and key files', async () => {
     'packagerdrmapi_key_file_changes_total{action="refused",result="forbidden"}': 1,
     packagerdrmapi_key_files: 11,
     'packagerdrmapi_failures_total{code="insufficient_storage"}': 1,
+  });
+});
+
+test('tells when each upstream last answered what could be used, and what befell the provider cache', async () => {
+  const { metrics, series } = await startObserved();
+  metrics.upstreamAnswered('config_service', new Date(1_767_323_045_678));
+  metrics.upstreamAnswered('key_provider', new Date(1_000_000));
+  metrics.upstreamAnswered('key_provider', new Date(2_000_000));
+  for (const event of ['kept', 'kept', 'used', 'missed', 'damaged', 'not_kept'] as const)
+    metrics.providerCache(event);
+  expect(await series()).toEqual({
+    ...AT_REST,
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="config_service"}': 1_767_323_045.678,
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="key_provider"}': 2000,
+    'packagerdrmapi_provider_cache_events_total{event="kept"}': 2,
+    'packagerdrmapi_provider_cache_events_total{event="used"}': 1,
+    'packagerdrmapi_provider_cache_events_total{event="missed"}': 1,
+    'packagerdrmapi_provider_cache_events_total{event="damaged"}': 1,
+    'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 1,
+  });
+});
+
+test('tells when certificates end and how many key files have faults, as they are at the scrape', async () => {
+  let clientAuthorities: Date | undefined = new Date(3_000_000);
+  let faulty: FaultyKeyFiles | undefined;
+  const metrics = createMetrics({
+    version: '1',
+    audit: { lost: () => 0, waiting: () => 0 },
+    connections: createConnections(),
+    certificateEnds: () => ({ server: new Date(2_000_000), clientAuthorities }),
+    faultyKeyFiles: () => faulty,
+  });
+  const told = async () => {
+    const series = Object.entries(seriesOf((await metrics.scrape()).text));
+    return Object.fromEntries(series.filter(([name]) => /_tls_|_faulty/.test(name)));
+  };
+  const server = { 'packagerdrmapi_tls_certificate_not_after_timestamp_seconds{certificate="server"}': 2000 };
+  expect(await told()).toEqual({
+    ...server,
+    'packagerdrmapi_tls_certificate_not_after_timestamp_seconds{certificate="client_authorities"}': 3000,
+  });
+  clientAuthorities = undefined;
+  faulty = { error: 3, warning: 0 };
+  expect(await told()).toEqual({
+    ...server,
+    'packagerdrmapi_key_files_faulty{severity="error"}': 3,
+    'packagerdrmapi_key_files_faulty{severity="warning"}': 0,
   });
 });
 

@@ -50,7 +50,10 @@ async function fullScrape(): Promise<string> {
     version: '1.2.3',
     audit: { lost: () => 0, waiting: () => 0 },
     connections: createConnections(),
+    certificateEnds: () => ({ server: new Date(0), clientAuthorities: new Date(0) }),
+    faultyKeyFiles: () => ({ error: 1, warning: 1 }),
   });
+  metrics.upstreamAnswered('key_provider', new Date(0));
   metrics.request({ method: 'GET', route: '/readyz', status: 200, ms: 1, aborted: false });
   metrics.upstreamCall('key_provider', 200, 1);
   metrics.writePhase('sync', 1);

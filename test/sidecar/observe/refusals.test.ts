@@ -77,7 +77,7 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
   ],
   [
     'a body of another type',
-    ({ api }) => api.post(PATH).type('text').send('x'),
+    ({ api }) => api.post(PATH).type('html').send('x'),
     ['default', 'live', 'unsupported_media_type'],
   ],
   [

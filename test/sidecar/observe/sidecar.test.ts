@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CONNECTION_STATES } from '../../../src/kernel/connection';
 import { REFUSAL_CAUSES } from '../../../src/kernel/connections';
+import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { until } from '../../support/start-audit';
 import { seriesOf } from '../../support/start-observed';
@@ -89,6 +90,13 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
     'packagerdrmapi_key_file_changes_total{action="refused",result="precondition_failed"}': 1,
     'packagerdrmapi_key_file_changes_total{action="refused",result="unauthorized"}': 1,
     packagerdrmapi_key_files: 3,
+    'packagerdrmapi_key_files_faulty{severity="error"}': 2,
+    'packagerdrmapi_key_files_faulty{severity="warning"}': expect.any(Number),
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="config_service"}': 0,
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="key_provider"}': 0,
+    ...Object.fromEntries(
+      CACHE_EVENTS.map((event) => [`packagerdrmapi_provider_cache_events_total{event="${event}"}`, 0]),
+    ),
     'packagerdrmapi_failures_total{code="server_error"}': 0,
     'packagerdrmapi_failures_total{code="insufficient_storage"}': 0,
     'packagerdrmapi_failures_total{code="key_files_not_readable"}': 0,

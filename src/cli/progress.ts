@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import type { CliContext } from '../context';
+import type { CliContext } from './context';
 
 /** How far the sending is; on a terminal as a bar. */
 export interface Progress {

@@ -1,21 +1,27 @@
 import { createInterface } from 'node:readline/promises';
-import { usageError } from '../cli-error';
-import type { CliContext } from '../context';
-import { interrupted } from '../sidecar-api';
+import { usageError } from './cli-error';
+import type { CliContext } from './context';
+import { interrupted } from './sidecar-api';
 
-/** @throws CliError when there is nobody to ask. */
-export function requireTerminal({ stdin, stderr, out }: CliContext): void {
+/**
+ * @param purpose what a yes would do, as `apply the line-up`.
+ * @throws CliError when there is nobody to ask.
+ */
+export function requireTerminal({ stdin, stderr, out }: CliContext, purpose: string): void {
   if (out.json || !stdin.isTTY || !stderr.isTTY) {
-    throw usageError(
-      'Nobody is there to say yes. Add --yes to apply the line-up, or --dry-run to only see it.',
-    );
+    throw usageError(`Nobody is there to say yes. Add --yes to ${purpose}, or --dry-run to only see it.`);
   }
 }
 
-/** Asks the user at the terminal. @throws CliError when Ctrl-C is the answer. */
+/**
+ * Asks the user at the terminal.
+ * @param otherwise what is told when Ctrl-C is the answer, as `Nothing was written.`
+ * @throws CliError then.
+ */
 export async function confirm(
   { stdin, stderr, interrupted: signal }: CliContext,
   question: string,
+  otherwise: string,
 ): Promise<boolean> {
   const terminal = createInterface({ input: stdin, output: stderr });
   const closed = new AbortController();
@@ -28,7 +34,7 @@ export async function confirm(
     return /^y(?:es)?$/i.test(answer.trim());
   } catch {
     stderr.write('\n');
-    throw interrupted('Stopped. Nothing was written.');
+    throw interrupted(`Stopped. ${otherwise}`);
   } finally {
     terminal.close();
   }

@@ -1,0 +1,167 @@
+import { formatUuid, swapKeyIdOrder } from '../bytes';
+import { isRandomUuid, isZero } from './block';
+import type { CheckedInput } from './check';
+import { claimsOf } from './claims';
+import type { Comparison, Side } from './comparison';
+import { cipherOf } from './named';
+
+/** Holds the key ids of samples and boxes against those of a reference: a key file's, or the media's. */
+export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: Side): void {
+  const known = keyIdsOf(reference);
+  if (known.length === 0) return;
+  if (other.of('rotation').length > 0) {
+    compareRotating(comparison, reference, other, known);
+    return;
+  }
+  // What FairPlay plays is found by the playlist's address; its key has no id in a key file.
+  if (isForFairPlayAlone(reference, other)) return;
+  const ofSamples = unique(
+    other.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])),
+  );
+  const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
+  const told = compareIds(comparison, reference, other, known, ofSamples, 'samples');
+  if (!told) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
+}
+
+/** What is encrypted: the key of a key file, or the tracks of media and manifests. */
+function keyIdsOf(side: Side): Buffer[] {
+  const keys = side.of('key').map(({ keyId }) => keyId);
+  const ids =
+    keys.length > 0
+      ? keys
+      : side.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : []));
+  return unique(ids);
+}
+
+/** Answers whether it told of a fault. */
+function compareIds(
+  comparison: Comparison,
+  reference: Side,
+  other: Side,
+  known: readonly Buffer[],
+  found: readonly Buffer[],
+  what: 'samples' | 'boxes',
+): boolean {
+  if (found.length === 0) return false;
+  comparison.note('key_id');
+  const names = [...other.names, ...reference.names];
+  const unknown = found.filter((keyId) => !includes(known, keyId));
+  const swapped = unknown.filter((keyId) => includes(known, swapKeyIdOrder(keyId)));
+  for (const keyId of swapped)
+    comparison.error('key_id_byte_order', names, swappedSentence(reference, other, keyId));
+  // One that agrees is enough: a manifest names the keys of all renditions, a key file one.
+  if (swapped.length > 0 || unknown.length < found.length) return swapped.length > 0;
+  const is = found.map(formatUuid).slice(0, 3).join(', ');
+  const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';
+  const isKeyFile = reference.of('key').length > 0;
+  const mend = isKeyFile
+    ? 'look whether they are of one stream, then restart it so that the packager reads the key file again'
+    : 'make both in one run of the packager';
+  const sentence =
+    what === 'samples'
+      ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${mend}`
+      : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${mend}`;
+  comparison.error('key_id_mismatch', names, sentence);
+  return true;
+}
+
+function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
+  const right = swapKeyIdOrder(keyId);
+  const wrong = wrongOrder(reference, other, keyId);
+  const mend =
+    wrong === undefined
+      ? 'find out at the licence server which one is right, and mend the other'
+      : `mend that of ${wrong.called}`;
+  return (
+    `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +
+    `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${mend}`
+  );
+}
+
+/** The side that contradicts itself, too, or the one whose key id is no random UUID when the other's is. */
+function wrongOrder(reference: Side, other: Side, keyId: Buffer): Side | undefined {
+  const [isOther, isReference] = [other, reference].map(({ codes }) => codes.has('key_id_byte_order'));
+  if (isOther !== isReference) return isOther ? other : reference;
+  const [isUuid, isRight] = [keyId, swapKeyIdOrder(keyId)].map(isRandomUuid);
+  if (isUuid === isRight) return undefined;
+  return isUuid ? reference : other;
+}
+
+function compareRotating(
+  comparison: Comparison,
+  reference: Side,
+  other: Side,
+  known: readonly Buffer[],
+): void {
+  comparison.note('key_rotation');
+  const ids = other.of('track').flatMap(({ keyId }) => keyId ?? []);
+  if (reference.of('key').length === 0 || ids.some((keyId) => includes(known, keyId))) return;
+  const sentence =
+    `${other.called} rotates its keys, which a key file can't; it was not made from ${reference.called}, and was not ` +
+    'held against its key: check the media of this key file';
+  comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
+}
+
+function isForFairPlayAlone(reference: Side, other: Side): boolean {
+  const schemes = other.of('track').map(({ scheme }) => scheme);
+  return (
+    reference.of('fairplay').length > 0 &&
+    !reference.of('scheme').some(({ scheme }) => scheme === 'cbcs') &&
+    schemes.length > 0 &&
+    other.of('box').length === 0 &&
+    schemes.every((scheme) => scheme === 'cbcs')
+  );
+}
+
+/** Holds the cipher of samples against what the lines of a key file ask for, or against the media's. */
+export function compareSchemes(comparison: Comparison, reference: Side, other: Side): void {
+  const allowed = new Set(schemesOf(reference).map(cipherOf));
+  const used = [...new Set(other.of('track').flatMap(({ scheme }) => (cipherOf(scheme) ? [scheme] : [])))];
+  if (allowed.size === 0 || used.length === 0) return;
+  comparison.note('scheme');
+  const wrong = used.find((scheme) => !allowed.has(cipherOf(scheme)));
+  if (wrong === undefined) return;
+  const asks = [...allowed].join(' and ');
+  const mend =
+    reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
+      ? 'package with the scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream'
+      : 'make both in one run of the packager';
+  const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${mend}`;
+  comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
+}
+
+function schemesOf(side: Side): string[] {
+  const asked = side.of('scheme').map(({ scheme }): string => scheme);
+  const isFairPlay = side.of('fairplay').length > 0;
+  if (asked.length > 0 || isFairPlay) return [...asked, ...(isFairPlay ? ['cbcs'] : [])];
+  return side.of('track').flatMap(({ scheme }) => (scheme && cipherOf(scheme) ? [scheme] : []));
+}
+
+/** An init segment without a key needs fragments that bring one. */
+export function compareRotation(
+  comparison: Comparison,
+  media: readonly CheckedInput[],
+  segments: readonly CheckedInput[],
+): void {
+  const expecting = media.filter(({ claims }) =>
+    claimsOf(claims, 'rotation').some((claim) => !claim.isProven),
+  );
+  for (const init of expecting) {
+    for (const segment of segments) {
+      comparison.note('key_rotation');
+      if (claimsOf(segment.claims, 'rotation').length > 0) continue;
+      const sentence =
+        `${init.name} names no key (all zeros), and ${segment.name} brings none (seig), so no player can decrypt it; ` +
+        'package again with a key id, or with key rotation';
+      comparison.error('all_zero', [init.name, segment.name], sentence);
+    }
+  }
+}
+
+function includes(keyIds: readonly Buffer[], keyId: Buffer): boolean {
+  return keyIds.some((known) => known.equals(keyId));
+}
+
+function unique(keyIds: readonly Buffer[]): Buffer[] {
+  return [...new Map(keyIds.map((keyId) => [keyId.toString('hex'), keyId])).values()];
+}

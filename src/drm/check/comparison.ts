@@ -1,0 +1,75 @@
+import type { CheckedInput } from './check';
+import { type Claim, type ClaimOf, claimsOf } from './claims';
+import type { CheckFault } from './report';
+
+/** What two inputs were held against each other by. */
+export type ComparedAspect =
+  | 'key_id'
+  | 'key'
+  | 'scheme'
+  | 'license_address'
+  | 'content_id'
+  | 'checksum'
+  | 'iv'
+  | 'protection'
+  | 'key_rotation';
+
+/** A difference; the inputs are named as they were given. */
+export interface ComparedFault extends CheckFault {
+  readonly inputs: readonly string[];
+}
+
+export interface ComparisonResult {
+  /** Nothing in it: the inputs say nothing of the same thing. */
+  readonly compared: readonly ComparedAspect[];
+  readonly faults: readonly ComparedFault[];
+}
+
+/** One side of a comparison: an input, or several of one kind that together say what may be. */
+export interface Side {
+  readonly names: readonly string[];
+  /** For a sentence: the names, or how many there are. */
+  readonly called: string;
+  /** The verb that goes with it. */
+  readonly has: 'has' | 'have';
+  /** The codes of what is wrong with it by itself. */
+  readonly codes: ReadonlySet<string>;
+  of<Kind extends Claim['of']>(kind: Kind): ClaimOf<Kind>[];
+}
+
+const MOST_NAMED = 3;
+
+export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
+  const names = inputs.map(({ name }) => name);
+  const claims = inputs.flatMap((input) => input.claims);
+  const few = names.length <= MOST_NAMED;
+  return {
+    names: few ? names : [],
+    called: few ? names.join(' and ') : `the ${names.length} ${each}s`,
+    has: names.length === 1 ? 'has' : 'have',
+    codes: new Set(inputs.flatMap(({ result }) => result.faults.map(({ code }) => code))),
+    of: (kind) => claimsOf(claims, kind),
+  };
+}
+
+/** What a comparison found so far. */
+export class Comparison {
+  readonly faults: ComparedFault[] = [];
+  readonly #compared = new Set<ComparedAspect>();
+
+  note(aspect: ComparedAspect): void {
+    this.#compared.add(aspect);
+  }
+
+  error(code: string, inputs: readonly string[], sentence: string): void {
+    this.faults.push({ severity: 'error', code, inputs, description: `${sentence}.` });
+  }
+
+  warning(code: string, inputs: readonly string[], sentence: string): void {
+    this.faults.push({ severity: 'warning', code, inputs, description: `${sentence}.` });
+  }
+
+  result(): ComparisonResult {
+    return { compared: [...this.#compared], faults: this.faults };
+  }
+}

@@ -1,0 +1,115 @@
+import { readBoxHeader } from './mp4-boxes';
+
+/** Bytes that are read once, from the first to the last. Both reject when the source fails. */
+export interface ForwardReader {
+  /** The next bytes; fewer than asked for at the end alone. */
+  read(length: number): Promise<Buffer>;
+  /** Passes over bytes; answers how many there were. */
+  skip(length: number): Promise<number>;
+}
+
+/** The boxes that say how media are protected, and whether all were looked at. */
+export interface MediaOutline {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+/** What to do with a box: read it as it is, keep its header as a sign that it was there, or go into it. */
+type Step = 'keep' | 'sign' | Steps;
+interface Steps {
+  readonly [type: string]: Step;
+}
+
+const TRACK: Steps = { mdia: { minf: { stbl: { stsd: 'keep', sgpd: 'keep' } } } };
+const STEPS: Steps = {
+  ftyp: 'keep',
+  styp: 'keep',
+  pssh: 'keep',
+  mdat: 'sign',
+  moov: { pssh: 'keep', trak: TRACK },
+  moof: { pssh: 'keep', traf: { sgpd: 'keep', senc: 'sign' } },
+};
+
+/** A box that is kept has rarely a tenth of it. */
+const MOST_OF_BOX = 64 * 1024;
+const MOST_BYTES = 512 * 1024;
+/** A day of fragments of two seconds has half of it, with all that is in them. */
+const MOST_BOXES = 1_000_000;
+
+/**
+ * Reads of an mp4 file, or of a segment, the boxes that say how it is protected, and passes over the rest: media, sample
+ * tables, indexes. The answer is a small file of the same boxes. Bounded in memory and in boxes, whatever sizes they say.
+ */
+export async function outlineMedia(reader: ForwardReader, mostBoxes = MOST_BOXES): Promise<MediaOutline> {
+  const outliner = new Outliner(reader, mostBoxes);
+  const boxes = await outliner.file();
+  return { bytes: Buffer.concat(boxes), isWhole: !outliner.isCut };
+}
+
+class Outliner {
+  isCut = false;
+  #boxes = 0;
+  #bytes = 0;
+
+  constructor(
+    private readonly reader: ForwardReader,
+    private readonly mostBoxes: number,
+  ) {}
+
+  /** What is kept of a whole file. A day of fragments has one key, or some dozens: each is kept once. */
+  async file(): Promise<Buffer[]> {
+    const seen = new Set<string>();
+    return this.#boxesIn(STEPS, Number.POSITIVE_INFINITY, (box) => {
+      const content = box.toString('latin1');
+      const isNew = !seen.has(content);
+      if (isNew) seen.add(content);
+      else this.#bytes -= box.length;
+      return isNew;
+    });
+  }
+
+  async #boxesIn(steps: Steps, room: number, isKept: (box: Buffer) => boolean): Promise<Buffer[]> {
+    const kept: Buffer[] = [];
+    let left = room;
+    while (left >= 8 && !this.isCut) {
+      const head = await this.reader.read(8);
+      if (head.length < 8) break;
+      const isLarge = head.readUInt32BE(0) === 1 && left >= 16;
+      const header = isLarge ? Buffer.concat([head, await this.reader.read(8)]) : head;
+      const { headerLength, length = left } = readBoxHeader(header);
+      const inside = Math.max(0, Math.min(length, left) - headerLength);
+      left -= headerLength + inside;
+      this.#boxes += 1;
+      const box = await this.#box(steps[head.toString('latin1', 4, 8)], header, inside);
+      if (box && isKept(box)) kept.push(box);
+      this.isCut ||= this.#boxes >= this.mostBoxes || this.#bytes > MOST_BYTES;
+    }
+    if (Number.isFinite(left) && !this.isCut) await this.reader.skip(left);
+    return kept;
+  }
+
+  async #box(step: Step | undefined, header: Buffer, inside: number): Promise<Buffer | undefined> {
+    const type = header.subarray(4, 8);
+    if (typeof step === 'object') {
+      this.#bytes += 8;
+      return boxOf(type, await this.#boxesIn(step, inside, () => true));
+    }
+    if (step !== 'keep') {
+      await this.reader.skip(inside);
+      if (step === 'sign') this.#bytes += 8;
+      return step === 'sign' ? boxOf(type, []) : undefined;
+    }
+    const body = await this.reader.read(Math.min(inside, MOST_OF_BOX));
+    this.#bytes += 8 + body.length;
+    if (body.length === inside) return boxOf(type, [body]);
+    // Kept with the size that it says, by which it is known as cut.
+    if (body.length === MOST_OF_BOX) await this.reader.skip(inside - body.length);
+    return Buffer.concat([header, body]);
+  }
+}
+
+function boxOf(type: Buffer, parts: readonly Buffer[]): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(8 + parts.reduce((sum, { length }) => sum + length, 0));
+  return Buffer.concat([size, type, ...parts]);
+}

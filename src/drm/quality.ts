@@ -1,0 +1,111 @@
+import { type Checked, fault } from './bytes';
+import { isJsonObject, type JsonObject } from './json-object';
+import type { TextRule } from './provider-names';
+import type { SmilStream } from './smil';
+
+/** What a quality may be called. */
+export const QUALITY: TextRule = {
+  pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,19}$/,
+  fault: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+};
+
+/** The most that each quality has, of lines or of bits a second. */
+export type Limits = Readonly<Record<string, number>>;
+
+/** The most lines of each quality: a picture of PAL is SD, one of 1080 lines HD. */
+export const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
+
+/** The quality of streams without a picture. */
+export const AUDIO = 'AUDIO';
+
+/** By what the streams of a SMIL document are told apart. Bit rates say little of the picture: without limits given, nothing. */
+export interface QualityLimits {
+  readonly heights?: Limits | undefined;
+  readonly bitrates?: Limits | undefined;
+}
+
+/** The names of the fields beside keys by quality that would give all qualities the same key. */
+export function commonKeys(common: JsonObject): string[] {
+  const { fairplay } = common;
+  return [
+    ...SUPPLYING.filter((name) => name !== 'fairplay' && isGiven(common[name])),
+    ...['key', 'iv'].flatMap((name) =>
+      isJsonObject(fairplay) && isGiven(fairplay[name]) ? [`fairplay.${name}`] : [],
+    ),
+  ];
+}
+
+/** Why such a field is refused, behind its name. */
+export const COMMON_KEY_FAULT =
+  'would be that of every quality; put it into keys, beside the quality that has it';
+
+/**
+ * The fields of a quality's request: its own, and those that hold for all qualities. A field of its own counts more; of
+ * the systems' common parts those stay that its keys are for. Where the provider makes the keys, and the quality has no
+ * content id of its own, it is the common one with the quality's name, in small letters, behind a hyphen.
+ */
+export function qualityFields(quality: string, own: JsonObject, common: JsonObject): JsonObject {
+  if (!SUPPLYING.some((name) => isGiven(own[name]))) {
+    const { contentId } = common;
+    const made = typeof contentId === 'string' ? `${contentId}-${quality.toLowerCase()}` : contentId;
+    return {
+      ...common,
+      ...own,
+      ...(isGiven(made) && !isGiven(own.contentId) && { contentId: made }),
+    };
+  }
+  const isFor = (name: string) => {
+    if (name === 'playready' || name === 'widevine') return isGiven(own.cenc);
+    return name !== 'fairplay' || isGiven(own.fairplay);
+  };
+  const kept = Object.entries(common).filter(([name]) => isFor(name));
+  const both = Object.entries(own).map(([name, value]) => {
+    const other = isFor(name) ? common[name] : undefined;
+    return [name, isJsonObject(value) && isJsonObject(other) ? { ...other, ...value } : value];
+  });
+  return Object.fromEntries([...kept, ...both]);
+}
+
+/** What a request supplies keys by. */
+const SUPPLYING = ['cenc', 'fairplay', 'keyfile'];
+
+function isGiven(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}
+
+/** The quality of a stream of a SMIL document, or why it can't be told. */
+export function qualityOf(
+  { kind, lines, bitrate }: SmilStream,
+  { heights = HEIGHTS, bitrates }: QualityLimits,
+): Checked<string> {
+  if (kind === 'audio') return { ok: true, value: AUDIO };
+  if (lines !== undefined) return within(lines, heights, 'lines, more than heights says of any quality');
+  if (bitrate !== undefined && bitrates) {
+    return within(bitrate, bitrates, 'bits a second, more than bitrates says of any quality');
+  }
+  const missing = bitrates ? 'neither height nor bit rate' : 'no height';
+  return fault(
+    `the stream has ${missing} in the SMIL document; add it there, or give members with their quality`,
+  );
+}
+
+function within(value: number, limits: Limits, tooMuch: string): Checked<string> {
+  const [found] = Object.entries(limits)
+    .filter(([, most]) => value <= most)
+    .toSorted(([, one], [, other]) => one - other);
+  return found ? { ok: true, value: found[0] } : fault(`the stream has ${value} ${tooMuch}`);
+}
+
+/** Reads limits as they are given. */
+export function readLimits(value: unknown): Checked<Limits> {
+  const entries = isJsonObject(value) ? Object.entries(value) : [];
+  const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);
+  if (entries.length === 0 || entries.length > 20 || !entries.every(isLimit)) {
+    return fault('must say the most of each quality, as {"SD": 576, "HD": 1080}');
+  }
+  return { ok: true, value: Object.fromEntries(entries) as Limits };
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
+}

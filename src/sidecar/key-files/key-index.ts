@@ -1,0 +1,245 @@
+import { hash } from 'node:crypto';
+
+/** The keys of one key file. */
+export interface IndexedKeys {
+  /** 16 bytes each. */
+  readonly keyId: Buffer;
+  readonly contentKey: Buffer;
+}
+
+/** Other streams whose key files don't go together with a stream's. */
+export interface KeyConflicts {
+  /** They have the same key id and another content key: a player that has one of the keys shows black for the other. */
+  readonly otherKeys: Streams;
+  /** They have the same content key under another key id. */
+  readonly otherIds: Streams;
+}
+
+export interface Streams {
+  readonly count: number;
+  /** The first of them. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Which keys the key files of a folder have, to find those that contradict each other. Of a content key it holds eight
+ * bytes of a digest. A file costs some 80 bytes, whatever the number of files.
+ */
+export interface KeyIndex {
+  /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
+  set(streamId: string, keys: IndexedKeys | undefined): void;
+  /** What contradicts these keys, were they the stream's. */
+  conflicts(streamId: string, keys: IndexedKeys): KeyConflicts;
+  /** How many key files have keys, and the bytes that all this takes. */
+  size(): { readonly files: number; readonly bytes: number };
+}
+
+const MAX_NAMES = 3;
+/** Of so many files with the same key, the latest are looked at: a folder may have one key for all. */
+const MAX_STEPS = 10_000;
+const FIRST_CAPACITY = 1024;
+/** Beyond so many bytes of names that are gone, names are copied together. */
+const MIN_GARBAGE = 64 * 1024;
+const NONE = -1;
+
+/**
+ * Records by three hash tables with chains, in typed arrays: as objects, a million files would take several hundred
+ * megabytes.
+ */
+export function createKeyIndex(): KeyIndex {
+  let capacity = FIRST_CAPACITY;
+  let table = createTable(capacity);
+  let names = Buffer.alloc(capacity * 32);
+  let namesEnd = 0;
+  let garbage = 0;
+  /** Records are used from the front; freed ones are chained by `nextByName`. */
+  let used = 0;
+  let free = NONE;
+  let files = 0;
+
+  const tagOf = (what: string, bytes: Buffer | string): bigint =>
+    hash('sha256', `${what}\n${bytes.toString('latin1')}`, 'buffer').readBigUInt64LE();
+  const slotOf = (tag: bigint): number => Number(tag & BigInt(capacity - 1));
+  const nameOf = (record: number): string => {
+    const at = table.nameAt[record] ?? 0;
+    return names.toString('latin1', at, at + (table.nameLength[record] ?? 0));
+  };
+
+  const findByName = (streamId: string, tag: bigint): number => {
+    for (let at = table.byName[slotOf(tag)] ?? NONE; at !== NONE; at = table.nextByName[at] ?? NONE) {
+      if (nameOf(at) === streamId) return at;
+    }
+    return NONE;
+  };
+
+  const link = (record: number, heads: Int32Array, next: Int32Array, tag: bigint) => {
+    const slot = slotOf(tag);
+    next[record] = heads[slot] ?? NONE;
+    heads[slot] = record;
+  };
+
+  const unlink = (record: number, heads: Int32Array, next: Int32Array, tag: bigint) => {
+    const slot = slotOf(tag);
+    if (heads[slot] === record) {
+      heads[slot] = next[record] ?? NONE;
+      return;
+    }
+    for (let at = heads[slot] ?? NONE; at !== NONE; at = next[at] ?? NONE) {
+      if (next[at] !== record) continue;
+      next[at] = next[record] ?? NONE;
+      return;
+    }
+  };
+
+  const nameTag = (record: number): bigint => tagOf('name', nameOf(record));
+  const linkAll = (record: number) => {
+    link(record, table.byName, table.nextByName, nameTag(record));
+    link(record, table.byKeyId, table.nextByKeyId, table.keyId[record] ?? 0n);
+    link(record, table.byKey, table.nextByKey, table.key[record] ?? 0n);
+  };
+
+  /** Doubles the tables. Freed records are left behind. */
+  const grow = () => {
+    const former = table;
+    capacity *= 2;
+    table = createTable(capacity);
+    let record = 0;
+    for (let at = 0; at < used; at += 1) {
+      if (former.nameLength[at] === 0) continue;
+      table.nameAt[record] = former.nameAt[at] ?? 0;
+      table.nameLength[record] = former.nameLength[at] ?? 0;
+      table.keyId[record] = former.keyId[at] ?? 0n;
+      table.key[record] = former.key[at] ?? 0n;
+      record += 1;
+    }
+    used = record;
+    free = NONE;
+    for (let at = 0; at < used; at += 1) linkAll(at);
+  };
+
+  /** Makes room for a name, by copying those still in use together. */
+  const makeNameRoom = (length: number) => {
+    if (namesEnd + length <= names.length) return;
+    const worthIt = garbage > MIN_GARBAGE && garbage > namesEnd / 4;
+    const next = Buffer.alloc(worthIt ? names.length : names.length * 2);
+    let end = 0;
+    for (let at = 0; at < used; at += 1) {
+      const size = table.nameLength[at] ?? 0;
+      const from = table.nameAt[at] ?? 0;
+      if (size === 0) continue;
+      names.copy(next, end, from, from + size);
+      table.nameAt[at] = end;
+      end += size;
+    }
+    names = next;
+    namesEnd = end;
+    garbage = 0;
+  };
+
+  const remove = (record: number) => {
+    unlink(record, table.byName, table.nextByName, nameTag(record));
+    unlink(record, table.byKeyId, table.nextByKeyId, table.keyId[record] ?? 0n);
+    unlink(record, table.byKey, table.nextByKey, table.key[record] ?? 0n);
+    garbage += table.nameLength[record] ?? 0;
+    table.nameLength[record] = 0;
+    table.nextByName[record] = free;
+    free = record;
+    files -= 1;
+  };
+
+  const add = (streamId: string, keyId: bigint, key: bigint) => {
+    if (free === NONE && used === capacity) grow();
+    const bytes = Buffer.from(streamId, 'latin1');
+    makeNameRoom(bytes.length);
+    let record = used;
+    if (free === NONE) used += 1;
+    else {
+      record = free;
+      free = table.nextByName[record] ?? NONE;
+    }
+    bytes.copy(names, namesEnd);
+    table.nameAt[record] = namesEnd;
+    table.nameLength[record] = bytes.length;
+    namesEnd += bytes.length;
+    table.keyId[record] = keyId;
+    table.key[record] = key;
+    linkAll(record);
+    files += 1;
+  };
+
+  const collect = (
+    streamId: string,
+    first: number | undefined,
+    next: Int32Array,
+    contradicts: (record: number) => boolean,
+  ): Streams => {
+    let count = 0;
+    let steps = 0;
+    const found: string[] = [];
+    for (let at = first ?? NONE; at !== NONE && steps < MAX_STEPS; at = next[at] ?? NONE) {
+      steps += 1;
+      if (!contradicts(at) || nameOf(at) === streamId) continue;
+      count += 1;
+      if (found.length < MAX_NAMES) found.push(nameOf(at));
+    }
+    return { count, names: found };
+  };
+
+  const tagsOf = ({ keyId, contentKey }: IndexedKeys) => ({
+    keyId: tagOf('key id', keyId),
+    key: tagOf('content key', contentKey),
+  });
+
+  return {
+    set(streamId, keys) {
+      const present = findByName(streamId, tagOf('name', streamId));
+      const tags = keys && tagsOf(keys);
+      if (present !== NONE) {
+        if (tags && table.keyId[present] === tags.keyId && table.key[present] === tags.key) return;
+        remove(present);
+      }
+      if (tags) add(streamId, tags.keyId, tags.key);
+    },
+    conflicts(streamId, keys) {
+      const { keyId, key } = tagsOf(keys);
+      return {
+        otherKeys: collect(
+          streamId,
+          table.byKeyId[slotOf(keyId)],
+          table.nextByKeyId,
+          (at) => table.keyId[at] === keyId && table.key[at] !== key,
+        ),
+        otherIds: collect(
+          streamId,
+          table.byKey[slotOf(key)],
+          table.nextByKey,
+          (at) => table.key[at] === key && table.keyId[at] !== keyId,
+        ),
+      };
+    },
+    size: () => ({ files, bytes: names.length + bytesOf(table) }),
+  };
+}
+
+type Table = ReturnType<typeof createTable>;
+
+function createTable(capacity: number) {
+  const chains = () => new Int32Array(capacity).fill(NONE);
+  return {
+    nameAt: new Uint32Array(capacity),
+    /** 0: the record is free. */
+    nameLength: new Uint8Array(capacity),
+    keyId: new BigUint64Array(capacity),
+    key: new BigUint64Array(capacity),
+    byName: chains(),
+    byKeyId: chains(),
+    byKey: chains(),
+    nextByName: chains(),
+    nextByKeyId: chains(),
+    nextByKey: chains(),
+  };
+}
+
+function bytesOf(table: Table): number {
+  return Object.values(table).reduce((sum, { byteLength }) => sum + byteLength, 0);
+}

@@ -1,0 +1,131 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
+import type { CheckFault } from '../../drm/check/report';
+import { keysIn } from '../../drm/key-file';
+import type { StreamId } from '../../drm/stream-id';
+import { describeThrown } from '../../kernel/errors';
+import type { Log } from '../../kernel/log';
+import { indexedKeys } from '../key-files/key-conflicts';
+import type { KeyIndex } from '../key-files/key-index';
+import { describeKeyFile } from '../listing/entry';
+import { searchesFor } from '../listing/search';
+import { walk } from '../listing/walk';
+import type { KeyFileStore } from '../storage/key-file-store';
+
+/** How many key files have an error, and how many have warnings alone. */
+export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
+
+/** Knows of all key files which have faults, and tells the index their keys: those at the start, and what changes. */
+export interface Survey {
+  /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
+  counts(): FaultyKeyFiles | undefined;
+  /** The same store, whose changes are followed. */
+  follow(store: KeyFileStore): KeyFileStore;
+  /** Reads all key files beside everything else, at most 2,000 a second. Never rejects. */
+  run(): Promise<void>;
+  close(): void;
+}
+
+/** Who has more of them needs no exact number; their names would take the memory. */
+const MAX_FAULTY = 50_000;
+/** As many files take a millisecond or two. */
+const FILES_AT_A_STRETCH = 20;
+const REST_MS = 10;
+/** What is written is looked at later, and slowly: it takes a fifth of the time of the write itself. */
+const WRITTEN_AT_A_STRETCH = 4;
+/** As many streams as a batch has; beyond them each is looked at at once. */
+const MAX_WAITING = 10_000;
+
+export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey {
+  const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
+  /** In memory: reading the file would pass for the packager's first read of it, by its access time. */
+  const written = new Map<StreamId, Buffer>();
+  let isLooking = false;
+  let isComplete = false;
+  let isClosed = false;
+
+  const note = (streamId: StreamId, faults: readonly CheckFault[]) => {
+    faulty.delete(streamId);
+    if (faults.length === 0 || faulty.size >= MAX_FAULTY) return;
+    faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');
+  };
+
+  /** Read and noted in one turn: what a change notes later is newer. */
+  const look = (streamId: StreamId) => {
+    const summarise = (text: string) => {
+      index.set(streamId, indexedKeys(keysIn(text)));
+      return summariseKeyFile(text);
+    };
+    const entry = describeKeyFile(folder, streamId, summarise);
+    if (entry) note(entry.streamId, entry.faults);
+  };
+
+  const noteWritten = (streamId: StreamId, bytes: Buffer) =>
+    note(streamId, summariseKeyFile(bytes.toString('utf8')).faults);
+
+  const runAll = async (): Promise<void> => {
+    let steps = 0;
+    for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
+      if (isClosed) return;
+      if (streamId) look(streamId);
+      steps += 1;
+      if (steps % FILES_AT_A_STRETCH === 0) await wait(REST_MS, undefined, { ref: false });
+    }
+    isComplete = true;
+  };
+
+  const lookAtWritten = async (): Promise<void> => {
+    isLooking = true;
+    while (written.size > 0 && !isClosed) {
+      await wait(REST_MS, undefined, { ref: false });
+      let count = 0;
+      for (const [streamId, bytes] of written) {
+        written.delete(streamId);
+        noteWritten(streamId, bytes);
+        count += 1;
+        if (count === WRITTEN_AT_A_STRETCH) break;
+      }
+    }
+    isLooking = false;
+  };
+
+  const failed = (thrown: unknown) => {
+    isLooking = false;
+    log.warn('key files can not be surveyed', { cause: describeThrown(thrown) });
+  };
+
+  return {
+    counts() {
+      if (!isComplete) return undefined;
+      const counts = { error: 0, warning: 0 };
+      for (const severity of faulty.values()) counts[severity] += 1;
+      return counts;
+    },
+    follow: (store) => ({
+      ...store,
+      async write(streamId, bytes, decide) {
+        let isWritten = false;
+        const change = await store.write(streamId, bytes, (present) => {
+          isWritten = !decide || decide(present);
+          return isWritten;
+        });
+        if (!isWritten) return change;
+        if (written.size < MAX_WAITING) written.set(streamId, bytes);
+        else noteWritten(streamId, bytes);
+        if (!isLooking) lookAtWritten().catch(failed);
+        return change;
+      },
+      async remove(streamId, check) {
+        const change = await store.remove(streamId, check);
+        written.delete(streamId);
+        faulty.delete(streamId);
+        index.set(streamId, undefined);
+        return change;
+      },
+    }),
+    run: () => runAll().catch(failed),
+    close() {
+      isClosed = true;
+    },
+  };
+}

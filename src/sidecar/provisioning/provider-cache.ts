@@ -1,0 +1,228 @@
+import { opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { KeyFile } from '../../drm/key-file';
+import { describeThrown } from '../../kernel/errors';
+import type { Log } from '../../kernel/log';
+import type { ProviderContent } from '../key-files/key-file-request';
+import type { DurableWriter } from '../storage/durable-file';
+import { queueByName } from '../storage/queue-by-name';
+import { readSmallFile } from '../storage/read-file';
+import { type CacheScope, entryName, entryTime, isEntryName, openEntry, sealEntry } from './cache-entry';
+
+/** The values of a content as the key provider answered them. */
+export interface KeptAnswer {
+  readonly keyFile: KeyFile;
+  /** When it answered, and how long ago that is, in milliseconds. */
+  readonly time: Date;
+  readonly ageMs: number;
+}
+
+/**
+ * The provider's answers, sealed on disk. None of its failures is one of the request: they are told in the log, once
+ * when they begin and once when they are over.
+ */
+export interface ProviderCache {
+  /** Keeps an answer, in place of an older one. Returns at once. */
+  keep(content: ProviderContent, keyFile: KeyFile): void;
+  /** The answer that was kept for the same client, API key and content, unless it is too old. */
+  find(content: ProviderContent): Promise<KeptAnswer | undefined>;
+  /** Tells that an answer found was used. */
+  used(time: Date, requestId: string): void;
+  /** Looks what is in the folder, removes what is too old or too many, and does so every hour from now on. */
+  open(): Promise<void>;
+  /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
+  close(): Promise<void>;
+}
+
+/** `missed`: nothing was kept, or it was too old. `not_kept`: the folder could not be written. */
+export type CacheEvent = 'kept' | 'not_kept' | 'used' | 'missed' | 'damaged';
+
+export const CACHE_EVENTS: readonly CacheEvent[] = ['kept', 'not_kept', 'used', 'missed', 'damaged'];
+
+export interface ProviderCacheOptions {
+  readonly folder: string;
+  readonly maxAgeMs: number;
+  readonly scope: CacheScope;
+  readonly writer: DurableWriter;
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** A new, unguessable UUID. */
+  readonly newId: () => string;
+  /** Must not throw. */
+  readonly observe: (event: CacheEvent) => void;
+  /** How many answers are kept; the oldest go first. */
+  readonly mostEntries?: number;
+}
+
+/** As many as a batch has streams; some 10 MB. */
+const MOST_ENTRIES = 10_000;
+/** How many may wait for a slow disk. */
+const MOST_WAITING = 1000;
+const MODE = 0o600;
+const LOOK_MS = 60 * 60_000;
+const CLOSE_MS = 2000;
+
+const text = z.string();
+
+const keptWire = z.strictObject({
+  cenc: z.strictObject({ keyId: text, contentKey: text }).exactOptional(),
+  widevine: z.strictObject({ psshData: text }).exactOptional(),
+  playready: z.strictObject({ licenseUrl: text, checksum: text }).exactOptional(),
+  fairplay: z.strictObject({ licenseUrl: text, key: text, iv: text }).exactOptional(),
+});
+
+export function createProviderCache(options: ProviderCacheOptions): ProviderCache {
+  const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MOST_ENTRIES } = options;
+  const inTurn = queueByName();
+  /** The entries and when they were written, the oldest first. */
+  let entries = new Map<string, number>();
+  /** Whether the folder was looked at. */
+  let isOpen = false;
+  let failing = false;
+  const waiting = new Set<Promise<void>>();
+  let hourly: NodeJS.Timeout | undefined;
+
+  /** A time in the future is that of a clock that was wrong. */
+  const isTooOld = (time: number) => Math.abs(clock().getTime() - time) > maxAgeMs;
+
+  const remove = async (name: string): Promise<void> => {
+    entries.delete(name);
+    try {
+      await writer.remove(join(folder, name));
+    } catch (thrown) {
+      fail(thrown);
+    }
+  };
+
+  const fail = (thrown: unknown) => {
+    if (!failing)
+      log.error('the provider cache cannot be written', { folder, cause: describeThrown(thrown) });
+    failing = true;
+  };
+
+  const removeSurplus = async (): Promise<void> => {
+    if (!isOpen) return;
+    for (const [name, time] of entries) {
+      if (entries.size <= mostEntries && !isTooOld(time)) return;
+      // In the turn of its name: one that is being kept anew stays.
+      await inTurn(name, async () => {
+        if (entries.get(name) === time) await remove(name);
+      });
+    }
+  };
+
+  const write = async (content: ProviderContent, keyFile: KeyFile): Promise<void> => {
+    const name = entryName(scope, content);
+    await inTurn(name, async () => {
+      try {
+        const time = clock();
+        const bytes = sealEntry(name, content, newId(), { time, text: JSON.stringify(keyFile) });
+        const notSynced = await writer.write(join(folder, name), bytes, MODE);
+        entries.delete(name);
+        entries.set(name, time.getTime());
+        observe('kept');
+        if (notSynced) throw notSynced.cause;
+        if (failing) log.warn('the provider cache is written again', { folder });
+        failing = false;
+      } catch (thrown) {
+        observe('not_kept');
+        fail(thrown);
+      }
+    });
+    await removeSurplus();
+  };
+
+  const removeDamaged = async (name: string): Promise<void> => {
+    log.warn('a damaged entry of the provider cache is removed', { folder, name });
+    await remove(name);
+  };
+
+  /** The entries in the folder, and when each was made, in milliseconds. */
+  const look = async (): Promise<[name: string, time: number][]> => {
+    const found: [string, number][] = [];
+    for await (const { name } of await opendir(folder)) {
+      if (!isEntryName(name)) continue;
+      const file = readSmallFile(join(folder, name));
+      const time = file?.kind === 'file' ? entryTime(file.bytes) : undefined;
+      if (time) found.push([name, time.getTime()]);
+      else if (file) await removeDamaged(name);
+    }
+    return found;
+  };
+
+  const read = async (content: ProviderContent): Promise<KeptAnswer | 'missed' | 'damaged'> => {
+    const name = entryName(scope, content);
+    const found = readSmallFile(join(folder, name));
+    if (!found) return 'missed';
+    const opened = found.kind === 'file' ? openEntry(name, content, found.bytes) : undefined;
+    const kept = opened && readKept(opened.text);
+    if (!kept) {
+      await removeDamaged(name);
+      return 'damaged';
+    }
+    const { time } = opened;
+    if (isTooOld(time.getTime())) {
+      await remove(name);
+      return 'missed';
+    }
+    return { keyFile: kept, time, ageMs: Math.max(0, clock().getTime() - time.getTime()) };
+  };
+
+  return {
+    keep(content, { cenc, widevine, playready, fairplay }) {
+      if (waiting.size >= MOST_WAITING) {
+        observe('not_kept');
+        return;
+      }
+      // Without `cmaf`, which each request says for itself.
+      const values = {
+        ...(cenc && { cenc }),
+        ...(widevine && { widevine }),
+        ...(playready && { playready }),
+        ...(fairplay && { fairplay }),
+      };
+      const writing = write(content, values).finally(() => waiting.delete(writing));
+      waiting.add(writing);
+    },
+    async find(content) {
+      const found = await inTurn(entryName(scope, content), () => read(content)).catch((thrown: unknown) => {
+        log.warn('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
+        return 'missed' as const;
+      });
+      if (typeof found === 'object') return found;
+      observe(found);
+      return undefined;
+    },
+    used(time, requestId) {
+      observe('used');
+      log.warn('keys taken from the provider cache', { requestId, since: time.toISOString() });
+    },
+    async open() {
+      hourly = setInterval(() => void removeSurplus(), LOOK_MS).unref();
+      await writer.sweep(folder, 0);
+      const found = await look().catch((thrown: unknown) => {
+        log.error('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
+        return [];
+      });
+      const older = found.filter(([name]) => !entries.has(name)).sort(([, one], [, other]) => one - other);
+      entries = new Map([...older, ...entries]);
+      isOpen = true;
+      await removeSurplus();
+    },
+    async close() {
+      clearInterval(hourly);
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, CLOSE_MS);
+      });
+      await Promise.race([Promise.all(waiting), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function readKept(json: string): KeyFile | undefined {
+  const parsed = keptWire.safeParse(JSON.parse(json));
+  return parsed.success ? parsed.data : undefined;
+}

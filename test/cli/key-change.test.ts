@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { cli } from '../support/run-cli';
+import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
+
+const FORMER = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
+const NOW = { keyid: 'qMTumUz5drgbusWY+fi5LA==', contentkey: 'ETweRxyDIuDqAadsWdx0HQ==' };
+
+async function previewOf(former: object, now: object, ...args: string[]): Promise<string> {
+  const { url } = await startSidecar();
+  const cwd = await temporaryFolder();
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  const write = (stream: object) =>
+    fs.writeJson(join(cwd, 'lineup.json'), { streams: [{ streamid: 'live/news', ...stream }] });
+  await write(former);
+  await cli(['apply', 'lineup.json', '--yes'], { cwd, env });
+  await write(now);
+  return (await cli(['apply', 'lineup.json', '--dry-run', ...args], { cwd, env })).stdout;
+}
+
+const playready = (host: string) => ({ playready: { laurl: `https://${host}.example.com` } });
+
+test('shows of a stream that gets another key both key ids, and what else changes', async () => {
+  const stdout = await previewOf(
+    { cenc: FORMER, ...playready('one'), widevine: {}, contentId: 'a' },
+    { cenc: NOW, ...playready('two'), widevine: {}, contentId: 'b' },
+  );
+  expect(stdout).toBe(`\
+1 stream would be changed
+  ~ live/news
+      key id 44da52ef-4523-098e-6854-777ee322681d → a8c4ee99-4cf9-76b8-1bba-c598f9f8b92c
+      mpegdashstreaming-cenc-keyserver-playready-license-url: https://one.example.com → https://two.example.com
+`);
+});
+
+test('tells a part that comes or goes with another key', async () => {
+  const former = { cenc: FORMER, widevine: {} };
+  const now = { cenc: NOW, ...playready('one') };
+  expect(await previewOf(former, now)).toBe(`\
+1 stream would be changed
+  ~ live/news
+      key id 44da52ef-4523-098e-6854-777ee322681d → a8c4ee99-4cf9-76b8-1bba-c598f9f8b92c
+      + mpegdashstreaming-cenc-keyserver-playready: true
+      + mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+      + mpegdashstreaming-cenc-keyserver-playready-license-url: https://one.example.com
+      - mpegdashstreaming-cenc-keyserver-widevine: true
+      - mpegdashstreaming-cenc-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
+`);
+});
+
+test('shows every changed line with --verbose, content keys masked', async () => {
+  expect(await previewOf({ cenc: FORMER }, { cenc: NOW }, '--verbose')).toBe(`\
+1 stream would be changed
+  ~ live/news
+      - mpegdashstreaming-cenc-key-id: ${FORMER.keyid}
+      + mpegdashstreaming-cenc-key-id: ${NOW.keyid}
+      - mpegdashstreaming-cenc-content-key: ********
+      + mpegdashstreaming-cenc-content-key: ********
+`);
+});
+
+test('shows every changed line of a stream that keeps its key id', async () => {
+  expect(
+    await previewOf({ cenc: FORMER, ...playready('one') }, { cenc: FORMER, ...playready('two') }),
+  ).toBe(`\
+1 stream would be changed
+  ~ live/news
+      - mpegdashstreaming-cenc-keyserver-playready-license-url: https://one.example.com
+      + mpegdashstreaming-cenc-keyserver-playready-license-url: https://two.example.com
+`);
+});

@@ -1,0 +1,46 @@
+import { readPattern } from '../../../src/cli/rotate/content-id-pattern';
+
+const NOW = new Date('2026-01-31T23:05:09.123Z');
+const VALUES = { streamid: 'live/a+b@c~d', contentId: 'news', old: 'news-2025' };
+
+test.each([
+  ['{streamid}-{date}', 'live_a_b_c_d-2026-01-31'],
+  ['{name}-{date}-{time}', 'a_b_c_d-2026-01-31-230509'],
+  ['{contentId}.{date}', 'news.2026-01-31'],
+  ['{old}-b', 'news-2025-b'],
+  ['x-{name}-{name}', 'x-a_b_c_d-a_b_c_d'],
+])('fills %s', (text, expected) => {
+  const read = readPattern(text, NOW);
+  expect(read.ok && read.value.fill(VALUES)).toEqual({ ok: true, value: expected });
+});
+
+test('tells itself with date and time filled in, so that a run can be repeated', () => {
+  const read = readPattern('{streamid}-{date}-{time}', NOW);
+  expect(read.ok && read.value.text).toBe('{streamid}-2026-01-31-230509');
+});
+
+test.each([
+  [
+    '{streamid}-{day}',
+    'has {day}, which nothing fills; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
+  ],
+  ['news', 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise'],
+  ['{date}{time}', 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise'],
+])('refuses %s', (text, fault) => {
+  expect(readPattern(text, NOW)).toEqual({ ok: false, fault });
+});
+
+test.each([
+  ['{contentId}-1', 'has no content id in the line-up, which {contentId} would be'],
+  ['{old}-1', 'has no key file with a content id, which {old} would be'],
+  [
+    '{streamid} 1',
+    'would get the content id a 1, which must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
+  ],
+])('says why %s gives a stream no content id', (text, fault) => {
+  const read = readPattern(text, NOW);
+  expect(read.ok && read.value.fill({ streamid: 'a', contentId: undefined, old: undefined })).toEqual({
+    ok: false,
+    fault,
+  });
+});

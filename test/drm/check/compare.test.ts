@@ -1,0 +1,362 @@
+import { checkInput } from '../../../src/drm/check/check';
+import { compareInputs, withoutAnswered } from '../../../src/drm/check/compare';
+import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { buildPsshBox } from '../../../src/drm/pssh';
+import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
+import { keyFileOf } from '../../vectors/drm-vectors';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+
+const { cenc, fairplay, playready } = POST_MANUAL;
+const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+const SWAPPED_UUID = 'ef52da44-2345-8e09-6854-777ee322681d';
+const OTHER_UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
+
+type Inputs = Readonly<Record<string, string | Buffer>>;
+
+function compare(inputs: Inputs, reveal = false) {
+  const checked = Object.entries(inputs).map(([name, value]) => checkInput(value, { name, reveal }));
+  return compareInputs(checked, { reveal });
+}
+
+/** The sentences, with how bad each is. */
+function said(inputs: Inputs): string[] {
+  return compare(inputs).faults.map(
+    ({ severity, code, description }) => `${severity} ${code}: ${description}`,
+  );
+}
+
+function codes(inputs: Inputs): string[] {
+  return compare(inputs).faults.map(({ severity, code }) => `${severity} ${code}`);
+}
+
+const media = (name: string) => packagedMedia(name);
+const manifest = (name: string) => packagedManifest(name);
+const PLAYLIST = manifest('fairplay/v.m3u8');
+const CENC = { 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('cenc/s.mpd') };
+const FAIRPLAY = { 'fp.mp4': media('fairplay/v.mp4'), 'playlist.m3u8': PLAYLIST };
+const KEY_FILE = { 'news.key': POST_MANUAL_FILE };
+const DASH_ALONE = `${POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n')}\n`;
+/** Its DASH lines with another key id, and without the checksum that goes with the former. */
+const withKeyId = (keyId: string) => DASH_ALONE.replace(cenc.keyid, keyId).replace(/.*checksum.*\n/, '');
+
+describe('a key file and what was packaged with it', () => {
+  it('agree', () => {
+    expect(compare({ ...KEY_FILE, ...CENC, ...FAIRPLAY })).toEqual({
+      compared: ['key_id', 'scheme', 'protection', 'checksum', 'license_address'],
+      faults: [],
+    });
+  });
+
+  it('agree as a body of the key-file API', () => {
+    expect(codes({ 'body.json': JSON.stringify(POST_MANUAL), ...CENC, ...FAIRPLAY })).toEqual([]);
+  });
+
+  it('differ in the byte order of the key id', () => {
+    const inputs = { 'news.key': withKeyId(SWAPPED_KEY_ID), 'init.mp4': media('cenc/v.mp4') };
+    expect(said(inputs)).toEqual([
+      `error key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
+        `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the licence server which one is ` +
+        'right, and mend the other.',
+    ]);
+  });
+
+  it('tell which of them has the wrong byte order when one contradicts itself', () => {
+    const inputs = {
+      'news.key': DASH_ALONE.replace(cenc.keyid, SWAPPED_KEY_ID),
+      'stream.mpd': manifest('cenc/s.mpd'),
+    };
+    expect(said(inputs)).toEqual([expect.stringContaining(', so mend that of news.key.')]);
+  });
+
+  it('tell which of them has the wrong byte order when one alone is a random UUID', () => {
+    const keyFile = withKeyId('Dlj110aEQZmpsUOGRu9HdQ==');
+    const mpd = manifest('two-keys/s.mpd').replaceAll(OTHER_UUID, 'd7f5580e-8446-9941-a9b1-438646ef4775');
+    expect(said({ 'news.key': keyFile, 'stream.mpd': mpd })[0]).toContain(', so mend that of stream.mpd.');
+    const turned = withKeyId('1/VYDoRGmUGpsUOGRu9HdQ==');
+    expect(said({ 'news.key': turned, 'init.mp4': media('two-keys/a.mp4') })[0]).toContain(
+      ', so mend that of news.key.',
+    );
+  });
+
+  it('differ in the key id of samples, which leaves players without a key', () => {
+    const keyFile = withKeyId(Buffer.alloc(16, 7).toString('base64'));
+    expect(said({ 'news.key': keyFile, 'init.mp4': media('cenc/v.mp4') })).toEqual([
+      `error key_id_mismatch: init.mp4 has key id ${UUID}, but news.key has another one ` +
+        '(07070707-0707-0707-0707-070707070707), so players get no key for it; look whether they are of one stream, then ' +
+        'restart it so that the packager reads the key file again.',
+    ]);
+  });
+
+  it('differ in the key id of boxes that come by themselves', () => {
+    const box = buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [Buffer.alloc(16, 7)] }));
+    expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
+      'error key_id_mismatch: The pssh boxes of box.bin name key id 07070707-0707-0707-0707-070707070707, but news.key ' +
+        `has another one (${UUID}), so players ask for another key; look whether they are of one stream, then restart ` +
+        'it so that the packager reads the key file again.',
+    ]);
+  });
+
+  it('differ in the content key under one key id, of which the checksum tells', () => {
+    const keyFile = DASH_ALONE.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==').replace(
+      /.*checksum.*\n/,
+      '',
+    );
+    const inputs = { 'news.key': keyFile, ...CENC };
+    expect(said(inputs)).toEqual(
+      ['init.mp4', 'stream.mpd'].map(
+        (name) =>
+          `error checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
+          'news.key under the same key id, so it was made from another key; restart the stream so that the packager ' +
+          'reads this key file, or write the key file anew from the licence server.',
+      ),
+    );
+  });
+
+  it('differ in the scheme', () => {
+    expect(said({ 'news.key': DASH_ALONE, 'init.mp4': media('two-keys/v.mp4') })).toEqual([
+      'error scheme_mismatch: init.mp4 is encrypted with cbcs (AESCBC), but news.key has AESCTR; package with the ' +
+        'scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream.',
+    ]);
+    const fairplayAlone = POST_MANUAL_FILE.split('\n').slice(10).join('\n');
+    expect(codes({ 'news.key': fairplayAlone, ...FAIRPLAY })).toEqual([]);
+    expect(codes({ 'news.key': fairplayAlone, 'init.mp4': media('cenc/v.mp4') })).toEqual([
+      'error scheme_mismatch',
+    ]);
+  });
+
+  it('agree in the scheme with CMAF lines for it', () => {
+    const keyFile = renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: 'cbcs' }));
+    expect(codes({ 'news.key': keyFile, 'cbcs.mp4': media('two-keys/v.mp4'), ...CENC })).toEqual([]);
+  });
+
+  it('differ in the FairPlay address', () => {
+    const address = fairplay.laurl;
+    expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, 'skd://a/b') })).toEqual([
+      `error license_address_differs: playlist.m3u8 has the FairPlay address skd://a/b, but news.key has another one ` +
+        `(${address}), so players ask for another content; look whether they are of one stream, then restart it.`,
+    ]);
+    expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, `${address}?x=1`) })).toEqual([
+      `error license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
+        `(${address}?x=1), which the licence server may not know; set cupertinoAppendQueryParamsToEncUrl to false in ` +
+        'the packager.',
+    ]);
+  });
+
+  it('differ in the PlayReady address, in a manifest as in a header', () => {
+    const address = 'https://other.example/rm?a=1&amp;b=2';
+    const mpd = manifest('cenc/s.mpd').replaceAll(
+      '<mspr:pro>',
+      `<dashif:Laurl>${address}</dashif:Laurl><mspr:pro>`,
+    );
+    expect(said({ ...KEY_FILE, 'stream.mpd': mpd })).toEqual([
+      'warning license_address_differs: stream.mpd has the PlayReady licence address https://other.example/rm?a=1&b=2, ' +
+        `but news.key has another one (${playready.laurl}); look which server has the key, and restart the stream if ` +
+        'the key file was changed.',
+    ]);
+    expect(
+      codes({
+        ...KEY_FILE,
+        'stream.mpd': mpd.replaceAll(
+          address,
+          playready.laurl.toUpperCase().replace('RIGHTSMANAGER.ASMX', 'rightsmanager.asmx'),
+        ),
+      }),
+    ).toEqual([]);
+    const header = `<WRMHEADER version="4.0.0.0"><DATA><LA_URL>https://other.example/</LA_URL></DATA></WRMHEADER>`;
+    expect(codes({ ...KEY_FILE, 'header.xml': header })).toEqual(['warning license_address_differs']);
+  });
+
+  it('differ in the IV, which is not shown', () => {
+    const withIv = (iv: string) => PLAYLIST.replace(',KEYFORMATVERSIONS', `,IV=0x${iv},KEYFORMATVERSIONS`);
+    const iv = '00112233445566778899aabbccddeeff';
+    expect(codes({ ...KEY_FILE, 'playlist.m3u8': withIv(fairplay.iv.toLowerCase()) })).toEqual([]);
+    const [fault] = compare({ ...KEY_FILE, 'playlist.m3u8': withIv(iv) }, true).faults;
+    expect(fault).toEqual({
+      severity: 'error',
+      code: 'iv_mismatch',
+      inputs: ['playlist.m3u8', 'news.key'],
+      description:
+        'The FairPlay IV in playlist.m3u8 is not that of news.key; set cupertinostreaming-aes128-iv-include-in-chunklist ' +
+        'to false so that the licence brings it, and restart the stream.',
+    });
+  });
+
+  it('differ in the content id of their Widevine data', () => {
+    const data = buildWidevinePsshData({ keyIds: [], contentId: Buffer.from('weather') });
+    const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
+    expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
+      'warning content_id_mismatch: The Widevine data in box.bin names content id weather, but that of news.key another ' +
+        'one (d7a29956-2980-4338-b627-87c1f079e091); look whether they are of one stream, and restart it if the key file ' +
+        'was changed.',
+    ]);
+  });
+
+  it('differ where one protects and the other does not', () => {
+    const clear = {
+      'stream.mpd': manifest('clear/s.mpd'),
+      'playlist.m3u8': manifest('clear/v.m3u8'),
+      'init.mp4': media('clear/v.mp4'),
+      'master.m3u8': manifest('clear/master.m3u8'),
+    };
+    const sentence = (name: string, mend: string) =>
+      `error not_protected: ${name} is not protected, although news.key has keys; ${mend}.`;
+    const rename = 'name the key file as the stream is named, and restart the stream';
+    expect(said({ ...KEY_FILE, ...clear })).toEqual(
+      ['stream.mpd', 'playlist.m3u8', 'init.mp4'].map((name) => sentence(name, rename)),
+    );
+    expect(said({ 'news.key': DASH_ALONE, 'playlist.m3u8': manifest('clear/v.m3u8') })).toEqual([
+      sentence('playlist.m3u8', 'add FairPlay (or CMAF lines) to the key file, which has none for HLS'),
+    ]);
+  });
+});
+
+describe('no difference is told', () => {
+  it('of a manifest that names the keys of all renditions', () => {
+    const mpd = manifest('two-keys/s.mpd').replaceAll('value="cbcs"', 'value="cenc"');
+    expect(codes({ 'news.key': DASH_ALONE, 'stream.mpd': mpd })).toEqual([]);
+  });
+
+  it('of a key of FairPlay, which has no id in a key file', () => {
+    const other = POST_MANUAL_FILE.replace(cenc.keyid, Buffer.alloc(16, 7).toString('base64'));
+    expect(codes({ 'news.key': other.replace(/.*checksum.*\n/, ''), ...FAIRPLAY })).toEqual([]);
+  });
+
+  it('of the key ids of a stream that rotates its keys, but that it does', () => {
+    const inputs = { ...KEY_FILE, 'init.mp4': media('rotation/v.mp4'), 'late.m4s': media('rotation/v4.m4s') };
+    expect(codes(inputs)).toEqual(['warning key_rotation', 'warning key_rotation']);
+    expect(codes({ ...KEY_FILE, 'first.m4s': media('rotation/v1.m4s') })).toEqual([]);
+  });
+
+  it('of one of several key files that have the keys together', () => {
+    const second = POST_MANUAL_FILE.replace(cenc.keyid, 'Dlj110aEQZmpsUOGRu9HdQ==').replace(
+      /.*checksum.*\n/,
+      '',
+    );
+    const cbcs = (text: string) => text.replaceAll('AESCTR', 'AESCBC').replaceAll('mpegdash', 'cmaf');
+    const inputs = {
+      'sd.key': cbcs(DASH_ALONE).replace(/.*checksum.*\n/, ''),
+      'audio.key': cbcs(second),
+      'v.mp4': media('two-keys/v.mp4'),
+      'a.mp4': media('two-keys/a.mp4'),
+    };
+    expect(codes(inputs)).toEqual([]);
+  });
+});
+
+describe('media and manifests without a key file', () => {
+  it('agree', () => {
+    expect(compare(CENC)).toEqual({ compared: ['key_id', 'scheme'], faults: [] });
+    const both = {
+      'v.mp4': media('two-keys/v.mp4'),
+      'a.mp4': media('two-keys/a.mp4'),
+      'stream.mpd': manifest('two-keys/s.mpd'),
+      'a.m3u8': manifest('two-keys/a.m3u8'),
+    };
+    expect(codes(both)).toEqual([]);
+    expect(codes({ 'init.mp4': media('rotation/v.mp4'), 'stream.mpd': manifest('rotation/s.mpd') })).toEqual(
+      [],
+    );
+  });
+
+  it('differ in key id and scheme', () => {
+    expect(said({ 'a.mp4': media('two-keys/a.mp4'), 'stream.mpd': manifest('cenc/s.mpd') })).toEqual([
+      `error key_id_mismatch: stream.mpd has key id ${UUID}, but a.mp4 has another one (${OTHER_UUID}), so players get ` +
+        'no key for it; make both in one run of the packager.',
+      'error scheme_mismatch: stream.mpd is encrypted with cenc (AESCTR), but a.mp4 has AESCBC; make both in one run of ' +
+        'the packager.',
+    ]);
+  });
+
+  it('differ where a rendition is in no manifest', () => {
+    const inputs = { ...CENC, 'a.mp4': media('two-keys/a.mp4') };
+    expect(codes(inputs)).toEqual(['error key_id_mismatch']);
+  });
+
+  it('differ where the manifest says nothing of the protection', () => {
+    expect(said({ 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
+      'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no licence; package ' +
+        'again with its signalling, or look whether a proxy takes it away.',
+    ]);
+    expect(codes({ 'init.mp4': media('clear/v.mp4'), 'stream.mpd': manifest('cenc/s.mpd') })).toEqual([]);
+  });
+
+  it('differ where an init segment names no key and a media segment brings none', () => {
+    const init = { 'init.mp4': media('rotation/v.mp4') };
+    expect(codes({ ...init, 'v1.m4s': media('rotation/v1.m4s') })).toEqual([]);
+    expect(said({ ...init, 'v1.m4s': media('cenc/v1.m4s') })).toEqual([
+      'error all_zero: init.mp4 names no key (all zeros), and v1.m4s brings none (seig), so no player can decrypt it; ' +
+        'package again with a key id, or with key rotation.',
+    ]);
+  });
+});
+
+describe('key files among each other', () => {
+  it('differ in the content key of one key id', () => {
+    const other = POST_MANUAL_FILE.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==');
+    expect(said({ 'a.key': POST_MANUAL_FILE, 'b.key': POST_MANUAL_FILE, 'c.key': other })).toEqual([
+      'error content_keys_differ: c.key and a.key have one key id and different content keys, so viewers of one of them ' +
+        'see nothing; give each key an id of its own, or both the same key.',
+    ]);
+  });
+
+  it('are counted where they are many', () => {
+    const keyFiles = Object.fromEntries(
+      [1, 2, 3, 4].map((number) => [`${number}.key`, withKeyId(Buffer.alloc(16, number).toString('base64'))]),
+    );
+    expect(said({ ...keyFiles, 'init.mp4': media('cenc/v.mp4') })).toEqual([
+      `error key_id_mismatch: init.mp4 has key id ${UUID}, but the 4 key files have another one, so players get no key ` +
+        'for it; look whether they are of one stream, then restart it so that the packager reads the key file again.',
+    ]);
+  });
+});
+
+describe('a comparison', () => {
+  it('says that nothing was held against anything', () => {
+    expect(compare({ 'a.m3u8': manifest('clear/master.m3u8'), 'b.txt': cenc.keyid })).toEqual({
+      compared: [],
+      faults: [],
+    });
+  });
+
+  it('shows no secret that an address holds, unless asked', () => {
+    const secret = 'abcdefgh12345678';
+    const inputs = {
+      ...KEY_FILE,
+      'playlist.m3u8': PLAYLIST.replace(fairplay.laurl, `skd://a?token=${secret}`),
+    };
+    expect(JSON.stringify(compare(inputs))).not.toContain(secret);
+    expect(JSON.stringify(compare(inputs, true))).toContain(secret);
+  });
+
+  it('shows no content key, not even to explain a swap', () => {
+    const inputs = {
+      'news.key': POST_MANUAL_FILE.replace(cenc.keyid, '%')
+        .replace(cenc.contentkey, cenc.keyid)
+        .replace('%', cenc.contentkey),
+      ...CENC,
+    };
+    const text = JSON.stringify(compare(inputs));
+    expect(text).toContain('********');
+    expect(text).not.toContain('967034de');
+  });
+
+  it('takes away what an input asks for and another one brings', () => {
+    const codesOf = (inputs: Inputs) =>
+      withoutAnswered(Object.entries(inputs).map(([name, value]) => checkInput(value, { name }))).map(
+        ({ result }) => result.faults.map(({ code }) => code),
+      );
+    const bare = media('cenc/v.mp4');
+    const withoutBoxes = Buffer.from(bare.toString('latin1').replaceAll('pssh', 'free'), 'latin1');
+    const segment = media('cenc/v1.m4s');
+    expect(codesOf({ 'v1.m4s': segment })).toEqual([['no_init_segment']]);
+    expect(codesOf({ 'v1.m4s': segment, 'init.mp4': bare })).toEqual([[], []]);
+    expect(codesOf({ 'init.mp4': withoutBoxes })).toEqual([['no_pssh_box']]);
+    expect(codesOf({ 'init.mp4': withoutBoxes, 'stream.mpd': manifest('cenc/s.mpd') })).toEqual([[], []]);
+    expect(codesOf({ 'stream.mpd': manifest('rotation/s.mpd') })).toEqual([['names_nothing']]);
+    expect(
+      codesOf({ 'stream.mpd': manifest('rotation/s.mpd'), 'init.mp4': media('rotation/v.mp4') }),
+    ).toEqual([[], []]);
+    expect(codesOf({ 'stream.mpd': manifest('clear/s.mpd'), ...KEY_FILE })).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,164 @@
+import { check } from '../../../src/drm/check/check';
+import { ManifestOutline } from '../../../src/drm/check/manifest-outline';
+import { type ForwardReader, outlineMedia } from '../../../src/drm/check/media-outline';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+import { media } from '../../vectors/packaged-media.json';
+
+/** Reads bytes that are there, and counts what is read. */
+function readerOf(bytes: Buffer): ForwardReader & { readonly count: () => number } {
+  let at = 0;
+  let count = 0;
+  return {
+    read: async (length) => {
+      const read = bytes.subarray(at, at + length);
+      at += read.length;
+      count += read.length;
+      return read;
+    },
+    skip: async (length) => {
+      const passed = Math.min(length, bytes.length - at);
+      at += passed;
+      return passed;
+    },
+    count: () => count,
+  };
+}
+
+function box(type: string, body: Buffer, size = body.length + 8): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(size);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, body]);
+}
+
+/** Boxes around nothing: each says that it has 2 GiB. */
+function endless(type: string, times: number): Buffer {
+  return Buffer.concat(Array.from({ length: times }, () => box(type, Buffer.alloc(0), 2 ** 31)));
+}
+
+describe('the outline of media', () => {
+  it.each(media.map(({ name }) => name))('says what the media say: %s', async (name) => {
+    const bytes = packagedMedia(name);
+    const outline = await outlineMedia(readerOf(bytes));
+    expect(outline.isWhole).toBe(true);
+    expect(check(outline.bytes)).toEqual(check(bytes));
+    expect(outline.bytes.length).toBeLessThan(bytes.length);
+  });
+
+  it('says what a file with its index behind 64-bit media says, without reading these', async () => {
+    const head = Buffer.alloc(16);
+    head.writeUInt32BE(1);
+    head.write('mdat', 4, 'latin1');
+    head.writeBigUInt64BE(BigInt(16 + 3_000_000), 8);
+    const init = packagedMedia('cenc/v.mp4');
+    const moov = init.indexOf('moov') - 4;
+    const parts = [init.subarray(0, moov), head, Buffer.alloc(3_000_000), init.subarray(moov)];
+    const reader = readerOf(Buffer.concat(parts));
+    const { kind, fields, faults } = check((await outlineMedia(reader)).bytes);
+    expect({ kind, fields, faults }).toEqual({ ...check(init), kind: 'media_file' });
+    expect(reader.count()).toBeLessThan(10_000);
+  });
+
+  it('keeps what fragments say once, however many there are', async () => {
+    const one = Buffer.concat([packagedMedia('rotation/v1.m4s'), box('mdat', Buffer.alloc(1000))]);
+    const other = Buffer.concat([packagedMedia('rotation/v4.m4s'), box('mdat', Buffer.alloc(1000))]);
+    const parts = [packagedMedia('rotation/v.mp4'), ...Array<Buffer>(500).fill(one), other];
+    const outline = await outlineMedia(readerOf(Buffer.concat(parts)));
+    expect(outline.isWhole).toBe(true);
+    expect(outline.bytes.length).toBeLessThan(5000);
+    expect(check(outline.bytes).fields.filter(({ name }) => name.startsWith('fragment['))).toHaveLength(2);
+  });
+
+  it('shows the first of very many keys, and says so', async () => {
+    const fragment = packagedMedia('rotation-cbcs/a3.m4s');
+    const key = Buffer.from('da52ef4523098e6854777ee322681d44', 'hex');
+    const fragments = Array.from({ length: 30 }, (_, number) => {
+      const copy = Buffer.from(fragment);
+      for (let at = copy.indexOf(key); at >= 0; at = copy.indexOf(key)) copy.fill(number + 1, at, at + 16);
+      return copy;
+    });
+    const { fields, faults } = check(Buffer.concat([packagedMedia('rotation-cbcs/a.mp4'), ...fragments]));
+    expect(faults).toEqual([]);
+    expect(fields.filter(({ name }) => /^fragment\[\d+\]\.key_id$/.test(name))).toHaveLength(10);
+    expect(fields.at(-1)).toEqual({
+      name: 'fragments',
+      value: '30 with keys of their own',
+      note: 'the first 10 are shown',
+    });
+  });
+
+  it.each([
+    ['of sizes beyond the end', Buffer.concat([endless('moov', 50), endless('trak', 50)])],
+    ['without a size', box('moov', box('trak', Buffer.alloc(100), 0), 0)],
+    [
+      'of an impossible 64-bit size',
+      Buffer.concat([box('moov', Buffer.alloc(8, 0xff), 1), Buffer.alloc(50)]),
+    ],
+    ['of a size less than their header', Buffer.alloc(1000, 5)],
+  ])('ends with boxes %s', async (_what, bytes) => {
+    const outline = await outlineMedia(readerOf(bytes));
+    expect(outline.bytes.length).toBeLessThan(1000);
+    expect(outline.isWhole).toBe(true);
+  });
+
+  it('stops after so many boxes, and says so', async () => {
+    const outline = await outlineMedia(readerOf(Buffer.alloc(8 * 1001, box('free', Buffer.alloc(0)))), 1000);
+    expect(outline).toEqual({ bytes: Buffer.alloc(0), isWhole: false });
+  });
+
+  it('stops after so many bytes, and says so', async () => {
+    const pssh = box('pssh', Buffer.alloc(60_000));
+    const reader = readerOf(box('moov', Buffer.concat(Array<Buffer>(100).fill(pssh))));
+    const outline = await outlineMedia(reader);
+    expect(outline.isWhole).toBe(false);
+    expect(outline.bytes.length).toBeLessThan(600_000);
+    expect(reader.count()).toBeLessThan(700_000);
+  });
+
+  it('keeps of a box that is too long its beginning, by which it is known as cut', async () => {
+    const { bytes } = await outlineMedia(readerOf(box('moov', box('pssh', Buffer.alloc(100_000)))));
+    expect(check(bytes).faults.map(({ code }) => code)).toEqual(['malformed_box', 'not_protected']);
+  });
+});
+
+describe('the outline of a manifest', () => {
+  const MOST = 100_000;
+
+  function outlined(text: string, pieceLength: number): string {
+    const outline = new ManifestOutline(MOST);
+    for (let at = 0; at < text.length; at += pieceLength) outline.add(text.slice(at, at + pieceLength));
+    const kept = outline.end();
+    return outline.isTooLong ? 'too long' : kept;
+  }
+
+  const segments = '<S t="0" d="25600"/>\n'.repeat(50_000);
+  const long = packagedManifest('cenc/s.mpd').replace('<SegmentTimeline>', `<SegmentTimeline>${segments}`);
+
+  it.each([1000, 65_536, 2_000_000])('leaves segments out, in pieces of %i characters', (pieceLength) => {
+    const kept = outlined(long, pieceLength);
+    expect(kept.length).toBeLessThan(10_000);
+    expect(check(kept)).toEqual(check(packagedManifest('cenc/s.mpd')));
+  });
+
+  it.each(['cenc/v.m3u8', 'two-keys/a.m3u8', 'clear/v.m3u8', 'clear/master.m3u8'])(
+    'keeps the key lines of a playlist: %s',
+    (name) => {
+      const text = packagedManifest(name);
+      const segmented = name.includes('master')
+        ? text
+        : text.replace('#EXTINF', `${'#EXTINF:2,\nv.m4s\n'.repeat(9000)}#EXTINF`);
+      for (const pieceLength of [7, 65_536])
+        expect(check(outlined(segmented, pieceLength))).toEqual(check(text));
+    },
+  );
+
+  it('is too long where even that is', () => {
+    expect(outlined('<MPD>'.repeat(30_000), 1000)).toBe('too long');
+    expect(outlined(`<MPD ${'x'.repeat(300_000)}`, 1000)).toBe('too long');
+    const keys = Array.from(
+      { length: 3000 },
+      (_, number) => `#EXT-X-KEY:METHOD=NONE,X=${'x'.repeat(40)}${number}\n`,
+    );
+    expect(outlined(`#EXTM3U\n${keys.join('')}`, 1000)).toBe('too long');
+  });
+});

@@ -1,0 +1,188 @@
+import { check } from '../../../src/drm/check/check';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+
+const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+const ZEROS = '00000000-0000-0000-0000-000000000000';
+
+function summary(input: unknown) {
+  const { kind, faults } = check(input);
+  return [kind, ...faults.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`.trim())];
+}
+
+function valuesOf(input: unknown): Record<string, string> {
+  return Object.fromEntries(check(input).fields.map(({ name, value }) => [name, value]));
+}
+
+function notesOf(input: unknown): Record<string, string | undefined> {
+  return Object.fromEntries(check(input).fields.map(({ name, note }) => [name, note]));
+}
+
+/** Bytes with another text or key id at the first place behind `after`. */
+function changed(bytes: Buffer, after: string, from: Buffer, to: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  const at = copy.indexOf(from, copy.indexOf(after));
+  expect(at).toBeGreaterThan(0);
+  to.copy(copy, at);
+  return copy;
+}
+
+const KEY_ID = Buffer.from(UUID.replaceAll('-', ''), 'hex');
+
+describe('media of a packager', () => {
+  it.each([
+    ['cenc/v.mp4', 'init_segment'],
+    ['fairplay/v.mp4', 'init_segment'],
+    ['rotation/v.mp4', 'init_segment'],
+    ['rotation/v1.m4s', 'media_segment'],
+    ['rotation/v4.m4s', 'media_segment'],
+    ['rotation-cbcs/a.mp4', 'init_segment'],
+    ['rotation-cbcs/a3.m4s', 'media_segment'],
+    ['two-keys/v.mp4', 'init_segment'],
+    ['two-keys/a.mp4', 'init_segment'],
+  ])('has no fault, and is called what it is: %s', (name, kind) => {
+    const bytes = packagedMedia(name);
+    expect(summary(bytes)).toEqual([kind]);
+    expect(check(bytes.toString('base64'))).toEqual(check(bytes));
+  });
+
+  it('names no key in an init segment when keys rotate, which is told', () => {
+    const bytes = packagedMedia('rotation/v.mp4');
+    expect(valuesOf(bytes)).toEqual({
+      key_rotation: 'expected',
+      'track.scheme': 'cenc',
+      'track.key_id': ZEROS,
+    });
+    expect(notesOf(bytes).key_rotation).toContain('check one, too');
+  });
+
+  it('names the key of its period in a fragment when keys rotate', () => {
+    expect(valuesOf(packagedMedia('rotation/v4.m4s'))).toMatchObject({
+      key_rotation: 'yes',
+      'fragment.key_id': 'da52ef45-2309-8e68-5477-7ee322681d44',
+    });
+  });
+
+  it('may rotate its keys within one file', () => {
+    const parts = ['rotation/v.mp4', 'rotation/v1.m4s', 'rotation/v1.m4s', 'rotation/v4.m4s'].map(
+      packagedMedia,
+    );
+    const file = Buffer.concat(parts);
+    expect(summary(file)).toEqual(['media_file']);
+    expect(valuesOf(file)).toMatchObject({
+      key_rotation: 'yes',
+      'track.key_id': ZEROS,
+      'fragment[0].key_id': UUID,
+      'fragment[1].key_id': 'da52ef45-2309-8e68-5477-7ee322681d44',
+    });
+  });
+
+  it('is wrong with zeros where its fragments bring no key', () => {
+    const file = Buffer.concat([packagedMedia('rotation/v.mp4'), packagedMedia('cenc/v1.m4s')]);
+    expect(summary(file)).toEqual(['media_file', 'error all_zero track.key_id', 'warning no_pssh_box']);
+  });
+
+  it('is wrong with zeros where boxes name a key', () => {
+    const zeros = changed(packagedMedia('cenc/v.mp4'), 'tenc', KEY_ID, Buffer.alloc(16));
+    expect(summary(zeros)).toEqual(['init_segment', 'error all_zero track.key_id']);
+  });
+
+  it('is wrong with a fragment whose key is in none of its boxes', () => {
+    const other = changed(packagedMedia('rotation/v1.m4s'), 'seig', KEY_ID, Buffer.alloc(16, 7));
+    expect(summary(other)).toEqual(['media_segment', 'error key_id_mismatch fragment.key_id']);
+  });
+
+  it('needs no box for FairPlay, which is told', () => {
+    const bytes = packagedMedia('fairplay/v.mp4');
+    expect(valuesOf(bytes)).toEqual({
+      'track.scheme': 'cbcs',
+      'track.key_id': UUID,
+      protection: 'cbcs without a pssh box',
+    });
+    expect(notesOf(bytes).protection).toMatch(/^right for FairPlay/);
+  });
+
+  it('is asked for its init segment by a media segment without a key of its own', () => {
+    const bytes = packagedMedia('cenc/v1.m4s');
+    expect(summary(bytes)).toEqual(['media_segment', 'warning no_init_segment']);
+    expect(valuesOf(bytes)).toEqual({ protection: 'encrypted samples' });
+  });
+
+  it('is told to be in clear', () => {
+    expect(summary(packagedMedia('clear/v.mp4'))).toEqual(['init_segment', 'warning not_protected']);
+  });
+
+  it('is told to name one key in its box and another in its track', () => {
+    const other = changed(packagedMedia('cenc/v.mp4'), 'tenc', KEY_ID, Buffer.alloc(16, 7));
+    expect(check(other).faults).toEqual([
+      {
+        severity: 'error',
+        code: 'key_id_mismatch',
+        field: 'track.key_id',
+        description:
+          'track.key_id is in no box that is here, so players ask for another key than the samples have; package again ' +
+          'with boxes of this key id, or encrypt with the key of theirs.',
+      },
+    ]);
+  });
+});
+
+describe('a manifest of a packager', () => {
+  it.each<[name: string, type: string, ...faults: string[]]>([
+    ['cenc/s.mpd', 'DASH MPD'],
+    ['two-keys/s.mpd', 'DASH MPD'],
+    ['fairplay/s.mpd', 'DASH MPD'],
+    ['rotation/s.mpd', 'DASH MPD', 'warning names_nothing'],
+    ['clear/s.mpd', 'DASH MPD', 'warning not_protected'],
+    ['fairplay/v.m3u8', 'HLS media playlist'],
+    ['two-keys/a.m3u8', 'HLS media playlist'],
+    ['clear/v.m3u8', 'HLS media playlist', 'warning not_protected'],
+    ['clear/master.m3u8', 'HLS multivariant playlist'],
+  ])('is recognised: %s', (name, type, ...faults) => {
+    const text = packagedManifest(name);
+    expect(summary(text)).toEqual(['manifest', ...faults]);
+    expect(check(text).fields[0]).toEqual({ name: 'type', value: type });
+  });
+
+  it('sends on from a multivariant playlist to the playlists that name the keys', () => {
+    const text = packagedManifest('clear/master.m3u8').replace('a.m3u8"', 'audio/a.m3u8?token=abcdefgh"');
+    expect(check(text).fields.slice(1)).toEqual([
+      {
+        name: 'protection',
+        value: 'not told here',
+        note: 'no session keys, which is right: the keys stand in the media playlists; check these next',
+      },
+      { name: 'playlist[0]', value: 'audio/a.m3u8' },
+      { name: 'playlist[1]', value: 'v.m3u8' },
+    ]);
+  });
+
+  it('has session keys in a multivariant playlist checked as keys', () => {
+    const key = 'EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="skd://a/b"';
+    expect(summary(`${packagedManifest('clear/master.m3u8')}\n#${key}\n`)).toEqual([
+      'manifest',
+      'error wrong_constant key.keyformat',
+    ]);
+  });
+
+  it('is in clear where its only key line says so', () => {
+    const text = packagedManifest('clear/v.m3u8').replace('#EXTINF', '#EXT-X-KEY:METHOD=NONE\n#EXTINF');
+    expect(summary(text)).toEqual(['manifest', 'warning not_protected']);
+  });
+
+  it('is in clear as a manifest of Smooth Streaming without a header', () => {
+    const text =
+      '<?xml version="1.0"?>\n<!-- by hand -->\n<SmoothStreamingMedia MajorVersion="2"></SmoothStreamingMedia>';
+    expect(summary(text)).toEqual(['manifest', 'warning not_protected']);
+    expect(valuesOf(text)).toEqual({ type: 'Smooth Streaming manifest' });
+  });
+
+  it.each([
+    ['<dashif:Laurl>https://a.example/?a=1&amp;b=2</dashif:Laurl>', 'https://a.example/?a=1&b=2'],
+    ['<ms:laurl licenseUrl="https://a.example/"/>', 'https://a.example/'],
+  ])('has its licence addresses shown and checked: %s', (element, address) => {
+    const text = packagedManifest('cenc/s.mpd').replaceAll('<mspr:pro>', `${element}<mspr:pro>`);
+    expect(valuesOf(text).laurl).toBe(address);
+    expect(notesOf(text).laurl).toBe('PlayReady');
+    expect(summary(text.replaceAll('https://a', 'a'))).toEqual(['manifest', 'error scheme_missing laurl']);
+  });
+});

@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+import { startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
+
+const OTHER_KEY = { cenc: { ...CENC_ONLY.cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
+const OTHER_ID = { cenc: { ...CENC_ONLY.cenc, keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
+const reused = (who: string) =>
+  `key_id_reused: cenc.keyid is that of another content key in ${who}: players that have one of the keys show black for the other; give each content key an id of its own`;
+const underOtherId = (who: string) =>
+  `content_key_reused: cenc.contentkey stands under another key id in ${who}; look whether the same key was meant, and then use one id for it`;
+
+test('a POST warns of other key files with its key id or its content key, and forgets removed ones', async () => {
+  const { api, folder } = await startSidecar();
+  const post = async (streamId: string, body: object) => {
+    const { status, headers } = await api.post(`/api/keyfile/${streamId}`).send(body);
+    expect(status).toBe(200);
+    return /299 - "([^"]*)"/.exec(headers.warning ?? '')?.[1];
+  };
+  expect(await post('one', CENC_ONLY)).toBeUndefined();
+  expect(await post('two', CENC_ONLY)).toBeUndefined();
+  expect(await post('three', OTHER_KEY)).toBe(reused('the key files of two, one'));
+  expect(await post('four?dryrun=true', OTHER_ID)).toBe(underOtherId('the key files of two, one'));
+  expect(await post('five', OTHER_ID)).toBe(underOtherId('the key files of two, one'));
+  await api.delete('/api/keyfile/one').expect(200);
+  expect(await post('three', OTHER_KEY)).toBe(reused('the key file of two'));
+  expect(await fs.readdir(folder)).toHaveLength(3);
+});
+
+test('the list tells the conflicts of files that were there at the start', async () => {
+  const folder = await temporaryFolder();
+  await fs.outputFile(join(folder, 'site/one.key'), CENC_ONLY_FILE);
+  await fs.outputFile(
+    join(folder, 'two.key'),
+    CENC_ONLY_FILE.replace(CENC_ONLY.cenc.contentkey, OTHER_KEY.cenc.contentkey),
+  );
+  const { api } = await startSidecar({ keyFilesPath: folder });
+  const codes = async () => {
+    const { body } = await api.get('/api/keyfiles').expect(200);
+    return body.keyfiles.map(({ streamid, faults }: { streamid: string; faults: { code: string }[] }) => [
+      streamid,
+      faults.map(({ code }) => code).filter((code) => code.endsWith('reused')),
+    ]);
+  };
+  await until(async () => JSON.stringify(await codes()).includes('reused'));
+  expect((await codes()).sort()).toEqual([
+    ['site/one', ['key_id_reused']],
+    ['two', ['key_id_reused']],
+  ]);
+});
+
+test('names no stream that the API key does not reach', async () => {
+  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
+  const key = 'a-key-of-one-customer';
+  await fs.outputJson(apiKeysFile, { keys: [{ name: 'customer', key, streams: ['customer/'] }] });
+  const { api, stranger } = await startSidecar({ apiKeysFile });
+  await api.post('/api/keyfile/secret-name').send(CENC_ONLY).expect(200);
+  const answer = await stranger.post('/api/keyfile/customer%2Flive').set('x-api-key', key).send(OTHER_KEY);
+  expect(answer.headers.warning).toBe(`299 - "${reused('1 other key file')}"`);
+  const list = await stranger.get('/api/keyfiles').set('x-api-key', key);
+  expect(list.body.keyfiles[0].faults).toEqual(
+    expect.arrayContaining([expect.objectContaining({ code: 'key_id_reused' })]),
+  );
+  expect(list.text).not.toContain('secret-name');
+});

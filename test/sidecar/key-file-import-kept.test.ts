@@ -1,0 +1,317 @@
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/news';
+const DASH = 'mpegdashstreaming-cenc';
+const CMAF = 'cmafstreaming-cenc';
+const HLS = 'cupertinostreaming-aes128';
+const { cenc, playready, widevine } = POST_MANUAL;
+const OTHER_KEY = 'SvEMxZMGndWHIqCMoD45YA==';
+const OTHER_KEY_ID = 'Dlj11ea0QZepsUOGRu9HZQ==';
+/** The sample's key id as a UUID. */
+const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+
+function send({ api }: TestSidecar, lines: string, query = '') {
+  return api.post(`${PATH}${query}`).set('content-type', 'text/plain').send(lines);
+}
+
+function warningCodes(header: string | undefined): string[] {
+  return [...(header ?? '').matchAll(/299 - "([a-z0-9_]+): /g)].map(([, code = '']) => code);
+}
+
+/** The sample's file with another value in a line, or without the line. */
+function withLine(name: string, value?: string): string {
+  const line = new RegExp(`^${name}: .*\n`, 'm');
+  expect(POST_MANUAL_FILE).toMatch(line);
+  return POST_MANUAL_FILE.replace(line, value === undefined ? '' : `${name}: ${value}\n`);
+}
+
+const [DASH_LINES = '', HLS_LINES = ''] = POST_MANUAL_FILE.split(/(?<=\n)(?=cupertino)/).reduce<string[]>(
+  ([dash = '', hls = ''], part) => (part.startsWith('cupertino') ? [dash, hls + part] : [dash + part, hls]),
+  [],
+);
+const CMAF_LINES = DASH_LINES.replaceAll(DASH, CMAF);
+const CBCS_LINES = `\
+${CMAF}-key-id: ${cenc.keyid}
+${CMAF}-content-key: ${cenc.contentkey}
+${CMAF}-algorithm: AESCBC
+${CMAF}-keyserver-widevine: true
+${CMAF}-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
+${CMAF}-keyserver-widevine-pssh-data: IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTFI88aJmwY=
+`;
+
+/** What this service would not write so by itself, and the warnings that come with it. */
+const KEPT: [what: string, lines: string, warnings: string[]][] = [
+  ['an IV in the playlist', withLine(`${HLS}-iv-include-in-chunklist`, 'true'), ['iv_in_playlist']],
+  ['no word of the IV', withLine(`${HLS}-iv-include-in-chunklist`), ['iv_in_playlist']],
+  ['another key format version', withLine(`${HLS}-key-format-version`, '1/2'), ['wrong_constant']],
+  ['no key format version', withLine(`${HLS}-key-format-version`), ['missing_line']],
+  ['Widevine switched off', withLine(`${DASH}-keyserver-widevine`, 'false'), []],
+  ['PlayReady switched off', withLine(`${DASH}-keyserver-playready`, 'false'), []],
+  [
+    'values of a system that is switched off',
+    withLine(`${DASH}-keyserver-widevine`, 'false').replace(widevine.psshdata, 'none'),
+    [],
+  ],
+  [
+    'a system id in capitals',
+    withLine(`${DASH}-keyserver-playready-system-id`, '9A04F079-9840-4286-AB92-E65BE0885F95'),
+    [],
+  ],
+  ['a key id as UUID', withLine(`${DASH}-key-id`, UUID), ['uuid_for_base64']],
+  ['lines for CMAF alone', CMAF_LINES + HLS_LINES, []],
+  ['lines for CMAF with cbcs alone', CBCS_LINES + HLS_LINES, []],
+  [
+    'another key for CMAF',
+    DASH_LINES +
+      `${CMAF}-key-id: ${OTHER_KEY_ID}\n${CMAF}-content-key: ${OTHER_KEY}\n${CMAF}-algorithm: AESCTR\n` +
+      HLS_LINES,
+    ['cmaf_disagrees', 'cmaf_disagrees'],
+  ],
+  [
+    'HLS with AES-128',
+    `${DASH_LINES}${HLS}-method: AES-128\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n`,
+    ['not_fairplay'],
+  ],
+];
+
+describe.each(KEPT)('%s', (_what, lines, warnings) => {
+  it.each(['strict', 'warn'] as const)(
+    'is kept as given, and told of, when checks are %s',
+    async (checks) => {
+      const sidecar = await startSidecar({ checks, cmaf: 'cenc' });
+      const answer = await send(sidecar, lines).expect(200, lines);
+      expect(warningCodes(answer.headers.warning)).toEqual(warnings);
+      expect(await sidecar.files()).toEqual({ 'news.key': lines });
+      await send(sidecar, lines).expect(200, lines);
+    },
+  );
+});
+
+/** What a packager can't do with, as `check` says. */
+const REFUSED: [what: string, lines: string, code: string, description: string][] = [
+  [
+    'another algorithm for DASH',
+    withLine(`${DASH}-algorithm`, 'AESCBC'),
+    'wrong_constant',
+    `${DASH}-algorithm must be AESCTR; AESCBC (cbcs) is for the ${CMAF} lines.`,
+  ],
+  [
+    'no algorithm',
+    withLine(`${DASH}-algorithm`),
+    'missing_line',
+    `${DASH}-algorithm is missing; add it, the other ${DASH} lines need it.`,
+  ],
+  [
+    'the id of another system',
+    withLine(`${DASH}-keyserver-widevine-system-id`, '9a04f079-9840-4286-ab92-e65be0885f95'),
+    'wrong_constant',
+    `${DASH}-keyserver-widevine-system-id must be edef8ba9-79d6-4ace-a3c8-27dcd51d21ed.`,
+  ],
+  [
+    'no system id',
+    withLine(`${DASH}-keyserver-playready-system-id`),
+    'missing_line',
+    `${DASH}-keyserver-playready-system-id is missing; add it, ${DASH}-keyserver-playready needs it.`,
+  ],
+  [
+    'no switch',
+    withLine(`${DASH}-keyserver-widevine`),
+    'missing_line',
+    `${DASH}-keyserver-widevine is missing; add ${DASH}-keyserver-widevine: true, without it the other ${DASH}-keyserver-widevine lines do nothing.`,
+  ],
+  [
+    'a switch that is neither true nor false',
+    withLine(`${DASH}-keyserver-widevine`, 'TRUE'),
+    'wrong_constant',
+    `${DASH}-keyserver-widevine must be true, in lower case.`,
+  ],
+  [
+    'no Widevine data',
+    withLine(`${DASH}-keyserver-widevine-pssh-data`),
+    'missing_line',
+    `${DASH}-keyserver-widevine-pssh-data is missing; add it, ${DASH}-keyserver-widevine needs it.`,
+  ],
+  [
+    'no licence address',
+    withLine(`${DASH}-keyserver-playready-license-url`),
+    'missing_line',
+    `${DASH}-keyserver-playready-license-url is missing; add it, ${DASH}-keyserver-playready needs it.`,
+  ],
+  [
+    'the checksum of another key',
+    withLine(`${DASH}-keyserver-playready-checksum`, 'Mv5YB5EhHKw='),
+    'checksum_mismatch',
+    `${DASH}-keyserver-playready-checksum is not the checksum of ${DASH}-key-id and ${DASH}-content-key; leave it out to have it computed, or send the three of one key.`,
+  ],
+  [
+    'another key format',
+    withLine(`${HLS}-key-format`, 'identity'),
+    'wrong_constant',
+    `${HLS}-key-format must be com.apple.streamingkeydelivery for FairPlay.`,
+  ],
+  [
+    'another method',
+    withLine(`${HLS}-method`, 'ENVELOPE-PLAYREADY'),
+    'wrong_constant',
+    `${HLS}-method must be SAMPLE-AES for FairPlay.`,
+  ],
+  [
+    'a checksum beside AESCBC',
+    `${CBCS_LINES}${CMAF}-keyserver-playready: true
+${CMAF}-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+${CMAF}-keyserver-playready-license-url: ${playready.laurl}
+${CMAF}-keyserver-playready-checksum: ${playready.checksum}
+`,
+    'checksum_with_aescbc',
+    `${CMAF}-keyserver-playready-checksum goes with AESCTR alone; take it away, PlayReady takes none with AESCBC.`,
+  ],
+  [
+    'another key of the same id for CMAF',
+    DASH_LINES + CMAF_LINES.replace(cenc.contentkey, OTHER_KEY).replace(/^.*checksum.*\n/m, ''),
+    'cmaf_disagrees',
+    `${CMAF}-content-key differs from ${DASH}-content-key though the key id is the same; give both the key of that key id.`,
+  ],
+];
+
+describe.each(REFUSED)('%s', (_what, lines, code, description) => {
+  it('is refused', async () => {
+    const sidecar = await startSidecar();
+    const answer = await send(sidecar, lines).expect(400);
+    expect(answer.body.errors).toContainEqual({ code, description });
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('is written as given, and told of, when checks only warn', async () => {
+    const sidecar = await startSidecar({ checks: 'warn' });
+    const answer = await send(sidecar, lines).expect(200);
+    expect(warningCodes(answer.headers.warning)).toContain(code);
+    expect(answer.text.split('\n')).toEqual(expect.arrayContaining(lines.split('\n')));
+  });
+});
+
+describe('what is changed all the same, and told of', () => {
+  it('a PlayReady checksum that is missing is computed', async () => {
+    const sidecar = await startSidecar();
+    const answer = await send(sidecar, withLine(`${DASH}-keyserver-playready-checksum`)).expect(
+      200,
+      POST_MANUAL_FILE,
+    );
+    expect(answer.headers.warning).toBe(
+      `299 - "checksum_added: ${DASH}-keyserver-playready-checksum was missing; it was computed of key id and content key"`,
+    );
+  });
+
+  it('a whole Widevine box becomes its data', async () => {
+    const sidecar = await startSidecar();
+    const box =
+      'AAAATHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAACwiJGQ3YTI5OTU2LTI5ODAtNDMzOC1iNjI3LTg3YzFmMDc5ZTA5MUjj3JWbBg==';
+    const answer = await send(sidecar, withLine(`${DASH}-keyserver-widevine-pssh-data`, box)).expect(
+      200,
+      POST_MANUAL_FILE,
+    );
+    expect(answer.headers.warning).toBe(
+      `299 - "box_for_data: ${DASH}-keyserver-widevine-pssh-data was a whole pssh box; its data alone is written"`,
+    );
+  });
+});
+
+describe('keyfile, the same as a field of JSON', () => {
+  const UNKNOWN = `${POST_MANUAL_FILE}vendor-tier: gold-9f3c\n`;
+
+  it('is taken by a single POST', async () => {
+    const { api } = await startSidecar();
+    await api
+      .post(PATH)
+      .send({ keyfile: POST_MANUAL_FILE, cenc: null, drmjson: null })
+      .expect(200, POST_MANUAL_FILE);
+    await api.post(PATH).send({ keyfile: UNKNOWN, keepunknown: true }).expect(200, UNKNOWN);
+  });
+
+  it.each<[object, string, string]>([
+    [
+      { keyfile: UNKNOWN },
+      'unknown_line',
+      'These lines are not known: vendor-tier (line 18). Give "keepunknown": true to keep them as they are, or take them away.',
+    ],
+    [{ keyfile: 5 }, 'invalid_body', 'keyfile: must be a string'],
+    [{ keyfile: UNKNOWN, keepunknown: 'yes' }, 'invalid_body', 'keepunknown: must be true or false'],
+    [
+      { keyfile: UNKNOWN, cenc, client: 'a' },
+      'invalid_body',
+      'keyfile holds all of the key file: leave cenc, client out.',
+    ],
+    [
+      { cenc, keepunknown: true },
+      'invalid_body',
+      'keepunknown needs keyfile: give the lines of a key file with it.',
+    ],
+    [{ keyfil: UNKNOWN }, 'unknown_field', 'keyfil is not a field of this request. Did you mean keyfile?'],
+  ])('is refused as %j', async (body, code, description) => {
+    const { api, files } = await startSidecar();
+    await api
+      .post(PATH)
+      .send(body)
+      .expect(400, { errors: [{ code, description }] });
+    expect(await files()).toEqual({});
+  });
+
+  it('is taken by a batch, for a stream and for the members of a group; what fails fails alone', async () => {
+    const { api, files } = await startSidecar();
+    const batch = {
+      streams: [
+        { streamid: 'a', keyfile: POST_MANUAL_FILE },
+        { streamid: 'b', keyfile: UNKNOWN },
+        { streamid: 'c', keyfile: UNKNOWN, keepunknown: true },
+        { streamid: 'd', keyfil: POST_MANUAL_FILE },
+      ],
+      groups: [
+        {
+          members: ['e1', 'e2'],
+          folder: 'live',
+          keyfile: withLine(`${HLS}-iv-include-in-chunklist`, 'true'),
+        },
+      ],
+    };
+    const { body } = await api.post('/api/keyfiles').send(batch).expect(200);
+    const told = body.results.map(
+      ({ streamid, result, warnings, errors }: Record<string, { code: string }[] | undefined>) => [
+        streamid,
+        result,
+        [...(warnings ?? []), ...(errors ?? [])].map(({ code }) => code),
+      ],
+    );
+    expect(told).toEqual([
+      ['a', 'created', []],
+      ['b', 'failed', ['unknown_line']],
+      ['c', 'created', ['unknown_line']],
+      ['d', 'failed', ['unknown_field']],
+      ['live/e1', 'created', ['iv_in_playlist']],
+      ['live/e2', 'created', ['iv_in_playlist']],
+    ]);
+    expect(Object.keys(await files())).toEqual(['a.key', 'c.key', 'live', 'live/e1.key', 'live/e2.key']);
+    const again = await api.post('/api/keyfiles?dryrun=true').send(batch).expect(200);
+    expect(again.body.summary).toEqual({ created: 0, changed: 0, unchanged: 4, failed: 2 });
+    expect(again.text).not.toContain('gold-9f3c');
+  });
+});
+
+it.each([
+  [undefined, ['warning', 'error']],
+  [true, ['warning']],
+])('a check tells of unknown lines when keepunknown is %j', async (keepunknown, severities) => {
+  const { api } = await startSidecar();
+  const keyfile = `${POST_MANUAL_FILE}vendor-tier: gold-9f3c\n`;
+  const { body, text } = await api.post('/api/check').send({ keyfile, keepunknown }).expect(200);
+  const unknown = body.faults.filter(({ code }: { code: string }) => code === 'unknown_line');
+  expect(unknown.map(({ severity }: { severity: string }) => severity)).toEqual(severities);
+  expect(text).not.toContain('gold-9f3c');
+});
+
+it('a check tells of a body with keyfile what it tells of the lines', async () => {
+  const { api } = await startSidecar();
+  const lines = withLine(`${HLS}-iv-include-in-chunklist`, 'true');
+  const asText = await api.post('/api/check').set('content-type', 'text/plain').send(lines).expect(200);
+  const asField = await api.post('/api/check').send({ keyfile: lines }).expect(200);
+  expect(asField.body).toEqual({ ...asText.body, kind: 'request' });
+});

@@ -1,0 +1,379 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { rawExchange, rawRequest } from '../support/raw-http';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
+import { keyFileSamples } from '../vectors/drm-vectors';
+
+const PATH = '/api/keyfile/live%2Fnews';
+const UNKNOWN = 'vendor-tier: gold-9f3c\nvendor.note: made: by hand\n';
+const CHUNKLIST = 'cupertinostreaming-aes128-iv-include-in-chunklist';
+
+function error(description: string, code = 'invalid_body') {
+  return { errors: [{ code, description }] };
+}
+
+function send({ api }: TestSidecar, lines: string | Buffer, query = '') {
+  return api.post(`${PATH}${query}`).set('content-type', 'text/plain').send(lines);
+}
+
+function warningCodes(header: string | undefined): string[] {
+  return [...(header ?? '').matchAll(/299 - "([a-z0-9_]+): /g)].map(([, code = '']) => code);
+}
+
+/** The lines of a text in the order of the specification's table. */
+function inOrder(lines: readonly string[]): string {
+  const order = POST_MANUAL_FILE.split('\n').map((line) => line.split(':')[0]);
+  const place = (line: string) => order.indexOf(line.split(':')[0]);
+  return `${lines.toSorted((one, other) => place(one) - place(other)).join('\n')}\n`;
+}
+
+describe('the lines of a key file as text/plain', () => {
+  it.each(keyFileSamples)(
+    'are written as they are, in the order of this service: %s',
+    async (_name, sample) => {
+      const sidecar = await startSidecar();
+      const expected = inOrder(sample.lines);
+      const answer = await send(sidecar, `${sample.lines.join('\n')}\n`).expect(200, expected);
+      expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
+      const includesIv = sample.iv_include_in_chunklist === 'true';
+      expect(warningCodes(answer.headers.warning)).toEqual(includesIv ? ['iv_in_playlist'] : []);
+      expect(await sidecar.files()).toEqual({ live: 'folder', 'live/news.key': expected });
+      const read = await sidecar.api.get(PATH).expect(200, expected);
+      expect(read.headers.etag).toBe(answer.headers.etag);
+    },
+  );
+
+  it('give the file that the same values give as JSON', async () => {
+    const sidecar = await startSidecar();
+    const { headers } = await sidecar.api.post(PATH).send(POST_MANUAL).expect(200, POST_MANUAL_FILE);
+    const answer = await send(sidecar, POST_MANUAL_FILE).expect(200, POST_MANUAL_FILE);
+    expect([answer.headers.etag, answer.headers.warning]).toEqual([headers.etag, undefined]);
+  });
+
+  it.each([
+    ['with the line ends of Windows', POST_MANUAL_FILE.replaceAll('\n', '\r\n')],
+    ['with the line ends of old Macs', POST_MANUAL_FILE.replaceAll('\n', '\r')],
+    ['with a byte order mark', `\ufeff${POST_MANUAL_FILE}`],
+    ['with blanks around its lines', POST_MANUAL_FILE.replaceAll(/^(.*)$/gm, ' \t$1  \t')],
+    ['with other blanks after the colon', POST_MANUAL_FILE.replaceAll(': ', ' :\t ')],
+    ['without blanks', POST_MANUAL_FILE.replaceAll(': ', ':')],
+    ['without a line end at its end', POST_MANUAL_FILE.trimEnd()],
+    ['with comments and empty lines', `# of 2019\n\n${POST_MANUAL_FILE.replaceAll('\n', '\n\n')}#end: x\n`],
+    ['with its lines backwards', POST_MANUAL_FILE.trimEnd().split('\n').reverse().join('\n')],
+    ['with a line that stands there twice', `${POST_MANUAL_FILE}${POST_MANUAL_FILE.split('\n')[3]}\n`],
+  ])('are read %s', async (_how, lines) => {
+    const sidecar = await startSidecar();
+    const answer = await send(sidecar, lines).expect(200, POST_MANUAL_FILE);
+    expect(answer.headers.warning).toBeUndefined();
+  });
+
+  it('keep hex digits and addresses as they are written', async () => {
+    const sidecar = await startSidecar();
+    const lower = POST_MANUAL_FILE.replace(POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.key.toLowerCase());
+    await send(sidecar, lower).expect(200, lower);
+  });
+
+  it('get no CMAF lines where the service adds them to others', async () => {
+    const sidecar = await startSidecar({ cmaf: 'cbcs' });
+    await send(sidecar, POST_MANUAL_FILE).expect(200, POST_MANUAL_FILE);
+  });
+
+  it.each([true, 'cenc', 'cbcs'])('are read with the CMAF lines of %j', async (cmaf) => {
+    const sidecar = await startSidecar();
+    const { text } = await sidecar.api
+      .post(PATH)
+      .send({ ...POST_MANUAL, cmaf })
+      .expect(200);
+    expect(text).toContain('cmafstreaming-cenc-key-id');
+    const answer = await send(sidecar, text).expect(200, text);
+    expect(answer.headers.warning).toBeUndefined();
+  });
+
+  it('are answered as JSON to a client that would rather have that', async () => {
+    const { api } = await startSidecar();
+    const { body } = await api
+      .post(PATH)
+      .set({ 'content-type': 'text/plain', accept: 'application/json' })
+      .send(POST_MANUAL_FILE)
+      .expect(200);
+    expect(body.streamid).toBe('live/news');
+    expect(body.lines).toHaveLength(17);
+  });
+
+  it.each(['text/plain; charset=utf-8', 'text/plain;charset="UTF-8"', 'Text/Plain; charset=us-ascii'])(
+    'are taken as %s',
+    async (type) => {
+      const { api } = await startSidecar();
+      await api.post(PATH).set('content-type', type).send(POST_MANUAL_FILE).expect(200, POST_MANUAL_FILE);
+    },
+  );
+
+  it('are not taken in another encoding', async () => {
+    const { api, files } = await startSidecar();
+    await api
+      .post(PATH)
+      .set('content-type', 'text/plain; charset=iso-8859-1')
+      .send(POST_MANUAL_FILE)
+      .expect(415, error('Send the body as UTF-8.', 'unsupported_media_type'));
+    expect(await files()).toEqual({});
+  });
+});
+
+describe('a dry run of an import', () => {
+  it('tells what would change line by line, and shows no value of an unknown line', async () => {
+    const sidecar = await startSidecar();
+    await send(sidecar, `${POST_MANUAL_FILE}vendor-old: former-71\n`, '?keepunknown=true').expect(200);
+    const before = await sidecar.files();
+    const next = POST_MANUAL_FILE.replace(`${CHUNKLIST}: false`, `${CHUNKLIST}: true`) + UNKNOWN;
+    const asked = sidecar.api.post(`${PATH}?dryrun=true&keepunknown=true`);
+    const { text } = await asked
+      .set({ 'content-type': 'text/plain', accept: 'text/plain' })
+      .send(next)
+      .expect(200);
+    const changed = text.split('\n').filter((line) => /^[+-]/.test(line));
+    expect(changed).toEqual([
+      `- ${CHUNKLIST}: false`,
+      `+ ${CHUNKLIST}: true`,
+      '+ vendor-tier: ********',
+      '+ vendor.note: ********',
+      '- vendor-old: ********',
+    ]);
+    const { body } = await send(sidecar, next, '?keepunknown=true&dryrun=true').expect(200);
+    expect([body.result, body.warnings.map(({ code }: { code: string }) => code)]).toEqual([
+      'changed',
+      ['unknown_line', 'iv_in_playlist'],
+    ]);
+    expect(JSON.stringify(body)).not.toMatch(/gold-9f3c|former-71/);
+    expect(await sidecar.files()).toEqual(before);
+  });
+});
+
+describe('preconditions', () => {
+  it('hold for an import as for any POST', async () => {
+    const sidecar = await startSidecar();
+    const { headers } = await send(sidecar, POST_MANUAL_FILE).expect(200);
+    const cencAlone = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n');
+    await send(sidecar, cencAlone).set('if-none-match', '*').expect(412);
+    await send(sidecar, cencAlone).set('if-match', '"another"').expect(412);
+    await sidecar.api.get(PATH).expect(200, POST_MANUAL_FILE);
+    await send(sidecar, cencAlone).set('if-match', String(headers.etag)).expect(200);
+  });
+});
+
+describe('the audit', () => {
+  it('tells of an import, and of one that is refused', async () => {
+    const audit = join(await temporaryFolder(), 'audit.log');
+    const sidecar = await startSidecar({ audit });
+    const read = async () => (await fs.readFile(audit, 'utf8')).split('\n').filter(Boolean);
+    await send(sidecar, POST_MANUAL_FILE).expect(200);
+    await send(sidecar, 'no line of a key file').expect(400);
+    await until(async () => (await read()).length >= 2);
+    const audited = (await read()).map((line) => JSON.parse(line));
+    const of = { stream_id: 'live/news', key: 'default' };
+    expect(audited).toMatchObject([
+      { ...of, action: 'put', result: 'created', new_key_id: '44da52ef-4523-098e-6854-777ee322681d' },
+      { ...of, action: 'refused', result: 'invalid_body' },
+    ]);
+  });
+});
+
+describe('unknown lines', () => {
+  const LINES = `${POST_MANUAL_FILE}${UNKNOWN}mpegdashstreaming-cenc-key-idd: x\n`;
+
+  it('are refused with their names and what to do, and nothing is written', async () => {
+    const sidecar = await startSidecar();
+    await send(sidecar, LINES).expect(
+      400,
+      error(
+        'These lines are not known: vendor-tier (line 18), vendor.note (line 19), mpegdashstreaming-cenc-key-idd ' +
+          '(line 20; is mpegdashstreaming-cenc-key-id meant?). Send ?keepunknown=true to keep them as they are, or take them away.',
+        'unknown_line',
+      ),
+    );
+    expect(await sidecar.files()).toEqual({});
+    expect(await sidecar.logText()).not.toContain('gold-9f3c');
+  });
+
+  it('are kept as they are, behind the others, when that is asked for', async () => {
+    const sidecar = await startSidecar();
+    const plain = await send(sidecar, POST_MANUAL_FILE).expect(200);
+    const scattered = `vendor-tier: gold-9f3c\n${POST_MANUAL_FILE}vendor.note: made: by hand\n`;
+    const answer = await send(sidecar, scattered, '?keepunknown=true').expect(
+      200,
+      POST_MANUAL_FILE + UNKNOWN,
+    );
+    expect(answer.headers.warning).toBe(
+      '299 - "unknown_line: kept as given, and not checked: vendor-tier (line 1), vendor.note (line 19)"',
+    );
+    expect(answer.headers.etag).not.toBe(plain.headers.etag);
+    const read = await sidecar.api.get(PATH).expect(200, POST_MANUAL_FILE + UNKNOWN);
+    expect(read.headers.etag).toBe(answer.headers.etag);
+    const other = scattered.replace('gold', 'iron');
+    expect((await send(sidecar, other, '?keepunknown=true')).headers.etag).not.toBe(answer.headers.etag);
+    expect(await sidecar.logText()).not.toMatch(/gold-9f3c|by hand/);
+  });
+
+  it('show no name that may be a key in the wrong place', async () => {
+    const sidecar = await startSidecar();
+    const slipped = `${POST_MANUAL_FILE}${POST_MANUAL.cenc.contentkey}: x\n`;
+    const answer = await send(sidecar, slipped).expect(400);
+    expect(answer.text).toContain('line 18, whose name can be none');
+    expect(answer.text).not.toContain(POST_MANUAL.cenc.contentkey);
+    const kept = await send(sidecar, slipped, '?keepunknown=true').expect(200, slipped);
+    expect(kept.headers.warning).not.toContain(POST_MANUAL.cenc.contentkey);
+    expect(await sidecar.logText()).not.toContain(POST_MANUAL.cenc.contentkey);
+  });
+
+  it('are no secret that a list would show', async () => {
+    const sidecar = await startSidecar();
+    await send(sidecar, POST_MANUAL_FILE + UNKNOWN, '?keepunknown=true').expect(200);
+    const { text } = await sidecar.api.get('/api/keyfiles').expect(200);
+    expect(text).toContain('live/news');
+    expect(text).not.toContain('gold-9f3c');
+  });
+
+  it.each([
+    ['?keepunknown=yes', 'keepunknown must be true or false. Nothing was written.'],
+    [
+      '?keepunknow=true',
+      'keepunknow is no parameter of this request. Did you mean keepunknown? Nothing was changed.',
+    ],
+    ['?dryrun=yes', 'dryrun must be true or false. Nothing was written.'],
+  ])('are not asked for by %s', async (query, description) => {
+    const sidecar = await startSidecar();
+    await send(sidecar, POST_MANUAL_FILE, query).expect(400, error(description, 'invalid_query'));
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('are asked for in a JSON body by its field, not in the query', async () => {
+    const { api } = await startSidecar();
+    await api
+      .post(`${PATH}?keepunknown=true`)
+      .send({ keyfile: POST_MANUAL_FILE + UNKNOWN })
+      .expect(
+        400,
+        error('keepunknown is no parameter of this request. Nothing was changed.', 'invalid_query'),
+      );
+  });
+});
+
+describe('a body that is no key file', () => {
+  const { contentkey } = POST_MANUAL.cenc;
+  const [first = '', second = ''] = POST_MANUAL_FILE.split('\n');
+
+  it.each<[string, string | Buffer, string]>([
+    ['empty', '', 'The key file is empty; it must have lines "name: value".'],
+    ['comments alone', '# none\n', 'The key file is empty; it must have lines "name: value".'],
+    ['JSON', JSON.stringify(POST_MANUAL), 'The body is JSON. Send it with content-type: application/json.'],
+    [
+      'in UTF-16',
+      Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'),
+      'The body is UTF-16. Save the key file as UTF-8.',
+    ],
+    [
+      'in Latin-1',
+      Buffer.from(`${first}\r\n# für Köln\r\n${second}\r\n`, 'latin1'),
+      'Line 2 holds bytes that are not UTF-8. Save the key file as UTF-8.',
+    ],
+    [
+      'with equals signs',
+      POST_MANUAL_FILE.replaceAll(': ', ' = '),
+      '17 lines, from 1 to 17, have = where ": " belongs between name and value; write name: value.',
+    ],
+    [
+      'with a value on a line of its own',
+      `${first}\n${second.split(' ')[0]}\n${contentkey}\n`,
+      'Line 3 is no "name: value"; mend it, or start it with # to make it a comment.',
+    ],
+  ])('is refused when it is %s', async (_what, lines, description) => {
+    const sidecar = await startSidecar();
+    const answer = await send(sidecar, lines).expect(400);
+    expect(answer.body.errors).toContainEqual({ code: 'invalid_body', description });
+    expect(answer.text).not.toContain(contentkey);
+    expect(await sidecar.files()).toEqual({});
+    expect(await sidecar.logText()).not.toContain(contentkey);
+  });
+
+  it('is refused with every fault at once, in the order of the lines, and no value', async () => {
+    const sidecar = await startSidecar();
+    const keyId = POST_MANUAL.cenc.keyid;
+    const lines = `\
+mpegdashstreaming-cenc-key-id: ${keyId.slice(0, -2)}
+mpegdashstreaming-cenc-content-key: ${Buffer.from(contentkey, 'base64').toString('hex')}
+mpegdashstreaming-cenc-content-key: ${contentkey}
+nonsense
+mpegdashstreaming-cenc-keyserver-playready: true
+mpegdashstreaming-cenc-keyserver-playready-license-url: license.example.com
+mpegdashstreaming-cenc-keyserver-playready-checksum:
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: skd://a\u0007b
+cupertinostreaming-aes128-key: ${contentkey}
+vendor-tier: gold-9f3c
+`;
+    const answer = await send(sidecar, lines).expect(400);
+    expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual([
+      'cupertinostreaming-aes128-iv is missing; add it, FairPlay needs it.',
+      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is no multiple of 4 (is the = padding missing?).',
+      'Line 2: mpegdashstreaming-cenc-content-key looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+      'Line 3: mpegdashstreaming-cenc-content-key stands on line 2, too, with another value; take the wrong one away.',
+      'Line 4 is no "name: value"; mend it, or start it with # to make it a comment.',
+      'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
+      'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or take the line away.',
+      'Line 9: cupertinostreaming-aes128-url holds a control character or one that ends a line, which no key file can have; take it out.',
+      'Line 10: cupertinostreaming-aes128-key looks like base64; send 32 hex digits.',
+      'These lines are not known: vendor-tier (line 11). Send ?keepunknown=true to keep them as they are, or take them away.',
+    ]);
+    expect(answer.text).not.toContain(contentkey);
+    expect(await sidecar.logText()).not.toContain(contentkey);
+  });
+
+  it.each(['with a content-length', 'in chunks'])(
+    'is refused with a byte more than 64 KiB %s',
+    async (how) => {
+      const sidecar = await startSidecar();
+      const ofBytes = (bytes: number) => `${POST_MANUAL_FILE}#`.padEnd(bytes, 'x');
+      const post = (lines: string) => rawRequest(sidecar.port, 'POST', PATH, headers, lines);
+      const headers = {
+        'x-api-key': API_KEY,
+        'content-type': 'text/plain',
+        ...(how === 'in chunks' ? { 'transfer-encoding': 'chunked' } : {}),
+      };
+      const answer = await post(ofBytes(64 * 1024 + 1));
+      expect([answer.status, JSON.parse(answer.text)]).toEqual([
+        413,
+        error('The body is larger than this route takes: 64 KiB.', 'body_too_large'),
+      ]);
+      const fits = await post(ofBytes(64 * 1024));
+      expect([fits.status, fits.text]).toEqual([200, POST_MANUAL_FILE]);
+    },
+  );
+
+  it('is refused as one of another type', async () => {
+    const sidecar = await startSidecar();
+    await sidecar.api
+      .post(PATH)
+      .set('content-type', 'application/octet-stream')
+      .send(POST_MANUAL_FILE)
+      .expect(
+        415,
+        error(
+          'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+          'unsupported_media_type',
+        ),
+      );
+  });
+
+  it('is refused when a POST announces none', async () => {
+    const sidecar = await startSidecar();
+    const head = `POST ${PATH} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${API_KEY}\r\ncontent-type: text/plain\r\n\r\n`;
+    expect(await rawExchange(sidecar.port, head, /\}\]\}$/)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it('is refused before it is read when the API key is wrong', async () => {
+    const { stranger, folder } = await startSidecar();
+    await stranger.post(PATH).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(401);
+    expect(await fs.pathExists(join(folder, 'live'))).toBe(false);
+  });
+});
