@@ -87,3 +87,11 @@ onLinux('leaves no descriptor open, whatever it finds', async () => {
   for (let round = 0; round < 50; round += 1) for (const name of names) readSmallFile(join(folder, name));
   expect(readdirSync(descriptors).length).toBeLessThan(before + 50);
 });
+
+test('leaves no trace in the access time: that shows when the packager has read the file', async () => {
+  await fs.writeFile(path, 'name: value\n');
+  const before = new Date(2020, 0, 1);
+  await fs.utimes(path, before, new Date(2020, 0, 2));
+  expect(readSmallFile(path)).toMatchObject({ kind: 'file' });
+  expect((await fs.stat(path)).atime).toEqual(before);
+});

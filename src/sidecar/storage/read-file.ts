@@ -14,6 +14,22 @@ export type FoundFile =
     }
   | { readonly kind: 'link' | 'not_a_file' | 'too_large'; readonly device?: never };
 
+// O_NONBLOCK: a pipe at this name must not hold up the process.
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** 0 where the system has none. */
+const NO_ACCESS_TIME = constants.O_NOATIME ?? 0;
+
+/** Opens a file without a trace: its access time shows then when the packager has read it. */
+function openQuietly(path: string): number {
+  try {
+    return openSync(path, FLAGS | NO_ACCESS_TIME);
+  } catch (thrown) {
+    // Who does not own a file may read it only with a trace.
+    if (systemCode(thrown) !== 'EPERM') throw thrown;
+    return openSync(path, FLAGS);
+  }
+}
+
 /**
  * Reads a small file whole, without following a link at its name. Undefined when there is none.
  *
@@ -23,8 +39,7 @@ export type FoundFile =
 export function readSmallFile(path: string): FoundFile | undefined {
   let descriptor: number;
   try {
-    // O_NONBLOCK: a pipe at this name must not hold up the process.
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    descriptor = openQuietly(path);
   } catch (thrown) {
     const code = systemCode(thrown);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
