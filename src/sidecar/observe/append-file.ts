@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemCode } from '../../kernel/errors';
 import { writeBytes } from '../storage/write-bytes';
@@ -13,6 +14,8 @@ const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 const BREAK = Buffer.from('\n');
+/** Far longer than a write of some lines takes. */
+const OTHERS_MS = 10;
 
 /** Whole lines on their way to a file. */
 export interface Lines {
@@ -52,6 +55,11 @@ export function createAppendFile(path: string): AppendFile {
       const descriptor = await openToAppend(path);
       try {
         let { dev, ino, size, torn } = begin(descriptor, lines);
+        if (torn) {
+          // Or half a line that another sidecar is writing now: a write grows a file page by page.
+          await wait(OTHERS_MS);
+          ({ dev, ino, size, torn } = begin(descriptor, lines));
+        }
         if (torn) size += (await writeBytes(descriptor, BREAK, 0, 1)).bytesWritten;
         left = { dev, ino, size };
         while (lines.written < lines.bytes.length) {
