@@ -19,11 +19,12 @@ export interface Finding {
  * Descriptions name fields as the key-file API does and quote no value.
  */
 export function crossCheck(keyFile: KeyFile, contentId: string | undefined): Finding[] {
-  const swapped = swappedFindings(keyFile);
+  const ofChecksum = checksumFindings(keyFile);
+  const swapped = swappedFindings(keyFile, ofChecksum.length > 0);
   return [
     ...zeroFindings(keyFile),
     ...swapped,
-    ...(swapped.length > 0 ? [] : [...equalKeyFindings(keyFile), ...checksumFindings(keyFile)]),
+    ...(swapped.length > 0 ? [] : [...equalKeyFindings(keyFile), ...ofChecksum]),
     ...(swapped.length > 0 ? [] : widevineFindings(keyFile, contentId)),
     ...fairplayFindings(keyFile, contentId),
     ...addressFindings(keyFile),
@@ -48,13 +49,13 @@ const ZERO_BASE64 = Buffer.alloc(16).toString('base64');
 const ZERO_HEX = '0'.repeat(32);
 
 /** Key and key id in each other's place, as the other values tell: the key would stand in every manifest. */
-function swappedFindings({ cenc, playready, widevine }: KeyFile): Finding[] {
+function swappedFindings({ cenc, playready, widevine }: KeyFile, isChecksumWrong: boolean): Finding[] {
   const keyId = decodeBase64Block(cenc?.keyId ?? '');
   const contentKey = decodeBase64Block(cenc?.contentKey ?? '');
   if (!keyId.ok || !contentKey.ok || keyId.value.equals(contentKey.value)) return [];
   const read = widevine ? readWidevinePsshData(widevine.psshData) : undefined;
   const isSwapped =
-    playready?.checksum === playReadyChecksum(contentKey.value, keyId.value) ||
+    (isChecksumWrong && playready?.checksum === playReadyChecksum(contentKey.value, keyId.value)) ||
     (read?.ok === true && read.value.data.keyIds.some((id) => id.equals(contentKey.value)));
   if (!isSwapped) return [];
   return [

@@ -62,7 +62,7 @@ export interface Connections {
 /** Places beyond the limit, for connections that may turn out to be probes or rightful clients. */
 const RESERVE = 16;
 
-const ARRIVALS_AT_A_STRETCH = 8;
+const ARRIVALS_AT_A_STRETCH = 64;
 
 export interface ConnectionTimes {
   /** As long nobody can tell a new connection of a rightful client, whose request is on its way, from a silent one. */

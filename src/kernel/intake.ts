@@ -73,10 +73,14 @@ export function takeInTurn(
         socket.pause();
         return;
       }
-      const end = left.indexOf(HEAD_END);
-      const piece = end < 0 ? left : left.subarray(0, end + HEAD_END.length);
-      left = left.subarray(piece.length);
-      parse.call(socket, piece);
+      const end = left.indexOf(HEAD_END) + HEAD_END.length;
+      // Most pieces are one request, or a part of one.
+      if (end < HEAD_END.length || end === left.length) {
+        parse.call(socket, left);
+        break;
+      }
+      parse.call(socket, left.subarray(0, end));
+      left = left.subarray(end);
     }
     if (!paused) return;
     paused = false;

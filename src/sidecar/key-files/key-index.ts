@@ -57,8 +57,6 @@ export function createKeyIndex(): KeyIndex {
   let free = NONE;
   let files = 0;
 
-  const tagOf = (what: string, bytes: Buffer | string): bigint =>
-    hash('sha256', `${what}\n${bytes.toString('latin1')}`, 'buffer').readBigUInt64LE();
   const slotOf = (tag: bigint): number => Number(tag & BigInt(capacity - 1));
   const nameOf = (record: number): string => {
     const at = table.nameAt[record] ?? 0;
@@ -91,7 +89,7 @@ export function createKeyIndex(): KeyIndex {
     }
   };
 
-  const nameTag = (record: number): bigint => tagOf('name', nameOf(record));
+  const nameTag = (record: number): bigint => tagOfName(nameOf(record));
   const linkAll = (record: number) => {
     link(record, table.byName, table.nextByName, nameTag(record));
     link(record, table.byKeyId, table.nextByKeyId, table.keyId[record] ?? 0n);
@@ -185,14 +183,9 @@ export function createKeyIndex(): KeyIndex {
     return { count, names: found };
   };
 
-  const tagsOf = ({ keyId, contentKey }: IndexedKeys) => ({
-    keyId: tagOf('key id', keyId),
-    key: tagOf('content key', contentKey),
-  });
-
   return {
     set(streamId, keys) {
-      const present = findByName(streamId, tagOf('name', streamId));
+      const present = findByName(streamId, tagOfName(streamId));
       const tags = keys && tagsOf(keys);
       if (present !== NONE) {
         if (tags && table.keyId[present] === tags.keyId && table.key[present] === tags.key) return;
@@ -219,6 +212,21 @@ export function createKeyIndex(): KeyIndex {
     },
     size: () => ({ files, bytes: names.length + bytesOf(table) }),
   };
+}
+
+/** Of a key id the bytes themselves, which are no secret; of a key eight bytes of its digest. */
+function tagsOf({ keyId, contentKey }: IndexedKeys): { keyId: bigint; key: bigint } {
+  return {
+    keyId: BigInt.asUintN(64, keyId.readBigUInt64LE() * 0x9e3779b97f4a7c15n + keyId.readBigUInt64LE(8)),
+    key: hash('sha256', contentKey, 'buffer').readBigUInt64LE(),
+  };
+}
+
+/** FNV-1a, 32 bits: names that fall together cost a comparison. */
+function tagOfName(name: string): bigint {
+  let tag = 0x811c9dc5;
+  for (let at = 0; at < name.length; at += 1) tag = Math.imul(tag ^ name.charCodeAt(at), 0x01000193);
+  return BigInt(tag >>> 0);
 }
 
 type Table = ReturnType<typeof createTable>;

@@ -32,7 +32,7 @@ const MAX_FAULTY = 50_000;
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
 /** What is written is looked at later, and slowly: it takes a fifth of the time of the write itself. */
-const WRITTEN_AT_A_STRETCH = 4;
+const WRITTEN_AT_A_STRETCH = 1;
 /** As many streams as a batch has; beyond them each is looked at at once. */
 const MAX_WAITING = 10_000;
 

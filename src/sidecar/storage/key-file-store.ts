@@ -133,10 +133,8 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     write: (streamId, bytes, decide) =>
       inTurn(streamId, () =>
         guard('write', async () => {
-          check();
           const { name } = keyFilePath(folder, streamId);
-          const found = find(streamId);
-          const former = found && bytesOf(found);
+          const former = read(streamId);
           if (!decide || decide(former)) {
             const notSynced = await settle(await make(streamId), ({ path, id }) =>
               writer.write(`${path}/${name}`, bytes, mode, id),
