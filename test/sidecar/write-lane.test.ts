@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
@@ -120,5 +121,34 @@ test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
       ]),
     );
     for (const other of answers) expect(other).toEqual(answers[0]);
+  },
+);
+
+test.each([PLAIN, ...AROUND])(
+  'audits a body that came too late and was answered already: %j',
+  async ({ path, type }) => {
+    const sidecar = await startSidecar({ audit: 'stdout' });
+    // As the server does with a request that takes longer than a minute.
+    const server = createServer((incoming, response) => {
+      sidecar.handler(incoming, response);
+      setTimeout(() => {
+        response.once('finish', () => incoming.destroy());
+        response.writeHead(408).end('late');
+      }, 20);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += String(chunk);
+    });
+    const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: ${type}\r\n`;
+    socket.write(`${head}content-length: 100\r\n\r\n{`);
+    await new Promise((resolve) => socket.once('close', resolve));
+    server.close();
+    expect(received).toMatch(/^HTTP\/1.1 408 /);
+    // It comes last of all that is done about the request.
+    expect((await wholeLog(sidecar)).at(-1)).toMatchObject({ audit: true, action: 'refused' });
+    expect(await sidecar.files()).toEqual({});
   },
 );

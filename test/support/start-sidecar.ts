@@ -1,4 +1,5 @@
 import { mkdtemp } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
@@ -27,6 +28,8 @@ export interface TestSidecar {
   readonly stranger: ReturnType<typeof request>;
   /** How many connections are in each state. */
   readonly counts: Connections['counts'];
+  /** What answers its requests. */
+  readonly handler: RequestListener;
   /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
   logText(): Promise<string>;
   /** The same, line by line. */
@@ -108,6 +111,7 @@ export async function startSidecar(
     api: request.agent(url).set('x-api-key', API_KEY),
     stranger: request(url),
     counts: sidecar.connections.counts,
+    handler: sidecar.handler,
     logText,
     logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
     files: () => filesUnder(folder),

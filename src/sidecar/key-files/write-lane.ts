@@ -54,9 +54,13 @@ export function withWriteLane(
         response.end(bytes.toString('latin1'), 'latin1');
       },
       (thrown: unknown) => {
-        response.setHeader('x-request-id', requestId);
-        for (const [name, value] of common) response.setHeader(name, value);
-        answerError(request, response, requestId, refusals.refused(thrown, attemptOf(actor, streamId)));
+        const error = refusals.refused(thrown, attemptOf(actor, streamId));
+        // A body that came too late has been answered by the server.
+        if (!response.headersSent) {
+          response.setHeader('x-request-id', requestId);
+          for (const [name, value] of common) response.setHeader(name, value);
+        }
+        answerError(request, response, requestId, error);
       },
     );
   };
@@ -86,7 +90,10 @@ function readBody(request: IncomingMessage, length: number): Promise<string> {
       const whole = first?.length === length ? first : Buffer.concat(chunks);
       resolve(whole.toString('utf8'));
     });
-    request.once('error', () => reject(toHttpError({ type: 'request.aborted' })));
+    const aborted = () => reject(toHttpError({ type: 'request.aborted' }));
+    request.once('error', aborted);
+    // A request that the server has answered for is destroyed without an error.
+    request.once('close', aborted);
   });
 }
 
