@@ -47,6 +47,13 @@ function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** The length of the body that is on its way, `chunks` where it says so itself, or undefined when there is none. */
+export function bodyOf({ request }: Connection): number | 'chunks' | undefined {
+  if (!request || request.complete) return undefined;
+  const { headers } = request;
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : 'chunks';
+}
+
 /** Whether the next request has to wait. */
 export function isBusy({ request, response, waiting, closing }: Connection): boolean {
   return !closing && (waiting.length > 0 || (response !== undefined && request?.complete === true));
@@ -63,3 +70,14 @@ export function destroy({ raw }: Connection): void {
 export function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
+
+/** By how well a connection can be spared. Up to `working`, none has shown a valid key, and none is new. */
+export const RANKS = {
+  closing: 0,
+  opening: 1,
+  transferring: 2,
+  idle: 3,
+  working: 4,
+  fresh: 5,
+  trustedIdle: 6,
+};

@@ -4,7 +4,16 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from './address';
-import { type Connection, type ConnectionState, destroy, isBusy, peerOf, stateOf } from './connection';
+import {
+  bodyOf,
+  type Connection,
+  type ConnectionState,
+  destroy,
+  isBusy,
+  peerOf,
+  RANKS,
+  stateOf,
+} from './connection';
 import { createTurns, listenersOf, takeInTurn } from './intake';
 import { answerThrough, BUSY, type LastAnswer, USE_HTTPS, wholeAnswer } from './last-answer';
 
@@ -221,7 +230,8 @@ export function createConnections({
   const speak = (connection: Connection, socket: Socket) => {
     connection.socket = socket;
     ofSocket.set(socket, connection);
-    connection.intake = takeInTurn(socket, () => isBusy(connection), giveTurn, endsBefore.get(socket) ?? []);
+    const source = { isBusy: () => isBusy(connection), body: () => bodyOf(connection) };
+    connection.intake = takeInTurn(socket, source, giveTurn, endsBefore.get(socket) ?? []);
     socket.on('timeout', () => {
       // Node ends the connection; it also times out idle ones.
       if (stateOf(connection) === 'answering') count(connection, 'answer_timeout');
@@ -246,9 +256,9 @@ export function createConnections({
         return;
       }
       if (!request.complete) giveUpOn(connection, request);
-      const next = connection.waiting.shift();
-      if (next) next();
-      else connection.intake?.release();
+      connection.waiting.shift()?.();
+      // Also behind a request that has begun just now: its body may be what waits.
+      if (!isBusy(connection)) connection.intake?.release();
     });
     if (connection.reserve && !isProbe(request)) {
       const cause = promote(connection);
@@ -381,14 +391,3 @@ export function createConnections({
     },
   };
 }
-
-/** By how well a connection can be spared. Up to `working`, none has shown a valid key, and none is new. */
-const RANKS = {
-  closing: 0,
-  opening: 1,
-  transferring: 2,
-  idle: 3,
-  working: 4,
-  fresh: 5,
-  trustedIdle: 6,
-};

@@ -24,6 +24,12 @@ const NOT_HTTP: LastAnswer = {
   description: 'The request is not valid HTTP.',
 };
 
+export const NO_HOST: LastAnswer = {
+  status: 400,
+  code: 'bad_request',
+  description: 'The request has no Host header.',
+};
+
 /** What Node's parser refuses, by its code. */
 const UNREADABLE: Readonly<Record<string, LastAnswer>> = {
   HPE_HEADER_OVERFLOW: {

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { ConfigError } from './config';
 import { type Connections, createConnections } from './connections';
 import { describeThrown, systemCode } from './errors';
-import { unreadableAnswer } from './last-answer';
+import { answerThrough, NO_HOST, unreadableAnswer } from './last-answer';
 import type { Log } from './log';
 import type { Tls } from './tls';
 
@@ -44,6 +44,10 @@ export function listen(
 ): Promise<RunningServer> {
   const take = (request: IncomingMessage, response: ServerResponse, before?: () => void) =>
     connections.arrived(request, response, () => {
+      if (request.httpVersion === '1.1' && request.headers.host === undefined) {
+        answerThrough(response, NO_HOST);
+        return;
+      }
       before?.();
       request.url = originForm(request.url ?? '/');
       handler(request, response);
@@ -53,6 +57,8 @@ export function listen(
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
     take(request, response, () => response.writeContinue()),
   );
+  // An expectation that nobody knows may be passed over (RFC 9110 § 10.1.1); Node would answer it out of turn.
+  server.on('checkExpectation', take);
   connections.follow(server, tls !== undefined);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The client has gone, or has ended its side amid a request.
@@ -86,6 +92,8 @@ const OPTIONS: ServerOptions = {
   headersTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
   noDelay: true,
+  // Node would answer out of turn.
+  requireHostHeader: false,
 };
 
 function create(tls: Tls | undefined, listener: RequestListener): Server | SecureServer {

@@ -146,3 +146,66 @@ test('a request that came with a client that is gone does not run', async () => 
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(begun).toEqual(['/1']);
 });
+
+describe('goes on, and ends no process, with', () => {
+  const many = (text: string, count: number) => text.repeat(count);
+  it.each([
+    ['requests without Host', many('GET / HTTP/1.1\r\n\r\n', 300)],
+    ['expectations that nobody knows', many('GET / HTTP/1.1\r\nhost: a\r\nexpect: foo\r\n\r\n', 300)],
+    ['CONNECT', `CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n${get('/x')}`],
+    ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${get('/x')}`],
+    ['Upgrade', `GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n${get('/x')}`],
+  ])('%s behind a request', async (_what, text) => {
+    const port = await serve((request, response) => void response.end(`<${request.url}>`));
+    const client = await hostile(port, { says: get('/first') + text });
+    await until(() => client.received().includes('</first>'));
+    const silent = await hostile(port, { says: get('/first') + text, reads: false });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    silent.socket.destroy();
+    const next = await hostile(port, { says: get('/next') });
+    await until(() => next.received().endsWith('</next>'));
+  });
+});
+
+test('whole pipelined POSTs are answered, also when their client closes its side at once', async () => {
+  const port = await serve((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += String(chunk);
+    });
+    request.on('end', () => setTimeout(() => response.end(`<${request.url} ${body}>`), 5));
+  });
+  const client = await hostile(port);
+  client.socket.end(post('/1', 'one') + post('/2', 'two') + post('/3', 'three'));
+  expect(bodiesIn(await client.ended)).toEqual(['</1 one>', '</2 two>', '</3 three>']);
+});
+
+test('hands a body of empty lines over in large pieces', async () => {
+  const body = '\r\n'.repeat(200_000);
+  const pieces: number[] = [];
+  const port = await serve((request, response) => {
+    request.on('data', (chunk: Buffer) => pieces.push(chunk.length));
+    request.on('end', () => response.end('<done>'));
+  });
+  const client = await hostile(port, { says: post('/1', body) + get('/2') });
+  await until(() => bodiesIn(client.received()).length === 2);
+  expect(pieces.reduce((sum, each) => sum + each, 0)).toBe(body.length);
+  expect(pieces.length).toBeLessThan(200);
+});
+
+test('a head whose end comes in two pieces is cut where it ends', async () => {
+  const port = await serve();
+  const text = post('/1', 'x'.repeat(200)) + get('/2').repeat(500);
+  const end = text.indexOf('\r\n\r\n');
+  for (const cut of [1, 2, 3]) {
+    underWay = [];
+    begun = [];
+    const client = await hostile(port, { says: text.slice(0, end + cut) });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    client.socket.write(text.slice(end + cut));
+    await until(() => underWay.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(begun).toEqual(['/1']);
+    client.socket.destroy();
+  }
+});
