@@ -421,6 +421,29 @@ describe('a failure of an upstream changes no key file', () => {
     },
   );
 
+  it('asks again on a new connection when a kept one turns out to be closed', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    for (let round = 0; round < 30; round += 1) {
+      await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+      // The connections are closed at the moment at which they are used again.
+      const asking = sidecar.api.post(PATH).send(PROVIDED).expect(200);
+      upstream.closeIdle();
+      await asking;
+    }
+  });
+
+  it.each<[what: string, script: Script]>([
+    ['a byte order mark', { body: `\ufeff${JSON.stringify({ shared_secret: SHARED_SECRET })}` }],
+    [
+      'an empty content-encoding',
+      { headers: { 'content-encoding': '' }, body: { shared_secret: SHARED_SECRET } },
+    ],
+  ])('takes an answer with %s', async (_what, script) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(CONFIG_PATH, script);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+  });
+
   it.each<[what: string, path: string, code: string]>([
     ['configuration service: a connection cut twice', CONFIG_PATH, CONFIG],
     ['key provider: a connection cut twice', CENC_PATH, KEYS],

@@ -30,6 +30,8 @@ export interface FakeUpstream {
   readonly received: readonly Received[];
   /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer 404. */
   on(path: string, ...scripts: Script[]): void;
+  /** Closes the connections on which no request is under way. */
+  closeIdle(): void;
   /** Holds all answers back until this many requests have arrived. */
   holdUntil(count: number): void;
 }
@@ -68,6 +70,7 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     on: (path, ...answers) => void scripts.set(path, answers),
+    closeIdle: () => server.closeIdleConnections(),
     holdUntil: (count) => {
       wanted = count;
     },

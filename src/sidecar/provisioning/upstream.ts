@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { HttpError, systemCode } from '../../kernel/errors';
@@ -144,30 +144,25 @@ function createCall(
   const secureAgent = new https.Agent({ keepAlive: true });
   return (url, { headers, signal, onHead }) =>
     new Promise((resolve, reject) => {
-      const secure = url.startsWith('https:');
-      const request = secure
-        ? https.get(url, { headers, agent: secureAgent })
-        : http.get(url, { headers, agent });
+      const secure = new URL(url).protocol === 'https:';
+      let request: ClientRequest | undefined;
+      let isOver = false;
       const settle = (done: () => void) => {
+        isOver = true;
         clearTimeout(timer);
         signal?.removeEventListener('abort', cancel);
-        // An error after the end is nobody's any more.
-        request.on('error', () => undefined);
         done();
       };
       const fail = (thrown: unknown) => {
         settle(() => reject(thrown));
-        request.destroy();
+        request?.destroy();
       };
       const cancel = () => fail(signal?.reason);
       const timer = setTimeout(() => fail(late()), timeoutMs);
-      if (signal?.aborted) cancel();
-      signal?.addEventListener('abort', cancel);
-      request.on('error', fail);
-      request.on('response', (response) => {
+      const take = (response: IncomingMessage) => {
         onHead(response);
         const { statusCode: status = 0 } = response;
-        const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+        const encoding = (response.headers['content-encoding'] ?? '').trim().toLowerCase() || 'identity';
         const answer = (text: string | undefined) => settle(() => resolve({ status, encoding, text }));
         const chunks: Buffer[] = [];
         let length = 0;
@@ -176,12 +171,40 @@ function createCall(
           length += chunk.length;
           if (length <= MAX_BYTES && encoding === 'identity') return;
           answer(undefined);
-          request.destroy();
+          request?.destroy();
         });
-        response.on('end', () => answer(Buffer.concat(chunks).toString('utf8')));
+        // Drops a byte order mark, which JSON does not know.
+        response.on('end', () => answer(new TextDecoder().decode(Buffer.concat(chunks))));
         response.on('error', fail);
         response.on('close', () => fail(new Error('The answer ended before its body did')));
-      });
+      };
+      /** On a kept connection, or a new one. */
+      const ask = (kept: boolean) => {
+        const asked = secure
+          ? https.get(url, { headers, agent: kept && secureAgent })
+          : http.get(url, { headers, agent: kept && agent });
+        request = asked;
+        let hasHead = false;
+        asked.on('response', (response) => {
+          hasHead = true;
+          take(response);
+        });
+        asked.on('upgrade', (_response, socket) => {
+          socket.destroy();
+          fail(new Error('The answer switches protocols'));
+        });
+        asked.on('error', (thrown) => {
+          // The server has closed a connection that it had kept: it has not seen this request.
+          if (asked.reusedSocket && !hasHead && asked === request && !isOver) ask(false);
+          else fail(thrown);
+        });
+      };
+      if (signal?.aborted) {
+        cancel();
+        return;
+      }
+      signal?.addEventListener('abort', cancel);
+      ask(true);
     });
 }
 
