@@ -2,7 +2,7 @@ import { decodeBase64Block, swapKeyIdOrder } from './bytes';
 import type { KeyFile } from './key-file';
 import { addressSlips } from './license-url';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
-import { PROTECTION_SCHEMES, readWidevinePsshData, schemeName } from './widevine';
+import { PROTECTION_SCHEMES, readWidevinePsshData, schemeName, type WidevinePsshData } from './widevine';
 
 /**
  * Something that two values of a key file disagree on. An `error` leaves viewers with a black screen; a `warning` may
@@ -19,16 +19,39 @@ export interface Finding {
  * Descriptions name fields as the key-file API does and quote no value.
  */
 export function crossCheck(keyFile: KeyFile, contentId: string | undefined): Finding[] {
-  const ofChecksum = checksumFindings(keyFile);
-  const swapped = swappedFindings(keyFile, ofChecksum.length > 0);
+  const values = decoded(keyFile);
+  const ofChecksum = checksumFindings(values);
+  const swapped = swappedFindings(values, ofChecksum.length > 0);
   return [
     ...zeroFindings(keyFile),
     ...swapped,
     ...(swapped.length > 0 ? [] : [...equalKeyFindings(keyFile), ...ofChecksum]),
-    ...(swapped.length > 0 ? [] : widevineFindings(keyFile, contentId)),
+    ...(swapped.length > 0 ? [] : widevineFindings(values, contentId)),
     ...fairplayFindings(keyFile, contentId),
     ...addressFindings(keyFile),
   ];
+}
+
+/** What the checks compare, each value read once; undefined where it is not there or not well formed. */
+interface Decoded {
+  readonly keyId: Buffer | undefined;
+  readonly contentKey: Buffer | undefined;
+  readonly checksum: string | undefined;
+  readonly widevine: WidevinePsshData | undefined;
+}
+
+function decoded({ cenc, playready, widevine }: KeyFile): Decoded {
+  const block = (text: string | undefined) => {
+    const read = text === undefined ? undefined : decodeBase64Block(text);
+    return read?.ok ? read.value : undefined;
+  };
+  const read = widevine && readWidevinePsshData(widevine.psshData);
+  return {
+    keyId: block(cenc?.keyId),
+    contentKey: block(cenc?.contentKey),
+    checksum: playready?.checksum,
+    widevine: read?.ok ? read.value.data : undefined,
+  };
 }
 
 /** Placeholders that somebody meant to replace. */
@@ -49,14 +72,14 @@ const ZERO_BASE64 = Buffer.alloc(16).toString('base64');
 const ZERO_HEX = '0'.repeat(32);
 
 /** Key and key id in each other's place, as the other values tell: the key would stand in every manifest. */
-function swappedFindings({ cenc, playready, widevine }: KeyFile, isChecksumWrong: boolean): Finding[] {
-  const keyId = decodeBase64Block(cenc?.keyId ?? '');
-  const contentKey = decodeBase64Block(cenc?.contentKey ?? '');
-  if (!keyId.ok || !contentKey.ok || keyId.value.equals(contentKey.value)) return [];
-  const read = widevine ? readWidevinePsshData(widevine.psshData) : undefined;
+function swappedFindings(
+  { keyId, contentKey, checksum, widevine }: Decoded,
+  isChecksumWrong: boolean,
+): Finding[] {
+  if (!keyId || !contentKey || keyId.equals(contentKey)) return [];
   const isSwapped =
-    (isChecksumWrong && playready?.checksum === playReadyChecksum(contentKey.value, keyId.value)) ||
-    (read?.ok === true && read.value.data.keyIds.some((id) => id.equals(contentKey.value)));
+    (isChecksumWrong && checksum === playReadyChecksum(contentKey, keyId)) ||
+    widevine?.keyIds.some((id) => id.equals(contentKey)) === true;
   if (!isSwapped) return [];
   return [
     error(
@@ -82,11 +105,9 @@ function equalKeyFindings({ cenc }: KeyFile): Finding[] {
   return [warning('content_key_is_key_id', 'cenc.contentkey equals cenc.keyid, which every manifest tells')];
 }
 
-function checksumFindings({ cenc, playready }: KeyFile): Finding[] {
-  const keyId = decodeBase64Block(cenc?.keyId ?? '');
-  const contentKey = decodeBase64Block(cenc?.contentKey ?? '');
-  if (!playready || !keyId.ok || !contentKey.ok) return [];
-  switch (checkPlayReadyChecksum(playready.checksum, keyId.value, contentKey.value)) {
+function checksumFindings({ keyId, contentKey, checksum }: Decoded): Finding[] {
+  if (checksum === undefined || !keyId || !contentKey) return [];
+  switch (checkPlayReadyChecksum(checksum, keyId, contentKey)) {
     case 'match':
       return [];
     case 'key_id_byte_order':
@@ -108,10 +129,9 @@ function checksumFindings({ cenc, playready }: KeyFile): Finding[] {
   }
 }
 
-function widevineFindings({ cenc, widevine }: KeyFile, contentId: string | undefined): Finding[] {
-  const read = widevine ? readWidevinePsshData(widevine.psshData) : undefined;
-  if (!read?.ok) return [];
-  const { keyIds, protectionScheme, contentId: named } = read.value.data;
+function widevineFindings({ keyId, widevine }: Decoded, contentId: string | undefined): Finding[] {
+  if (!widevine) return [];
+  const { keyIds, protectionScheme, contentId: named } = widevine;
   const findings: Finding[] = [];
   if (protectionScheme !== undefined && protectionScheme !== PROTECTION_SCHEMES.cenc) {
     const name = schemeName(protectionScheme) ?? 'an unknown scheme';
@@ -122,16 +142,15 @@ function widevineFindings({ cenc, widevine }: KeyFile, contentId: string | undef
       ),
     );
   }
-  const keyId = decodeBase64Block(cenc?.keyId ?? '');
   const names = (wanted: Buffer) => keyIds.some((id) => id.equals(wanted));
-  if (keyId.ok && names(swapKeyIdOrder(keyId.value)) && !names(keyId.value)) {
+  if (keyId && keyIds.length > 0 && !names(keyId) && names(swapKeyIdOrder(keyId))) {
     findings.push(
       error(
         'key_id_byte_order',
         'widevine.psshdata names cenc.keyid in the other byte order; both must be big endian (as in a UUID)',
       ),
     );
-  } else if (keyId.ok && keyIds.length > 0 && !names(keyId.value)) {
+  } else if (keyId && keyIds.length > 0 && !names(keyId)) {
     findings.push(warning('key_id_mismatch', 'widevine.psshdata names another key id than cenc.keyid'));
   }
   if (contentId !== undefined && named !== undefined && named.toString('utf8') !== contentId) {

@@ -28,7 +28,7 @@ export interface Connection {
   trusted: boolean | undefined;
   /** The answer to it, until it is taken. */
   response: ServerResponse | undefined;
-  /** What came in one piece with the end of the request under way: the next request, or a fault. */
+  /** What came while a request was under way: the next requests, or a fault. */
   readonly waiting: (() => void)[];
   closing: boolean;
   intake: Intake | undefined;
@@ -45,13 +45,6 @@ export function stateOf({ closing, request, response, socket }: Connection): Con
 
 function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-/** The length of the body that is on its way, `chunks` where it says so itself, or undefined when there is none. */
-export function bodyOf({ request }: Connection): number | 'chunks' | undefined {
-  if (!request || request.complete) return undefined;
-  const { headers } = request;
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : 'chunks';
 }
 
 /** Whether the next request has to wait. */

@@ -4,42 +4,26 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from './address';
+import { type Connection, type ConnectionState, destroy, isBusy, peerOf, RANKS, stateOf } from './connection';
 import {
-  bodyOf,
-  type Connection,
-  type ConnectionState,
-  destroy,
-  isBusy,
-  peerOf,
-  RANKS,
-  stateOf,
-} from './connection';
-import { createTurns, listenersOf, takeInTurn } from './intake';
-import { answerThrough, BUSY, type LastAnswer, USE_HTTPS, wholeAnswer } from './last-answer';
-
-export interface ConnectionLimits {
-  /** How many connections a server holds at a time. */
-  readonly total: number;
-  /** How many of them one address holds; of IPv6, the first 64 bits count as one. */
-  readonly perAddress: number;
-}
-
-/** Idle connections must not take the file descriptors that files need; 1024 is a usual limit for both. */
-export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
-
-/**
- * Why a connection was ended or refused. `limit`: another one needed its place. `address_limit`: its address had too many.
- * `request_timeout`: a head, a body or a TLS handshake did not come in time. `answer_timeout`: the client did not take
- * its answer. `not_http`: what came is no HTTP.
- */
-export const REFUSAL_CAUSES = [
-  'limit',
-  'address_limit',
-  'request_timeout',
-  'answer_timeout',
-  'not_http',
-] as const;
-export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
+  AHEAD_IN_ANY_CASE,
+  type ConnectionLimits,
+  type ConnectionTimes,
+  DEFAULT_LIMITS,
+  MOST_AHEAD,
+  RESERVE,
+  type RefusalCause,
+  TIMES,
+} from './connection-limits';
+import { createCrowd, createTurns, listenersOf, takeInTurn } from './intake';
+import {
+  answerThrough,
+  BUSY,
+  type LastAnswer,
+  type UnreadableCause,
+  USE_HTTPS,
+  wholeAnswer,
+} from './last-answer';
 
 export interface ConnectionOptions {
   readonly limits?: ConnectionLimits;
@@ -63,28 +47,10 @@ export interface Connections {
   /** How many connections were refused since the start, by cause. */
   refused(): Readonly<Record<RefusalCause, number>>;
   /** Ends a connection whose next request can't be read, once those before it are answered. */
-  refuse(socket: Duplex, cause: 'request_timeout' | 'not_http', answer: LastAnswer): void;
+  refuse(socket: Duplex, cause: UnreadableCause, answer: LastAnswer): void;
   /** Ends the connections on which no request is under way, and has the others end with their answers. */
   drain(): void;
 }
-
-/** Places beyond the limit, for connections that may turn out to be probes or rightful clients. */
-const RESERVE = 16;
-
-const ARRIVALS_AT_A_STRETCH = 64;
-
-export interface ConnectionTimes {
-  /** As long nobody can tell a new connection of a rightful client, whose request is on its way, from a silent one. */
-  readonly freshMs: number;
-  /** How long nothing of an answer may be taken; the system notices it after one to two such spans. */
-  readonly answerMs: number;
-  /** How long a client may take to read its last answer, or to send the rest of a body that nobody waits for. */
-  readonly lingerMs: number;
-  /** How often it is looked who does not take answers. */
-  readonly checkMs: number;
-}
-
-const TIMES: ConnectionTimes = { freshMs: 250, answerMs: 5000, lingerMs: 3000, checkMs: 1000 };
 
 export function createConnections({
   limits = DEFAULT_LIMITS,
@@ -96,16 +62,24 @@ export function createConnections({
   const all = new Set<Connection>();
   const ofNetwork = new Map<string, Set<Connection>>();
   const giveTurn = createTurns();
+  const isCrowded = createCrowd();
   const ofSocket = new WeakMap<Socket, Connection>();
   /** What listened for a socket's end before Node's HTTP server did. */
   const endsBefore = new WeakMap<Socket, ReturnType<typeof listenersOf>>();
   /** Connections without a finished TLS handshake, by the client's address and port. */
   const unsecured = new Map<string, Connection>();
-  const refused = { limit: 0, address_limit: 0, request_timeout: 0, answer_timeout: 0, not_http: 0 };
+  const refused = {
+    limit: 0,
+    address_limit: 0,
+    request_timeout: 0,
+    answer_timeout: 0,
+    pipelined: 0,
+    not_http: 0,
+  };
   let changes = 0;
+  /** How many requests wait for those under way on their connections. */
+  let ahead = 0;
   let draining = false;
-  /** How many requests came in this turn of the event loop. */
-  let arrivals = 0;
 
   const touch = (connection: Connection) => {
     changes += 1;
@@ -171,17 +145,6 @@ export function createConnections({
     if (isFull && !makeRoom(connection, cause, RANKS.fresh)) cut(connection, cause);
   };
 
-  /** Whether more requests came than can be run at a stretch: then those with a valid key go first. */
-  const isCrowded = (): boolean => {
-    arrivals += 1;
-    if (arrivals === 1) {
-      setImmediate(() => {
-        arrivals = 0;
-      });
-    }
-    return arrivals > ARRIVALS_AT_A_STRETCH;
-  };
-
   /** Gives a connection of the reserve a place, if its first request earns one; answers why not. */
   const promote = (connection: Connection): RefusalCause | undefined => {
     const cause = lacks(connection);
@@ -190,8 +153,19 @@ export function createConnections({
     return undefined;
   };
 
+  const letWait = ({ waiting }: Connection, run: () => void) => {
+    ahead += 1;
+    waiting.push(run);
+  };
+
+  const forgetWaiting = ({ waiting }: Connection) => {
+    ahead -= waiting.length;
+    waiting.length = 0;
+  };
+
   const leave = (connection: Connection) => {
     const { network } = connection;
+    forgetWaiting(connection);
     all.delete(connection);
     const own = ofNetwork.get(network);
     own?.delete(connection);
@@ -230,7 +204,13 @@ export function createConnections({
   const speak = (connection: Connection, socket: Socket) => {
     connection.socket = socket;
     ofSocket.set(socket, connection);
-    const source = { isBusy: () => isBusy(connection), body: () => bodyOf(connection) };
+    const { waiting } = connection;
+    const source = {
+      isBusy: () => isBusy(connection),
+      isFull: () => ahead >= MOST_AHEAD && waiting.length >= AHEAD_IN_ANY_CASE,
+      hasWaiting: () => waiting.length > 0,
+      isReceiving: () => connection.request?.complete === false,
+    };
     connection.intake = takeInTurn(socket, source, giveTurn, endsBefore.get(socket) ?? []);
     socket.on('timeout', () => {
       // Node ends the connection; it also times out idle ones.
@@ -252,13 +232,12 @@ export function createConnections({
       connection.response = undefined;
       touch(connection);
       if (!connection.socket.writable) {
-        connection.waiting.length = 0;
+        forgetWaiting(connection);
         return;
       }
       if (!request.complete) giveUpOn(connection, request);
-      connection.waiting.shift()?.();
-      // Also behind a request that has begun just now: its body may be what waits.
-      if (!isBusy(connection)) connection.intake?.release();
+      if (connection.waiting.length > 0) giveTurn(() => goOn(connection));
+      else connection.intake?.release();
     });
     if (connection.reserve && !isProbe(request)) {
       const cause = promote(connection);
@@ -276,6 +255,19 @@ export function createConnections({
     } else run();
   };
 
+  /** Runs what waits next. */
+  const goOn = (connection: Connection) => {
+    const { socket, waiting, intake } = connection;
+    if (!socket.writable) forgetWaiting(connection);
+    const next = waiting.shift();
+    if (next) {
+      ahead -= 1;
+      next();
+    }
+    // Of the request that has begun just now the body may be what waits.
+    if (!isBusy(connection)) intake?.release();
+  };
+
   /** Waits a little for the rest of a body that nobody reads: a client may look for the answer only behind it. */
   const giveUpOn = (connection: Connection, request: IncomingMessage) => {
     setTimeout(() => {
@@ -289,8 +281,11 @@ export function createConnections({
     const connection = ofSocket.get(socket);
     if (!connection || connection.closing) return;
     const { request, response } = connection;
-    if (response && request?.complete) {
-      connection.waiting.push(() => refuse(socket, cause, answer));
+    if (isBusy(connection)) {
+      // A head whose rest waits here is not late.
+      if (cause === 'request_timeout') return;
+      connection.intake?.discard();
+      letWait(connection, () => refuse(socket, cause, answer));
       return;
     }
     if (cause === 'request_timeout' && !request && socket.bytesRead === 0) {
@@ -369,7 +364,7 @@ export function createConnections({
     arrived(request, response, run) {
       const connection = ofSocket.get(request.socket);
       if (!connection || connection.closing) return;
-      if (connection.response) connection.waiting.push(() => begin(connection, request, response, run));
+      if (isBusy(connection)) letWait(connection, () => begin(connection, request, response, run));
       else begin(connection, request, response, run);
     },
     counts() {

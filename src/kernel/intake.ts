@@ -37,27 +37,46 @@ export function createTurns(): GiveTurn {
   };
 }
 
-const HEAD_END = '\r\n\r\n';
+/** How many requests are run in one turn of the event loop before strangers wait. */
+const ARRIVALS_AT_A_STRETCH = 64;
+/** From so many on they are counted by turn: an immediate for each single request would cost too much. */
+const FEW_ARRIVALS = 16;
+
+/** Answers, of each request that comes, whether more came than can be run at a stretch: some then have to wait. */
+export function createCrowd(): () => boolean {
+  /** How many came in this turn of the event loop; up to `FEW_ARRIVALS` more are from those before. */
+  let arrivals = 0;
+  return () => {
+    arrivals += 1;
+    if (arrivals === FEW_ARRIVALS) {
+      setImmediate(() => {
+        arrivals = 0;
+      });
+    }
+    return arrivals > ARRIVALS_AT_A_STRETCH;
+  };
+}
 
 /** What an intake asks of its connection. */
 export interface IntakeSource {
   /** Whether the next request has to wait. */
   isBusy(): boolean;
-  /** The length of the body that is on its way, `chunks` where it says so itself, or undefined when there is none. */
-  body(): number | 'chunks' | undefined;
+  /** Whether no more requests may wait. */
+  isFull(): boolean;
+  /** Whether requests, or what is to be told of a fault, wait. */
+  hasWaiting(): boolean;
+  /** Whether a body is on its way. */
+  isReceiving(): boolean;
 }
 
-/** In a body of unknown length, pieces are no shorter than this: its end shows only to the parser. */
-const LEAST_CHUNKED = 1024;
-const CR = 0x0d;
-const LF = 0x0a;
-
 /**
- * Stands between a connection and the parser that Node has put on it. Node parses all that a read brings, up to 64 KiB,
- * and makes objects for each request in it: some thousand pipelined requests from one piece of 64 KiB. Here a piece is
- * cut behind each head and behind each body, and while a request is under way, the rest waits and nothing more is read.
- * So requests run in their order, a fault in a later one shows when the earlier are answered, and a connection holds one
- * request and what one read brings.
+ * Has a connection's requests run in their order, one at a time, and bounds what a client may send ahead.
+ *
+ * Node's parser reads by itself, up to 64 KiB at a time, and makes objects for each request in them, some thousand of the
+ * smallest. That costs the least, and clients that wait for their answers never come to more than one. So it is left
+ * alone until a request comes while another is under way. Of that piece, requests are taken until `isFull`; from then on
+ * what comes is handed over in pieces cut behind each head, nothing while a request is under way. So a fault in a later
+ * request shows when the earlier are answered, and a connection holds one request and what one read brings.
  *
  * Node's parser must be the only one that listens for the socket's data. `endsBefore` are the listeners for its end that
  * were there before the parser's.
@@ -72,74 +91,92 @@ export function takeInTurn(
   const [finish, ...more] = listenersOf(socket, 'end').filter((each) => !endsBefore.includes(each));
   if (!parse || !finish || others.length + more.length > 0)
     throw new TypeError('The connection is not as Node leaves it to a server');
-  socket.off('data', parse);
-  socket.off('end', finish);
-  const { isBusy } = source;
-  const nextPiece = createCutter(source);
   let rest: Buffer | undefined;
+  /** Whether what comes is handed over here. */
+  let taken = false;
   /** Whether the socket is paused by us; Node pauses it as well, while an answer waits to be taken. */
   let paused = false;
   let discarding = false;
   /** Whether the client has ended its side behind requests that still wait. */
   let ended = false;
 
+  const pause = () => {
+    paused = true;
+    socket.pause();
+  };
+
   const feed = (bytes: Buffer): void => {
-    if (paused) {
-      paused = false;
-      socket.resume();
-    }
     for (let left = bytes; left.length > 0; ) {
       // Of CONNECT and the like Node takes the parser away and ends the connection.
       if (discarding || socket.destroyed) return;
-      if (isBusy() || socket.isPaused() || isHeldByNode(socket)) {
+      if (source.isBusy() || socket.isPaused() || isHeldByNode(socket)) {
         rest = left;
-        paused = true;
-        socket.pause();
+        pause();
         return;
       }
-      const { length, parsed } = nextPiece(left);
+      const length = lengthOfPiece(left, source.isReceiving());
       parse.call(socket, length === left.length ? left : left.subarray(0, length));
-      parsed();
       left = left.subarray(length);
     }
   };
 
-  const feedRest = (): void => {
+  const goOn = (): void => {
+    if (paused) {
+      paused = false;
+      socket.resume();
+    }
     const left = rest;
     rest = undefined;
     if (left) feed(left);
   };
 
-  socket.on('data', (bytes: Buffer) => {
-    // What was read already when the reading stopped.
-    if (rest) rest = Buffer.concat([rest, bytes]);
-    else feed(bytes);
+  const take = (): void => {
+    if (taken) return;
+    taken = true;
+    socket.off('data', parse);
+    socket.off('end', finish);
+    // Makes Node read into JavaScript.
+    socket.on('data', (bytes: Buffer) => {
+      // What was read already when the reading stopped.
+      if (rest) rest = Buffer.concat([rest, bytes]);
+      else feed(bytes);
+    });
+    // Node resumes a socket whenever a body is read.
+    socket.on('resume', () => {
+      if (!paused) return;
+      if (source.isBusy()) socket.pause();
+      else goOn();
+    });
+    // Node ends a connection, and drops the answer under way, when the client ends its side: it is taken for gone.
+    socket.on('end', () => {
+      if (rest || source.hasWaiting()) ended = true;
+      else finish.call(socket);
+    });
+    socket.on('close', () => {
+      rest = undefined;
+    });
+  };
+
+  const canLook = beforeEachRequest(socket, () => {
+    if (!source.isBusy()) return true;
+    take();
+    pause();
+    return !source.isFull();
   });
-  // Node resumes a socket whenever a body is read.
-  socket.on('resume', () => {
-    if (!rest) return;
-    if (isBusy()) socket.pause();
-    else feedRest();
-  });
-  // Node ends a connection, and drops the answer under way, when the client ends its side: it is taken for gone.
-  socket.on('end', () => {
-    if (rest) ended = true;
-    else finish.call(socket);
-  });
-  socket.on('close', () => {
-    rest = undefined;
-  });
+  if (!canLook) take();
+
   return {
     release() {
-      if (!rest && !ended) return;
+      if (!paused && !ended) return;
       giveTurn(() => {
-        feedRest();
-        if (!ended || rest || isBusy()) return;
+        if (!source.isBusy()) goOn();
+        if (!ended || rest || source.isBusy()) return;
         ended = false;
         finish.call(socket);
       });
     },
     discard() {
+      take();
       discarding = true;
       rest = undefined;
       paused = false;
@@ -148,59 +185,40 @@ export function takeInTurn(
   };
 }
 
+const HEAD_END = '\r\n\r\n';
+/** No head is shorter: `GET / HTTP/1.1`, and its end. Empty lines may come before it. */
+const LEAST_HEAD = 14;
+/** In a body, pieces are no shorter than this: a body may be full of what looks like the end of a head. */
+const LEAST_IN_BODY = 1024;
+
+/** Where to cut what has come: behind a head. Behind a body's end, the next head may come along. */
+function lengthOfPiece(left: Buffer, isInBody: boolean): number {
+  const end = left.indexOf(HEAD_END, Math.min(left.length, isInBody ? LEAST_IN_BODY : LEAST_HEAD));
+  return end < 0 ? left.length : end + HEAD_END.length;
+}
+
 /** Node's own mark of a connection on which it parses nothing while answers wait; it fails on what it is given then. */
 function isHeldByNode(socket: Socket): boolean {
   return Reflect.get(socket, '_paused') === true;
 }
 
-/** The next piece to parse, and what to call when that is done. */
-type NextPiece = (left: Buffer) => { readonly length: number; readonly parsed: () => void };
+type OnIncoming = (request: unknown, keepAlive: unknown) => number;
 
-/** Finds where what has come is to be cut: behind a head, behind a body. */
-function createCutter({ body }: Pick<IntakeSource, 'body'>): NextPiece {
-  let bodyLeft = 0;
-  /** Whether a head has begun, and its last bytes: its end may come in two reads. */
-  let inHead = false;
-  let tail = '';
+/** What Node's parser takes for a fault, which ends the parsing; it tells it by `STOPPED`. */
+const STOP = -1;
+/** The code of the error with which Node tells that the parsing was stopped. */
+export const STOPPED = 'HPE_CB_HEADERS_COMPLETE';
 
-  const endOfHead = (left: Buffer): number | undefined => {
-    let from = 0;
-    // Empty lines before a request belong to it.
-    while (!inHead && (left[from] === CR || left[from] === LF)) from += 1;
-    if (from === left.length) return undefined;
-    inHead = true;
-    const across =
-      tail === '' ? -1 : (tail + left.toString('latin1', 0, HEAD_END.length - 1)).indexOf(HEAD_END);
-    if (across >= 0) return across + HEAD_END.length - tail.length;
-    const at = left.indexOf(HEAD_END, from);
-    if (at >= 0) return at + HEAD_END.length;
-    tail = (tail + left.toString('latin1', Math.max(0, left.length - HEAD_END.length + 1))).slice(
-      1 - HEAD_END.length,
-    );
-    return undefined;
-  };
-
-  const nothing = () => undefined;
-  const beginBody = () => {
-    const announced = body();
-    bodyLeft = typeof announced === 'number' ? announced : 0;
-  };
-
-  return (left) => {
-    const underWay = body();
-    if (underWay === undefined) {
-      const end = endOfHead(left);
-      if (end === undefined) return { length: left.length, parsed: nothing };
-      inHead = false;
-      tail = '';
-      return { length: end, parsed: beginBody };
-    }
-    if (underWay !== 'chunks' && bodyLeft > 0) {
-      const length = Math.min(left.length, bodyLeft);
-      bodyLeft -= length;
-      return { length, parsed: nothing };
-    }
-    const end = left.indexOf(HEAD_END, Math.min(left.length, LEAST_CHUNKED));
-    return { length: end < 0 ? left.length : end + HEAD_END.length, parsed: nothing };
-  };
+/**
+ * Asks `isWanted` before Node makes anything of a request whose head is parsed; the first that is not wanted ends the
+ * parsing. Answers false where Node's parser is not as it is known to be.
+ */
+function beforeEachRequest(socket: Socket, isWanted: () => boolean): boolean {
+  const parser: unknown = Reflect.get(socket, 'parser');
+  if (typeof parser !== 'object' || parser === null) return false;
+  const onIncoming: unknown = Reflect.get(parser, 'onIncoming');
+  if (typeof onIncoming !== 'function') return false;
+  const make = onIncoming as OnIncoming;
+  const ask: OnIncoming = (request, keepAlive) => (isWanted() ? make.call(parser, request, keepAlive) : STOP);
+  return Reflect.set(parser, 'onIncoming', ask);
 }

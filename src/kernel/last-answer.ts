@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Problem } from './errors';
+import { STOPPED } from './intake';
 
 /** An answer after which the connection ends. */
 export interface LastAnswer extends Problem {
@@ -30,23 +31,41 @@ export const NO_HOST: LastAnswer = {
   description: 'The request has no Host header.',
 };
 
+/** Why a request can't be read. */
+export type UnreadableCause = 'request_timeout' | 'pipelined' | 'not_http';
+
+interface Unreadable {
+  readonly cause: UnreadableCause;
+  readonly answer: LastAnswer;
+}
+
 /** What Node's parser refuses, by its code. */
-const UNREADABLE: Readonly<Record<string, LastAnswer>> = {
+const UNREADABLE: Readonly<Record<string, Unreadable>> = {
   HPE_HEADER_OVERFLOW: {
-    status: 431,
-    code: 'request_header_fields_too_large',
-    description: 'The headers are larger than this service takes.',
+    cause: 'not_http',
+    answer: {
+      status: 431,
+      code: 'request_header_fields_too_large',
+      description: 'The headers are larger than this service takes.',
+    },
   },
   ERR_HTTP_REQUEST_TIMEOUT: {
-    status: 408,
-    code: 'request_timeout',
-    description: 'The request did not arrive in time.',
+    cause: 'request_timeout',
+    answer: { status: 408, code: 'request_timeout', description: 'The request did not arrive in time.' },
+  },
+  [STOPPED]: {
+    cause: 'pipelined',
+    answer: {
+      status: 503,
+      code: 'too_many_requests_ahead',
+      description: 'Too many requests were sent before their answers were read. Send the rest again.',
+    },
   },
 };
 
-/** The answer to what Node's parser refuses with this code. */
-export function unreadableAnswer(code: string | undefined): LastAnswer {
-  return UNREADABLE[code ?? ''] ?? NOT_HTTP;
+/** What to tell of a request that Node's parser refuses with this code. */
+export function unreadable(code: string | undefined): Unreadable {
+  return UNREADABLE[code ?? ''] ?? { cause: 'not_http', answer: NOT_HTTP };
 }
 
 /** Answers a request by it. */

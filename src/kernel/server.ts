@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { ConfigError } from './config';
 import { type Connections, createConnections } from './connections';
 import { describeThrown, systemCode } from './errors';
-import { answerThrough, NO_HOST, unreadableAnswer } from './last-answer';
+import { answerThrough, NO_HOST, unreadable } from './last-answer';
 import type { Log } from './log';
 import type { Tls } from './tls';
 
@@ -66,8 +66,8 @@ export function listen(
       socket.destroy();
       return;
     }
-    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    connections.refuse(socket, isLate ? 'request_timeout' : 'not_http', unreadableAnswer(error.code));
+    const { cause, answer } = unreadable(error.code);
+    connections.refuse(socket, cause, answer);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);

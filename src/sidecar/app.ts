@@ -15,7 +15,7 @@ import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
-import { indexedKeys, keyConflictFindings } from './key-files/key-conflicts';
+import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
 import { createKeyFileChanges } from './key-files/key-file-changes';
 import { keyFileRoutes } from './key-files/key-file-routes';
 import { createKeyIndex } from './key-files/key-index';
@@ -114,7 +114,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const list = createList({
     folder: config.keyFilesPath,
     checkFolder: store.check,
-    conflictsOf: (streamId, keys, asking) => keyConflictFindings(index, streamId, indexedKeys(keys), asking),
+    conflictsOf: (streamId, keys, asking) =>
+      keyConflictFindings(index, streamId, indexedKeysIn(keys), asking),
     log,
     newId,
     now,

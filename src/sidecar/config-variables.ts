@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
-import { DEFAULT_LIMITS } from '../kernel/connections';
+import { DEFAULT_LIMITS } from '../kernel/connection-limits';
 import { LOG_LEVELS } from '../kernel/log';
 import { isLoopback } from './start-documented-keys';
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
-import type { ConnectionLimits } from '../kernel/connections';
+import type { ConnectionLimits } from '../kernel/connection-limits';
 import type { LogLevel } from '../kernel/log';
 import type { TlsFiles } from '../kernel/tls';
 import { apiKey, variables } from './config-variables';

@@ -1,12 +1,8 @@
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import {
-  type ConnectionOptions,
-  type Connections,
-  createConnections,
-  type RefusalCause,
-} from '../../src/kernel/connections';
+import type { RefusalCause } from '../../src/kernel/connection-limits';
+import { type ConnectionOptions, type Connections, createConnections } from '../../src/kernel/connections';
 import { listen, type RunningServer } from '../../src/kernel/server';
 import { openTls, type Tls } from '../../src/kernel/tls';
 import { type HostileClient, hostile } from '../support/hostile-client';

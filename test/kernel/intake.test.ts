@@ -135,6 +135,40 @@ test('thousands of pipelined requests whose answers nobody reads cost one reques
   for (const { socket } of clients) socket.destroy();
 });
 
+test('takes eight requests ahead of each client, and ends a connection with more while thousands wait', async () => {
+  const port = await serve();
+  const many = (name: string, count: number) =>
+    Array.from({ length: count }, (_none, index) => get(`/${name}${index}`)).join('');
+  const first = await Promise.all(
+    Array.from({ length: 4 }, () => hostile(port, { says: many('first', 400) })),
+  );
+  await until(() => begun.length === 4);
+  const second = await hostile(port, { says: many('second', 50) });
+  const third = await hostile(port, { says: many('third', 8) });
+  await until(() => begun.length === 6);
+  for (const { socket } of first) socket.resetAndDestroy();
+  for (let answered = 0; answered < 17; answered += 1) {
+    await until(() => underWay.some(({ url }) => !url.startsWith('/first')));
+    const next = underWay.findIndex(({ url }) => !url.startsWith('/first'));
+    underWay.splice(next, 1)[0]?.answer();
+  }
+  const received = await second.ended;
+  expect(bodiesIn(received)).toEqual(Array.from({ length: 9 }, (_none, index) => `</second${index} >`));
+  expect(received).toMatch(/HTTP\/1.1 503 .*"code":"too_many_requests_ahead"[^<]*$/s);
+  await until(() => bodiesIn(third.received()).length === 8);
+  expect(connections.refused().pipelined).toBe(1);
+  // What waited with the first clients is forgotten once it shows that they are gone: there is room again.
+  for (const { answer } of underWay.splice(0)) answer();
+  await until(() => connections.counts().working === 0);
+  const fourth = await hostile(port, { says: many('fourth', 50) });
+  for (let answered = 0; answered < 50; answered += 1) {
+    await until(() => underWay.some(({ url }) => url.startsWith('/fourth')));
+    const next = underWay.findIndex(({ url }) => url.startsWith('/fourth'));
+    underWay.splice(next, 1)[0]?.answer();
+  }
+  await until(() => bodiesIn(fourth.received()).length === 50);
+});
+
 test('a request that came with a client that is gone does not run', async () => {
   const port = await serve();
   const client = await hostile(port, { says: get('/1') + get('/2') });

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
-import { createKeyIndex, type IndexedKeys } from '../../src/sidecar/key-files/key-index';
+import { createKeyIndex, type IndexedKeys, indexedKeys } from '../../src/sidecar/key-files/key-index';
 
 const block = (number: number) => Buffer.alloc(16, number);
-const keys = (keyId: number, contentKey: number): IndexedKeys => ({
-  keyId: block(keyId),
-  contentKey: block(100 + contentKey),
-});
+const keys = (keyId: number, contentKey: number): IndexedKeys =>
+  indexedKeys(block(keyId), block(100 + contentKey));
 
 const NOBODY = { count: 0, names: [] };
 
@@ -72,7 +70,7 @@ test('agrees with a plain map, whatever is set, changed and removed', () => {
 
 test('takes no more memory for changes that come and go, and under 100 bytes for each of many files', () => {
   const index = createKeyIndex();
-  const own = (each: number) => ({ keyId: numbered(each), contentKey: numbered(-each) });
+  const own = (each: number) => indexedKeys(numbered(each), numbered(-each));
   for (let each = 0; each < 60_000; each += 1) index.set(`channel-${each}/rendition`, own(each));
   const { bytes, files } = index.size();
   expect(files).toBe(60_000);

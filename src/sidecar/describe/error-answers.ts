@@ -17,6 +17,7 @@ const ALWAYS: readonly StatusCodes[] = [
   [408, 'request_timeout'],
   [431, 'request_header_fields_too_large'],
   [500, 'server_error'],
+  [503, 'too_many_requests_ahead'],
 ];
 
 /** What any request but a probe's may be answered with when places run out. */

@@ -201,6 +201,10 @@ export const ERRORS = {
     when: 'All places for connections are taken by clients with a valid API key. The header `retry-after` says when to try again.',
     says: 'All places for connections are taken by other clients. Try again in a moment.',
   },
+  too_many_requests_ahead: {
+    when: 'More than eight requests were sent on a connection before their answers, while many of other connections wait. The connection ends.',
+    says: 'Too many requests were sent before their answers were read. Send the rest again.',
+  },
   stopping: {
     when: 'The service is stopping: of a batch, what was not begun is not done.',
     says: 'Not tried: the service is stopping. No key file was changed; send the batch again.',

@@ -2,12 +2,12 @@ import { decodeBase64Block } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import type { keysIn } from '../../drm/key-file';
 import { type ApiKey, mayRead } from '../access/api-key';
-import type { IndexedKeys, KeyIndex, Streams } from './key-index';
+import { type IndexedKeys, indexedKeys, type KeyIndex, type Streams } from './key-index';
 
 /** The keys as the index takes them, if both are there and well formed. */
-export function indexedKeys({ keyId, contentKey }: ReturnType<typeof keysIn>): IndexedKeys | undefined {
+export function indexedKeysIn({ keyId, contentKey }: ReturnType<typeof keysIn>): IndexedKeys | undefined {
   const [id, key] = [decodeBase64Block(keyId ?? ''), decodeBase64Block(contentKey ?? '')];
-  return id.ok && key.ok ? { keyId: id.value, contentKey: key.value } : undefined;
+  return id.ok && key.ok ? indexedKeys(id.value, key.value) : undefined;
 }
 
 /**

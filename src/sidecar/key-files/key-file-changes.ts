@@ -12,7 +12,7 @@ import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { groupNameFindings } from './group-name';
-import { indexedKeys, keyConflictFindings } from './key-conflicts';
+import { indexedKeysIn, keyConflictFindings } from './key-conflicts';
 import type { KeyFileRequest } from './key-file-request';
 import type { KeyIndex } from './key-index';
 
@@ -97,7 +97,7 @@ export function createKeyFileChanges({
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
     });
-    const keys = keyFile.cenc && indexedKeys(keyFile.cenc);
+    const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
     if (!dryRun) index.set(streamId, keys);
     const warnings = [
       ...provisioned.warnings,

@@ -1,11 +1,30 @@
 import { hash } from 'node:crypto';
 
-/** The keys of one key file. */
+/** What tells the keys of one key file from others. */
 export interface IndexedKeys {
-  /** 16 bytes each. */
-  readonly keyId: Buffer;
-  readonly contentKey: Buffer;
+  readonly id: Tag;
+  readonly key: Tag;
 }
+
+/** 64 bits, as two numbers: a BigInt would be an object of its own in each comparison. */
+interface Tag {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Takes a key id and a content key of 16 bytes each. Of the id, which is no secret, they are mixed; of the key a digest is. */
+export function indexedKeys(keyId: Buffer, contentKey: Buffer): IndexedKeys {
+  const digest = hash('sha256', contentKey, 'buffer');
+  return {
+    id: {
+      low: (Math.imul(keyId.readUInt32LE(0), MIX) + keyId.readUInt32LE(4)) >>> 0,
+      high: (Math.imul(keyId.readUInt32LE(8), MIX) + keyId.readUInt32LE(12)) >>> 0,
+    },
+    key: { low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) },
+  };
+}
+
+const MIX = 0x9e3779b1;
 
 /** Other streams whose key files don't go together with a stream's. */
 export interface KeyConflicts {
@@ -57,27 +76,31 @@ export function createKeyIndex(): KeyIndex {
   let free = NONE;
   let files = 0;
 
-  const slotOf = (tag: bigint): number => Number(tag & BigInt(capacity - 1));
+  const slotOf = (low: number): number => low & (capacity - 1);
   const nameOf = (record: number): string => {
     const at = table.nameAt[record] ?? 0;
     return names.toString('latin1', at, at + (table.nameLength[record] ?? 0));
   };
 
-  const findByName = (streamId: string, tag: bigint): number => {
-    for (let at = table.byName[slotOf(tag)] ?? NONE; at !== NONE; at = table.nextByName[at] ?? NONE) {
+  const findByName = (streamId: string): number => {
+    for (
+      let at = table.byName[slotOf(tagOfName(streamId))] ?? NONE;
+      at !== NONE;
+      at = table.nextByName[at] ?? NONE
+    ) {
       if (nameOf(at) === streamId) return at;
     }
     return NONE;
   };
 
-  const link = (record: number, heads: Int32Array, next: Int32Array, tag: bigint) => {
-    const slot = slotOf(tag);
+  const link = (record: number, heads: Int32Array, next: Int32Array, low: number) => {
+    const slot = slotOf(low);
     next[record] = heads[slot] ?? NONE;
     heads[slot] = record;
   };
 
-  const unlink = (record: number, heads: Int32Array, next: Int32Array, tag: bigint) => {
-    const slot = slotOf(tag);
+  const unlink = (record: number, heads: Int32Array, next: Int32Array, low: number) => {
+    const slot = slotOf(low);
     if (heads[slot] === record) {
       heads[slot] = next[record] ?? NONE;
       return;
@@ -89,11 +112,11 @@ export function createKeyIndex(): KeyIndex {
     }
   };
 
-  const nameTag = (record: number): bigint => tagOfName(nameOf(record));
+  const nameTag = (record: number): number => tagOfName(nameOf(record));
   const linkAll = (record: number) => {
     link(record, table.byName, table.nextByName, nameTag(record));
-    link(record, table.byKeyId, table.nextByKeyId, table.keyId[record] ?? 0n);
-    link(record, table.byKey, table.nextByKey, table.key[record] ?? 0n);
+    link(record, table.byKeyId, table.nextByKeyId, lowOf(table.keyId, record));
+    link(record, table.byKey, table.nextByKey, lowOf(table.key, record));
   };
 
   /** Doubles the tables. Freed records are left behind. */
@@ -106,8 +129,8 @@ export function createKeyIndex(): KeyIndex {
       if (former.nameLength[at] === 0) continue;
       table.nameAt[record] = former.nameAt[at] ?? 0;
       table.nameLength[record] = former.nameLength[at] ?? 0;
-      table.keyId[record] = former.keyId[at] ?? 0n;
-      table.key[record] = former.key[at] ?? 0n;
+      copyTag(former.keyId, at, table.keyId, record);
+      copyTag(former.key, at, table.key, record);
       record += 1;
     }
     used = record;
@@ -136,8 +159,8 @@ export function createKeyIndex(): KeyIndex {
 
   const remove = (record: number) => {
     unlink(record, table.byName, table.nextByName, nameTag(record));
-    unlink(record, table.byKeyId, table.nextByKeyId, table.keyId[record] ?? 0n);
-    unlink(record, table.byKey, table.nextByKey, table.key[record] ?? 0n);
+    unlink(record, table.byKeyId, table.nextByKeyId, lowOf(table.keyId, record));
+    unlink(record, table.byKey, table.nextByKey, lowOf(table.key, record));
     garbage += table.nameLength[record] ?? 0;
     table.nameLength[record] = 0;
     table.nextByName[record] = free;
@@ -145,7 +168,7 @@ export function createKeyIndex(): KeyIndex {
     files -= 1;
   };
 
-  const add = (streamId: string, keyId: bigint, key: bigint) => {
+  const add = (streamId: string, { id, key }: IndexedKeys) => {
     if (free === NONE && used === capacity) grow();
     const bytes = Buffer.from(streamId, 'latin1');
     makeNameRoom(bytes.length);
@@ -159,24 +182,29 @@ export function createKeyIndex(): KeyIndex {
     table.nameAt[record] = namesEnd;
     table.nameLength[record] = bytes.length;
     namesEnd += bytes.length;
-    table.keyId[record] = keyId;
-    table.key[record] = key;
+    setTag(table.keyId, record, id);
+    setTag(table.key, record, key);
     linkAll(record);
     files += 1;
   };
 
+  /** The streams of a chain that have one tag and not the other. */
   const collect = (
     streamId: string,
-    first: number | undefined,
-    next: Int32Array,
-    contradicts: (record: number) => boolean,
+    [heads, next]: readonly [Int32Array, Int32Array],
+    [withs, same]: readonly [Uint32Array, Tag],
+    [withouts, other]: readonly [Uint32Array, Tag],
   ): Streams => {
     let count = 0;
     let steps = 0;
     const found: string[] = [];
-    for (let at = first ?? NONE; at !== NONE && steps < MAX_STEPS; at = next[at] ?? NONE) {
-      steps += 1;
-      if (!contradicts(at) || nameOf(at) === streamId) continue;
+    for (
+      let at = heads[slotOf(same.low)] ?? NONE;
+      at !== NONE && steps < MAX_STEPS;
+      at = next[at] ?? NONE, steps += 1
+    ) {
+      // Most have the same keys: all the streams of a folder may have one.
+      if (isTag(withouts, at, other) || !isTag(withs, at, same) || nameOf(at) === streamId) continue;
       count += 1;
       if (found.length < MAX_NAMES) found.push(nameOf(at));
     }
@@ -185,48 +213,47 @@ export function createKeyIndex(): KeyIndex {
 
   return {
     set(streamId, keys) {
-      const present = findByName(streamId, tagOfName(streamId));
-      const tags = keys && tagsOf(keys);
+      const present = findByName(streamId);
       if (present !== NONE) {
-        if (tags && table.keyId[present] === tags.keyId && table.key[present] === tags.key) return;
+        if (keys && isTag(table.keyId, present, keys.id) && isTag(table.key, present, keys.key)) return;
         remove(present);
       }
-      if (tags) add(streamId, tags.keyId, tags.key);
+      if (keys) add(streamId, keys);
     },
-    conflicts(streamId, keys) {
-      const { keyId, key } = tagsOf(keys);
+    conflicts(streamId, { id, key }) {
+      const ofId = [table.keyId, id] as const;
+      const ofKey = [table.key, key] as const;
       return {
-        otherKeys: collect(
-          streamId,
-          table.byKeyId[slotOf(keyId)],
-          table.nextByKeyId,
-          (at) => table.keyId[at] === keyId && table.key[at] !== key,
-        ),
-        otherIds: collect(
-          streamId,
-          table.byKey[slotOf(key)],
-          table.nextByKey,
-          (at) => table.key[at] === key && table.keyId[at] !== keyId,
-        ),
+        otherKeys: collect(streamId, [table.byKeyId, table.nextByKeyId], ofId, ofKey),
+        otherIds: collect(streamId, [table.byKey, table.nextByKey], ofKey, ofId),
       };
     },
     size: () => ({ files, bytes: names.length + bytesOf(table) }),
   };
 }
 
-/** Of a key id the bytes themselves, which are no secret; of a key eight bytes of its digest. */
-function tagsOf({ keyId, contentKey }: IndexedKeys): { keyId: bigint; key: bigint } {
-  return {
-    keyId: BigInt.asUintN(64, keyId.readBigUInt64LE() * 0x9e3779b97f4a7c15n + keyId.readBigUInt64LE(8)),
-    key: hash('sha256', contentKey, 'buffer').readBigUInt64LE(),
-  };
+function lowOf(tags: Uint32Array, record: number): number {
+  return tags[2 * record] ?? 0;
+}
+
+function isTag(tags: Uint32Array, record: number, { low, high }: Tag): boolean {
+  return tags[2 * record] === low && tags[2 * record + 1] === high;
+}
+
+function setTag(tags: Uint32Array, record: number, { low, high }: Tag): void {
+  tags[2 * record] = low;
+  tags[2 * record + 1] = high;
+}
+
+function copyTag(from: Uint32Array, at: number, to: Uint32Array, record: number): void {
+  setTag(to, record, { low: from[2 * at] ?? 0, high: from[2 * at + 1] ?? 0 });
 }
 
 /** FNV-1a, 32 bits: names that fall together cost a comparison. */
-function tagOfName(name: string): bigint {
+function tagOfName(name: string): number {
   let tag = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) tag = Math.imul(tag ^ name.charCodeAt(at), 0x01000193);
-  return BigInt(tag >>> 0);
+  return tag >>> 0;
 }
 
 type Table = ReturnType<typeof createTable>;
@@ -237,8 +264,9 @@ function createTable(capacity: number) {
     nameAt: new Uint32Array(capacity),
     /** 0: the record is free. */
     nameLength: new Uint8Array(capacity),
-    keyId: new BigUint64Array(capacity),
-    key: new BigUint64Array(capacity),
+    /** Tags, each low before high. */
+    keyId: new Uint32Array(2 * capacity),
+    key: new Uint32Array(2 * capacity),
     byName: chains(),
     byKeyId: chains(),
     byKey: chains(),

@@ -90,7 +90,10 @@ function readBody(request: IncomingMessage, length: number): Promise<string> {
       const whole = first?.length === length ? first : Buffer.concat(chunks);
       resolve(whole.toString('utf8'));
     });
-    const aborted = () => reject(toHttpError({ type: 'request.aborted' }));
+    const aborted = () => {
+      // An error keeps its stack, which costs more than all else here.
+      if (!request.readableEnded) reject(toHttpError({ type: 'request.aborted' }));
+    };
     request.once('error', aborted);
     // A request that the server has answered for is destroyed without an error.
     request.once('close', aborted);

@@ -5,7 +5,7 @@ import { keysIn } from '../../drm/key-file';
 import type { StreamId } from '../../drm/stream-id';
 import { describeThrown } from '../../kernel/errors';
 import type { Log } from '../../kernel/log';
-import { indexedKeys } from '../key-files/key-conflicts';
+import { indexedKeysIn } from '../key-files/key-conflicts';
 import type { KeyIndex } from '../key-files/key-index';
 import { describeKeyFile } from '../listing/entry';
 import { searchesFor } from '../listing/search';
@@ -31,15 +31,16 @@ const MAX_FAULTY = 50_000;
 /** As many files take a millisecond or two. */
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
-/** What is written is looked at later, and slowly: it takes a fifth of the time of the write itself. */
-const WRITTEN_AT_A_STRETCH = 1;
-/** As many streams as a batch has; beyond them each is looked at at once. */
-const MAX_WAITING = 10_000;
+/** What is written is looked at later, and hardly while more is written: a look takes a fifth of the time of a write. */
+const BUSY_REST_MS = 50;
+/** Beyond so many streams each is looked at at once. */
+const MAX_WAITING = 100_000;
 
 export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
-  /** In memory: reading the file would pass for the packager's first read of it, by its access time. */
-  const written = new Map<StreamId, Buffer>();
+  const written = new Set<StreamId>();
+  /** How many files were written since the last rest. */
+  let writes = 0;
   let isLooking = false;
   let isComplete = false;
   let isClosed = false;
@@ -53,15 +54,12 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
   /** Read and noted in one turn: what a change notes later is newer. */
   const look = (streamId: StreamId) => {
     const summarise = (text: string) => {
-      index.set(streamId, indexedKeys(keysIn(text)));
+      index.set(streamId, indexedKeysIn(keysIn(text)));
       return summariseKeyFile(text);
     };
     const entry = describeKeyFile(folder, streamId, summarise);
     if (entry) note(entry.streamId, entry.faults);
   };
-
-  const noteWritten = (streamId: StreamId, bytes: Buffer) =>
-    note(streamId, summariseKeyFile(bytes.toString('utf8')).faults);
 
   const runAll = async (): Promise<void> => {
     let steps = 0;
@@ -77,13 +75,15 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
   const lookAtWritten = async (): Promise<void> => {
     isLooking = true;
     while (written.size > 0 && !isClosed) {
-      await wait(REST_MS, undefined, { ref: false });
-      let count = 0;
-      for (const [streamId, bytes] of written) {
+      const isBusy = writes > 0;
+      writes = 0;
+      await wait(isBusy ? BUSY_REST_MS : REST_MS, undefined, { ref: false });
+      let count = isBusy ? 1 : FILES_AT_A_STRETCH;
+      for (const streamId of written) {
+        if (count === 0) break;
         written.delete(streamId);
-        noteWritten(streamId, bytes);
-        count += 1;
-        if (count === WRITTEN_AT_A_STRETCH) break;
+        look(streamId);
+        count -= 1;
       }
     }
     isLooking = false;
@@ -110,8 +110,9 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
           return isWritten;
         });
         if (!isWritten) return change;
-        if (written.size < MAX_WAITING) written.set(streamId, bytes);
-        else noteWritten(streamId, bytes);
+        writes += 1;
+        if (written.size < MAX_WAITING) written.add(streamId);
+        else look(streamId);
         if (!isLooking) lookAtWritten().catch(failed);
         return change;
       },

@@ -1,4 +1,4 @@
-import { join, sep } from 'node:path';
+import { sep } from 'node:path';
 import type { StreamId } from '../../drm/stream-id';
 
 export interface KeyFilePath {
@@ -10,15 +10,17 @@ export interface KeyFilePath {
   readonly name: string;
 }
 
+/** Empty parts, `.` and `..`, and what ends a path. */
+const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
+
 /**
  * Where a stream's key file lies under `folder` (absolute).
- * @throws RangeError when the path would leave the folder, whatever the stream id says.
+ * @throws RangeError when the path would leave the folder, whatever passed the stream id.
  */
 export function keyFilePath(folder: string, streamId: StreamId): KeyFilePath {
-  const parts = streamId.split('/');
-  const path = `${join(folder, ...parts)}.key`;
-  const root = folder.endsWith(sep) ? folder : folder + sep;
-  if (!path.startsWith(root) || path.includes('\0'))
-    throw new RangeError('A key file must lie in its folder');
-  return { path, subFolders: parts.slice(0, -1), name: `${parts.at(-1)}.key` };
+  if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');
+  const path = `${folder.endsWith(sep) ? folder : folder + sep}${streamId}.key`;
+  const end = streamId.lastIndexOf('/');
+  const subFolders = end < 0 ? [] : streamId.slice(0, end).split('/');
+  return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
 }

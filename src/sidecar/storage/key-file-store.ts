@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import type { StreamId } from '../../drm/stream-id';
 import type { DurableWriter, NotSynced } from './durable-file';
-import { keyFilePath } from './key-file-path';
+import { type KeyFilePath, keyFilePath } from './key-file-path';
 import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
 import { toStorageError } from './storage-error';
@@ -59,9 +59,9 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
   };
 
   /** Opens the folder of a key file; undefined when a sub-folder is missing. */
-  const hold = (streamId: StreamId): HeldFolder | undefined => {
+  const hold = ({ subFolders }: KeyFilePath): HeldFolder | undefined => {
     let held: HeldFolder | undefined = root;
-    for (const part of keyFilePath(folder, streamId).subFolders) {
+    for (const part of subFolders) {
       const parent: HeldFolder = held;
       try {
         held = holdFolder(parent, part);
@@ -73,25 +73,24 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return held;
   };
 
-  const find = (streamId: StreamId): FoundFile | undefined => {
-    const held = hold(streamId);
+  const find = (at: KeyFilePath): FoundFile | undefined => {
+    const held = hold(at);
     try {
-      return held && readSmallFile(`${held.path}/${keyFilePath(folder, streamId).name}`);
+      return held && readSmallFile(`${held.path}/${at.name}`);
     } finally {
       held?.close();
     }
   };
 
-  const read = (streamId: StreamId): Buffer | undefined => {
-    const found = find(streamId);
+  const read = (at: KeyFilePath): Buffer | undefined => {
+    const found = find(at);
     // Of a file that is there, its own device tells at no cost; only another one needs a second look.
     if (!found || found.device !== device) check();
     return found && bytesOf(found);
   };
 
   /** Opens the folder of a key file, and makes the sub-folders that are missing so that they last. */
-  const make = async (streamId: StreamId): Promise<HeldFolder> => {
-    const { subFolders } = keyFilePath(folder, streamId);
+  const make = async ({ subFolders }: KeyFilePath): Promise<HeldFolder> => {
     let held = root;
     for (const [index, part] of subFolders.entries()) {
       const logical = subFolders.slice(0, index + 1).join('/');
@@ -129,21 +128,21 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
   };
 
   return {
-    read: (streamId) => guardSync('read', () => read(streamId)),
+    read: (streamId) => guardSync('read', () => read(keyFilePath(folder, streamId))),
     write: (streamId, bytes, decide) =>
       inTurn(streamId, () =>
         guard('write', async () => {
-          const { name } = keyFilePath(folder, streamId);
-          const former = read(streamId);
+          const at = keyFilePath(folder, streamId);
+          const former = read(at);
           if (!decide || decide(former)) {
-            const notSynced = await settle(await make(streamId), ({ path, id }) =>
-              writer.write(`${path}/${name}`, bytes, mode, id),
+            const notSynced = await settle(await make(at), ({ path, id }) =>
+              writer.write(`${path}/${at.name}`, bytes, mode, id),
             );
             return { former, notSynced };
           }
           if (unsynced.size === 0) return { former, notSynced: undefined };
           // What stands there already is wished for still: it should last.
-          const held = hold(streamId);
+          const held = hold(at);
           const notSynced =
             held &&
             (await settle(held, async ({ path, id }) =>
@@ -155,22 +154,22 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     remove: (streamId, precheck) =>
       inTurn(streamId, () =>
         guard('write', async () => {
-          const former = read(streamId);
+          const at = keyFilePath(folder, streamId);
+          const former = read(at);
           precheck?.(former);
           if (!former) return { former, notSynced: undefined };
-          const { name } = keyFilePath(folder, streamId);
-          const held = hold(streamId);
+          const held = hold(at);
           let isRemoved = false;
           const notSynced =
             held &&
             (await settle(held, async ({ path, id }) => {
-              const removed = await writer.remove(`${path}/${name}`, id);
+              const removed = await writer.remove(`${path}/${at.name}`, id);
               isRemoved = removed !== 'absent';
               return typeof removed === 'object' ? removed : undefined;
             }));
           if (isRemoved) return { former, notSynced };
           // Another process was faster; reading again tells whether the file is gone, or the folder with it.
-          read(streamId);
+          read(at);
           return { former: undefined, notSynced: undefined };
         }),
       ),

@@ -25,6 +25,10 @@ export const FOLDER_MODE = 0o750;
 const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
 const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** Linux's O_PATH, which Node does not name: a folder may be gone through by who may not list it. */
+const ONLY_PATH = DESCRIPTORS === undefined ? 0 : 0o10000000;
+/** How often a sub-folder is looked at again that is being swapped for something else and back. */
+const TRIES = 3;
 
 /** The key-file folder itself. */
 export function rootFolder(path: string): HeldFolder {
@@ -34,21 +38,28 @@ export function rootFolder(path: string): HeldFolder {
 /** Opens a sub-folder without following a link at its name; undefined when there is none. */
 export function holdFolder(parent: HeldFolder, name: string): HeldFolder | undefined {
   const path = `${parent.path}/${name}`;
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, OPEN);
-  } catch (thrown) {
-    const code = systemCode(thrown);
-    if (code === 'ENOENT') return undefined;
-    if (code === 'ENOTDIR' || code === 'ELOOP') refuseOther(path);
-    throw thrown;
-  }
+  const descriptor = openFolder(path, TRIES);
+  if (descriptor === undefined) return undefined;
   const { dev, ino } = fstatSync(descriptor);
   return {
     path: DESCRIPTORS === undefined ? path : `${DESCRIPTORS}/${descriptor}`,
     id: `${dev}:${ino}`,
     close: () => closeSync(descriptor),
   };
+}
+
+function openFolder(path: string, tries: number): number | undefined {
+  try {
+    return openSync(path, OPEN | ONLY_PATH);
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === 'ENOENT') return undefined;
+    if (code !== 'ENOTDIR' && code !== 'ELOOP') throw thrown;
+    refuseOther(path);
+    // It is a folder, or gone, by now.
+    if (tries === 1) throw thrown;
+    return openFolder(path, tries - 1);
+  }
 }
 
 /** Makes a sub-folder, if it isn't there, and answers whether it is new. */

@@ -146,6 +146,11 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ['https_required', 'readKeyFile', written('https_required', 400, 'kernel/last-answer.ts')],
   ['too_many_connections', 'readKeyFile', written('too_many_connections', 503, 'kernel/last-answer.ts')],
   [
+    'too_many_requests_ahead',
+    'readKeyFile',
+    written('too_many_requests_ahead', 503, 'kernel/last-answer.ts'),
+  ],
+  [
     'client_certificate_required',
     'readKeyFile',
     written('client_certificate_required', 401, 'kernel/client-certificate.ts'),

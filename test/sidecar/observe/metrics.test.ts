@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { CONNECTION_STATES } from '../../../src/kernel/connection';
-import { createConnections, REFUSAL_CAUSES } from '../../../src/kernel/connections';
+import { REFUSAL_CAUSES } from '../../../src/kernel/connection-limits';
+import { createConnections } from '../../../src/kernel/connections';
 import { HttpError } from '../../../src/kernel/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
 import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';

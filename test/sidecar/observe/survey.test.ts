@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fs from 'fs-extra';
 import { keysIn } from '../../../src/drm/key-file';
 import type { StreamId } from '../../../src/drm/stream-id';
-import { createKeyIndex } from '../../../src/sidecar/key-files/key-index';
+import { createKeyIndex, indexedKeys } from '../../../src/sidecar/key-files/key-index';
 import { createSurvey } from '../../../src/sidecar/observe/survey';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../../src/sidecar/storage/key-file-store';
@@ -69,7 +69,7 @@ test('tells the index which keys the files have, and forgets those that are remo
   await faults.run();
   expect(index.size().files).toBe(2);
   const { keyId = '' } = keysIn(SOUND);
-  const asked = { keyId: Buffer.from(keyId, 'base64'), contentKey: Buffer.alloc(16) };
+  const asked = indexedKeys(Buffer.from(keyId, 'base64'), Buffer.alloc(16));
   expect(index.conflicts('new', asked).otherKeys.count).toBe(2);
   await remove('one');
   expect(index.conflicts('new', asked).otherKeys).toEqual({ count: 1, names: ['site/two'] });
