@@ -35,10 +35,18 @@ export interface ConnectionTimes {
   readonly freshMs: number;
   /** How long nothing of an answer may be taken; the system notices it after one to two such spans. */
   readonly answerMs: number;
+  /** The same for strangers, once the server is to stop. */
+  readonly drainMs: number;
   /** How long a client may take to read its last answer, or to send the rest of a body that nobody waits for. */
   readonly lingerMs: number;
   /** How often it is looked who does not take answers. */
   readonly checkMs: number;
 }
 
-export const TIMES: ConnectionTimes = { freshMs: 250, answerMs: 5000, lingerMs: 3000, checkMs: 1000 };
+export const TIMES: ConnectionTimes = {
+  freshMs: 250,
+  answerMs: 5000,
+  drainMs: 1000,
+  lingerMs: 3000,
+  checkMs: 1000,
+};

@@ -57,7 +57,7 @@ export function createConnections({
   isTrusted = () => false,
   isProbe = () => false,
   onRefused = () => undefined,
-  times: { freshMs, answerMs, lingerMs, checkMs } = TIMES,
+  times: { freshMs, answerMs, drainMs, lingerMs, checkMs } = TIMES,
 }: ConnectionOptions = {}): Connections {
   const all = new Set<Connection>();
   const ofNetwork = new Map<string, Set<Connection>>();
@@ -309,11 +309,13 @@ export function createConnections({
   const check = () => {
     for (const connection of all) {
       const { socket, response } = connection;
-      if (!response || stateOf(connection) !== 'answering' || socket.timeout === answerMs) continue;
+      if (!response || stateOf(connection) !== 'answering') continue;
+      const patience = draining && !isFromTrusted(connection) ? drainMs : answerMs;
+      if (socket.timeout === patience) continue;
       // The socket's own timeout: it sees whether anything of the answer is taken.
-      socket.setTimeout(answerMs);
+      socket.setTimeout(patience);
       response.once('close', () => {
-        if (socket.timeout === answerMs) socket.setTimeout(0);
+        if (socket.timeout === patience) socket.setTimeout(0);
       });
     }
   };
@@ -383,6 +385,7 @@ export function createConnections({
         const isUnderWay = state !== 'closing' && response !== undefined;
         if (!isUnderWay && !(state === 'opening' && fresh)) connection.raw.destroy();
       }
+      check();
     },
   };
 }

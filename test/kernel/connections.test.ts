@@ -24,7 +24,7 @@ const KEY = 'x-api-key: valid\r\n';
 const isTrusted = ({ headers }: IncomingMessage) => headers['x-api-key'] === 'valid';
 const isProbe = ({ url }: IncomingMessage) => url === '/healthz';
 
-const TIMES = { freshMs: 100, answerMs: 250, lingerMs: 300, checkMs: 20 };
+const TIMES = { freshMs: 100, answerMs: 250, drainMs: 100, lingerMs: 300, checkMs: 20 };
 
 async function serve(
   handler: RequestListener,
@@ -319,6 +319,19 @@ describe('stop', () => {
     const { ended } = await hostile(server.port, says === undefined ? {} : { says });
     await get(server.port, '/');
     await server.stop(60_000);
+    await ended;
+  });
+
+  it('waits for the answers of strangers only as long as they take something of them', async () => {
+    const big = 'x'.repeat(64 * 1024 * 1024);
+    const server = await serve((_request, response) => response.end(big), {
+      times: { ...TIMES, answerMs: 60_000 },
+    });
+    const { socket, ended } = await hostile(server.port, { says: `${HEAD}\r\n`, reads: false });
+    await until(() => connections.counts().answering === 1);
+    await server.stop(60_000);
+    expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
+    socket.destroy();
     await ended;
   });
 
