@@ -115,6 +115,8 @@ function originForm(target: string): string {
 const NO_PATH = '/-';
 
 async function stop(server: Server | SecureServer, connections: Connections, graceMs: number): Promise<void> {
+  // Node's own would cut answers that are written and not yet taken.
+  server.closeIdleConnections = () => undefined;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   connections.drain();
   // A kept-alive connection turns idle after its last answer; close() closed only those that were idle already.

@@ -335,6 +335,20 @@ describe('stop', () => {
     await ended;
   });
 
+  it('waits for an answer that is being taken', async () => {
+    const size = 16 * 1024 * 1024;
+    const server = await serve((_request, response) => response.end('x'.repeat(size)));
+    const { socket } = await hostile(server.port, { says: `${HEAD}\r\n`, reads: false });
+    await until(() => connections.counts().answering === 1);
+    const stopped = server.stop(60_000);
+    let taken = 0;
+    socket.on('data', (chunk) => {
+      taken += chunk.length;
+    });
+    await stopped;
+    await until(() => taken > size);
+  });
+
   it('has answers under way say that the connection ends', async () => {
     let finish = () => {};
     const server = await serve((_request, response) => {
