@@ -45,7 +45,7 @@ const ENTRIES = [
 const SHIPPED = ['sidecar/main.ts', 'cli/main.ts'];
 
 const PURE =
-  /^drm\/|^sidecar\/(key-files\/(key-file-request|key-file-request-wire|dry-run|group-name)|listing\/search)\.ts$|^emulator\/(live\/event-machine|listing\/(query|pattern|filter|sorting|fields))\.ts$|^cli\/(csv-text|key-change|key-file-text|yaml-text|checked-fields|rotate\/(content-id-pattern|rotate-lineup|restart-commands|mounts)|lineup\/(claim-streams|lineup-wire|csv-lineup|merge-defaults|build-lineup|value-faults)|apply\/chunks|doctor\/(merge-sections|finding|application-settings|setting-checks|streaming-checks|path-variables|same-folder|access-rights|accounts|key-folder-names|known-streams|key-file-checks|sidecar-checks|diagnose|report))\.ts$/;
+  /^drm\/|^sidecar\/(key-files\/(key-file-request|key-file-request-wire|dry-run|group-name)|listing\/search)\.ts$|^emulator\/(live\/event-machine|listing\/(query|pattern|filter|sorting|fields))\.ts$|^cli\/(csv-text|key-change|key-file-text|yaml-text|checked-fields|rotate\/(content-id-pattern|rotate-lineup|restart-commands|mounts)|lineup\/(claim-streams|lineup-wire|csv-lineup|merge-defaults|build-lineup|value-faults)|apply\/chunks|doctor\/(merge-sections|finding|application-settings|setting-checks|streaming-checks|path-variables|same-folder|access-rights|accounts|key-clashes|key-folder-names|known-streams|key-file-checks|sidecar-checks|diagnose|report))\.ts$/;
 
 const BANNED_NAMES = [
   'utils',

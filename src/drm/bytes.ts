@@ -63,6 +63,25 @@ export function swapKeyIdOrder(keyId: Uint8Array): Buffer {
   return Buffer.from([d, c, b, a, f, e, h, g, ...rest] as number[]);
 }
 
+export function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+/** Whether 16 bytes read as a random (version 4) UUID, big endian. */
+export function isRandomUuid(bytes: Buffer): boolean {
+  return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;
+}
+
+/** Whether a key id reads as a random UUID in the other byte order alone. */
+export function looksSwapped(keyId: Buffer): boolean {
+  return !isRandomUuid(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
+}
+
+/** What is to be said then, behind the key id's name. */
+export const SUSPECTED =
+  "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
+  'where big endian belongs, or the reverse';
+
 /** A big-endian key id as the usual 8-4-4-4-12 lower-case text. */
 export function formatUuid(keyId: Uint8Array): string {
   const hex = Buffer.from(keyId).toString('hex');

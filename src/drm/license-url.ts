@@ -34,11 +34,21 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 
-/** What is wrong with an address that is well formed all the same; sentences go on after the name of the field. */
-export function addressSlips(text: string): { readonly code: string; readonly sentence: string }[] {
-  const slips: { code: string; sentence: string }[] = [];
+/** Something that is wrong with an address that is well formed all the same. */
+export interface AddressSlip {
+  readonly severity: 'error' | 'warning';
+  readonly code: string;
+  /** Goes on after the name of the field. */
+  readonly sentence: string;
+}
+
+/** What is wrong with an address, beside its form. */
+export function addressSlips(system: keyof typeof SCHEMES, text: string): AddressSlip[] {
+  const slips: AddressSlip[] = [];
+  if (text === '') return slips;
   if (SESSION_ID.test(text)) {
     slips.push({
+      severity: 'error',
       code: 'session_id_in_address',
       sentence:
         'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
@@ -47,9 +57,18 @@ export function addressSlips(text: string): { readonly code: string; readonly se
   }
   if (ESCAPED_AMPERSAND.test(text)) {
     slips.push({
+      severity: 'error',
       code: 'escaped_ampersand',
       sentence: 'has &amp; where & belongs; it was copied from XML or HTML as it stood',
     });
+  }
+  if (system === 'fairplay' && !/^skd:/i.test(text)) {
+    const sentence = 'does not start with skd://, by which Apple players know a FairPlay key';
+    slips.push({ severity: 'warning', code: 'not_skd', sentence });
+  }
+  if (/^http:/i.test(text)) {
+    const sentence = 'is plain http; a page served over https may not call it';
+    slips.push({ severity: 'warning', code: 'plain_http', sentence });
   }
   return slips;
 }

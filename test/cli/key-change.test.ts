@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { POST_MANUAL } from '../support/post-manual';
 import { cli } from '../support/run-cli';
 import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
 
@@ -18,6 +19,7 @@ async function previewOf(former: object, now: object, ...args: string[]): Promis
   return (await cli(['apply', 'lineup.json', '--dry-run', ...args], { cwd, env })).stdout;
 }
 
+const { fairplay } = POST_MANUAL;
 const playready = (host: string) => ({ playready: { laurl: `https://${host}.example.com` } });
 
 test('shows of a stream that gets another key both key ids, and what else changes', async () => {
@@ -49,7 +51,7 @@ test('tells a part that comes or goes with another key', async () => {
 });
 
 test('shows every changed line with --verbose, content keys masked', async () => {
-  expect(await previewOf({ cenc: FORMER }, { cenc: NOW }, '--verbose')).toBe(`\
+  expect(await previewOf({ cenc: FORMER, fairplay }, { cenc: NOW, fairplay }, '--verbose')).toBe(`\
 1 stream would be changed
   ~ live/news
       - mpegdashstreaming-cenc-key-id: ${FORMER.keyid}

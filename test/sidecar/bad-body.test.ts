@@ -1,4 +1,4 @@
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
+import { PLAIN, PLAIN_FILE, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
@@ -12,17 +12,17 @@ function error(code: string, description: string) {
 /** Starts a sidecar whose stream has a key file, so that a refused POST can be seen to change nothing. */
 async function startWithKeyFile(overrides?: Parameters<typeof startSidecar>[0]): Promise<TestSidecar> {
   const sidecar = await startSidecar(overrides);
-  await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+  await sidecar.api.post(PATH).send(PLAIN).expect(200);
   return sidecar;
 }
 
 async function expectUnchanged({ files }: TestSidecar): Promise<void> {
-  expect(await files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
+  expect(await files()).toEqual({ 'demo.key': PLAIN_FILE });
 }
 
-/** A JSON object of exactly so many bytes that asks for the key file of `CENC_ONLY`. */
+/** A JSON object of exactly so many bytes that asks for the key file of `PLAIN`. */
 function bodyOf(bytes: number): string {
-  const head = `${JSON.stringify(CENC_ONLY).slice(0, -1)},"drmjson":"`;
+  const head = `${JSON.stringify(PLAIN).slice(0, -1)},"drmjson":"`;
   return `${head}${'x'.repeat(bytes - head.length - 2)}"}`;
 }
 
@@ -34,8 +34,8 @@ describe('a POST that is no JSON request', () => {
     ['a content key alone', POST_MANUAL.cenc.contentkey],
     ['a content key in quotes', `"${POST_MANUAL.cenc.contentkey}"`],
     ['a key with a stray comma', `{"cenc":{"contentkey":"${POST_MANUAL.cenc.contentkey}",}}`],
-    ['two objects', `${JSON.stringify(CENC_ONLY)}${JSON.stringify(CENC_ONLY)}`],
-    ['with a comment', `/* key */ ${JSON.stringify(CENC_ONLY)}`],
+    ['two objects', `${JSON.stringify(PLAIN)}${JSON.stringify(PLAIN)}`],
+    ['with a comment', `/* key */ ${JSON.stringify(PLAIN)}`],
     ['NaN', 'NaN'],
   ])('answers 400 and quotes nothing of a body that is %s', async (_what, body) => {
     const sidecar = await startWithKeyFile();
@@ -110,7 +110,7 @@ describe('a POST that is no JSON request', () => {
     const { api } = await startSidecar();
     const body = bodyOf(64 * 1024);
     expect(Buffer.byteLength(body)).toBe(65_536);
-    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, CENC_ONLY_FILE);
+    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, PLAIN_FILE);
   });
 
   it.each(['with a content-length', 'in chunks'])('answers 413 to 64 KiB and a byte %s', async (how) => {
@@ -143,8 +143,8 @@ describe('a POST that is no JSON request', () => {
   it('takes drmjson however deep it is', async () => {
     const { api } = await startSidecar();
     const deep = `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}`;
-    const body = `${JSON.stringify(CENC_ONLY).slice(0, -1)},"drmjson":${deep}}`;
-    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, CENC_ONLY_FILE);
+    const body = `${JSON.stringify(PLAIN).slice(0, -1)},"drmjson":${deep}}`;
+    await api.post(PATH).set('content-type', 'application/json').send(body).expect(200, PLAIN_FILE);
   });
 });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { check } from '../../src/drm/check/check';
 import { crossCheck } from '../../src/drm/cross-check';
-import { widevinePsshDataOf } from '../../src/drm/widevine';
+import { buildWidevinePsshData, type WidevinePsshData, widevinePsshDataOf } from '../../src/drm/widevine';
 import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import invalid from '../vectors/drm-invalid.json';
@@ -20,6 +20,17 @@ function isRefused(body: unknown): boolean {
   if (parsed.value.source === 'provider') return false;
   const findings = crossCheck(parsed.value.keyFile, parsed.value.contentId);
   return findings.some(({ severity }) => severity === 'error');
+}
+
+/** What a POST says of a body that it takes, and what a check says of it: each as severity, code and field. */
+function bothSay(body: unknown): { post: string[]; check: string[] } | undefined {
+  const parsed = parseKeyFileRequest(body);
+  if (!parsed.ok || parsed.value.source === 'provider') return undefined;
+  const { keyFile, contentId, isChecksumComputed = false, mended = [] } = parsed.value;
+  const post = [...mended, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
+  const say = (found: readonly { severity: string; code: string; field?: string }[]) =>
+    found.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`).sort();
+  return { post: say(post), check: say(check(body).faults) };
 }
 
 function errorCodes(body: unknown): string[] {
@@ -218,6 +229,36 @@ describe('a body that the key-file API takes', () => {
   });
 });
 
+describe('a body that is odd', () => {
+  const box = drmVectors.widevine_pssh_data[0]?.box_v0_b64;
+  const data = (given: Partial<WidevinePsshData>) => ({
+    psshdata: buildWidevinePsshData({ keyIds: [], ...given }).toString('base64'),
+  });
+  const zeros = Buffer.alloc(16);
+  const random = swapKeyIdOrder(Buffer.from('09d2a744a6f14ac5b5eb1c3ab3a0e4d1', 'hex')).toString('base64');
+  it.each<[unknown]>([
+    [CENC_ONLY],
+    [{ cenc, fairplay }],
+    [{ cenc, widevine: { psshdata: box } }],
+    [{ cenc, widevine: {}, contentId: 'show' }],
+    [{ cenc, widevine: data({ keyIds: [zeros] }) }],
+    [{ cenc, widevine: data({ policy: 'p' }) }],
+    [{ cenc, widevine: data({ contentId: Buffer.from('c2hvdy0xMg==') }), fairplay }],
+    [{ cenc, widevine: data({ contentId: Buffer.from('show'), protectionScheme: 1 }), cmaf: 'cbcs' }],
+    [{ cenc, widevine: data({ contentId: Buffer.from(''), protectionScheme: 0x63626373, algorithm: 1 }) }],
+    [{ cenc: { ...cenc, keyid: random } }],
+    [{ cenc: { ...cenc, keyid: random }, playready: { laurl: 'http://a/' } }],
+    [{ cenc: { ...cenc, keyid: random }, playready }],
+    [{ cenc: { keyid: cenc.keyid, contentkey: cenc.keyid }, playready: { laurl: 'https://a/b' } }],
+    [{ fairplay: { ...fairplay, laurl: 'http://a/?sessionid=1', iv: fairplay.key }, contentId: 'show' }],
+    [{ fairplay: { ...fairplay, iv: '0'.repeat(32), key: '0'.repeat(32) } }],
+  ])('is told the same of by a POST as by a check: %#', (json) => {
+    const said = bothSay(json);
+    expect(said?.post).toEqual(said?.check);
+    expect(said).toBeDefined();
+  });
+});
+
 describe('any body', () => {
   const strings = fc.oneof(
     fc.constantFrom(
@@ -257,6 +298,16 @@ describe('any body', () => {
     ),
     fc.jsonValue().filter((json) => typeof json !== 'string'),
   );
+
+  it('is told the same of by a POST that takes it as by a check', () => {
+    fc.assert(
+      fc.property(body, (json) => {
+        const said = bothSay(json);
+        if (said) expect(said.post).toEqual(said.check);
+      }),
+      { numRuns: 3000 },
+    );
+  });
 
   it('gets an error when the key-file API refuses it', () => {
     fc.assert(

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
 import { startSidecar, temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
-const OTHER_KEY = { cenc: { ...CENC_ONLY.cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
-const OTHER_ID = { cenc: { ...CENC_ONLY.cenc, keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
+const { cenc, fairplay } = POST_MANUAL;
+const PLAIN = { cenc, fairplay };
+const OTHER_KEY = { cenc: { ...cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' }, fairplay };
+const OTHER_ID = { cenc: { ...cenc, keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==' }, fairplay };
 const reused = (who: string) =>
   `key_id_reused: cenc.keyid is that of another content key in ${who}: players that have one of the keys show black for the other; give each content key an id of its own`;
 const underOtherId = (who: string) =>
@@ -18,8 +20,8 @@ test('a POST warns of other key files with its key id or its content key, and fo
     expect(status).toBe(200);
     return /299 - "([^"]*)"/.exec(headers.warning ?? '')?.[1];
   };
-  expect(await post('one', CENC_ONLY)).toBeUndefined();
-  expect(await post('two', CENC_ONLY)).toBeUndefined();
+  expect(await post('one', PLAIN)).toBeUndefined();
+  expect(await post('two', PLAIN)).toBeUndefined();
   expect(await post('three', OTHER_KEY)).toBe(reused('the key files of two, one'));
   expect(await post('four?dryrun=true', OTHER_ID)).toBe(underOtherId('the key files of two, one'));
   expect(await post('five', OTHER_ID)).toBe(underOtherId('the key files of two, one'));
@@ -33,7 +35,7 @@ test('the list tells the conflicts of files that were there at the start', async
   await fs.outputFile(join(folder, 'site/one.key'), CENC_ONLY_FILE);
   await fs.outputFile(
     join(folder, 'two.key'),
-    CENC_ONLY_FILE.replace(CENC_ONLY.cenc.contentkey, OTHER_KEY.cenc.contentkey),
+    CENC_ONLY_FILE.replace(PLAIN.cenc.contentkey, OTHER_KEY.cenc.contentkey),
   );
   const { api } = await startSidecar({ keyFilesPath: folder });
   const codes = async () => {
@@ -55,7 +57,7 @@ test('names no stream that the API key does not reach', async () => {
   const key = 'a-key-of-one-customer';
   await fs.outputJson(apiKeysFile, { keys: [{ name: 'customer', key, streams: ['customer/'] }] });
   const { api, stranger } = await startSidecar({ apiKeysFile });
-  await api.post('/api/keyfile/secret-name').send(CENC_ONLY).expect(200);
+  await api.post('/api/keyfile/secret-name').send(PLAIN).expect(200);
   const answer = await stranger.post('/api/keyfile/customer%2Flive').set('x-api-key', key).send(OTHER_KEY);
   expect(answer.headers.warning).toBe(`299 - "${reused('1 other key file')}"`);
   const list = await stranger.get('/api/keyfiles').set('x-api-key', key);

@@ -34,3 +34,10 @@ cupertinostreaming-aes128-key-format-version: 1
 /** `cenc` alone, and its key file. */
 export const CENC_ONLY = { cenc: POST_MANUAL.cenc };
 export const CENC_ONLY_FILE = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n').concat('\n');
+
+/** A body that nothing is odd about, and its key file: `cenc` and PlayReady. */
+export const PLAIN = { cenc: POST_MANUAL.cenc, playready: POST_MANUAL.playready };
+export const PLAIN_FILE = POST_MANUAL_FILE.split('\n')
+  .filter((_line, index) => index < 3 || (index > 5 && index < 10))
+  .join('\n')
+  .concat('\n');

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { count } from '../output';
+import type { ListedKeyFile } from '../sidecar-wire';
 import { checkAccess } from './access-rights';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
+import { CLASH_CODES, checkKeyClashes, type KeyedFile } from './key-clashes';
 import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
 import { checkNames, isGroupName, keyFileIdOf } from './key-folder-names';
 import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
@@ -115,15 +117,20 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
   });
   // The sidecar's word counts for a file that the doctor may not read.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
-  const keyFiles = files.map(({ id, summary }) => ({ id, summary: summary ?? listed.get(`${prefix}${id}`) }));
+  const keyFiles = files.map(({ id, summary, keys }) =>
+    summary
+      ? { id, summary, keys, shownKeyId: summary.keyId, told: [] }
+      : byWord(id, listed.get(`${prefix}${id}`)),
+  );
   const rights = files.map((file) => ({ ...file, path: join(disk.realPath, file.path) }));
   const [groups, streams] = [groupNames(named), streamNames(named)];
+  const ofStreams = keyFiles.filter(({ id }) => !isGroupName(id, groups, streams));
   const findings = [
     finding,
     ...(user
       ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights }, names)
       : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
-    ...checkKeyFiles(keyFiles.filter(({ id }) => !isGroupName(id, groups, streams))),
+    ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),
     ...named.unread.map(({ what, todo }) =>
       warning('unreadable_smil', what, `${todo}: its streams are not checked`),
@@ -131,6 +138,19 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
     ...checkNames(disk.entries, groups, streams),
   ];
   return { section: { kind: 'key_folder', subject: path, note, findings }, prefix, keyFiles };
+}
+
+/** A key file as the sidecar knows it. Its clashes are told with those of the others, not as faults of its own. */
+function byWord(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile & KeyedFile {
+  if (!listed) return { id, summary: undefined, keys: undefined, shownKeyId: undefined, told: [] };
+  const { parts, faults, key_id } = listed;
+  return {
+    id,
+    summary: { parts, faults: faults.filter(({ code }) => !CLASH_CODES.has(code)) },
+    keys: undefined,
+    shownKeyId: key_id ?? undefined,
+    told: faults.map(({ code }) => code).filter((code) => CLASH_CODES.has(code)),
+  };
 }
 
 function givenSection({ given, keyFolders }: Examined, folders: readonly JudgedFolder[]): Section[] {

@@ -40,7 +40,7 @@ export function fault(code: string, message: string, todo: string, xml?: string)
 const MOST_NAMES = 5;
 
 /** `a, b, c and 7 more`: a folder may hold a million names, and nobody reads them all. */
-export function someOf(names: readonly string[]): string {
-  const more = names.length - MOST_NAMES;
-  return more > 0 ? `${names.slice(0, MOST_NAMES).join(', ')} and ${more} more` : names.join(', ');
+export function someOf(names: readonly string[], most = MOST_NAMES): string {
+  const more = names.length - most;
+  return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ');
 }

@@ -20,8 +20,12 @@ export interface CheckedKeyFile {
 /** A folder may hold a million faulty files, and nobody reads so many lines. */
 const MOST_LINES = 50;
 
-/** Tells which key files have a fault, those first that do not play. */
-export function checkKeyFiles(files: readonly CheckedKeyFile[]): Finding[] {
+/** Tells which key files have a fault, those first that do not play; then their `clashes`, the faults of several together. */
+export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Finding[] = []): Finding[] {
+  return [...faultsOf(files, clashes.length > 0 ? ' of its own' : ''), ...clashes];
+}
+
+function faultsOf(files: readonly CheckedKeyFile[], ofItsOwn: string): Finding[] {
   const findings = files.flatMap(findingsOf).sort((one, other) => rank(one) - rank(other));
   const unread = files.filter(({ summary }) => summary === undefined).map(({ id }) => id);
   if (unread.length > 0) {
@@ -33,7 +37,8 @@ export function checkKeyFiles(files: readonly CheckedKeyFile[]): Finding[] {
       ),
     );
   }
-  if (findings.length === 0) return files.length === 0 ? [] : [ok('key_files', allGood(files.length))];
+  if (findings.length === 0)
+    return files.length === 0 ? [] : [ok('key_files', `${allGood(files.length)}${ofItsOwn}`)];
   const more = findings.slice(MOST_LINES);
   if (more.length === 0) return findings;
   const rest = `${more.length} more key files have a fault or could not be read`;

@@ -2,6 +2,7 @@ import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { parseStreamId } from '../../drm/stream-id';
 import { count } from '../output';
 import { type Finding, someOf, warning } from './finding';
+import type { FileKeys } from './key-clashes';
 
 /** `other` is a device, a pipe or a socket. */
 export type EntryKind = 'file' | 'link' | 'folder' | 'other';
@@ -18,6 +19,8 @@ export interface FolderEntry {
   readonly gid: number;
   /** What a key file's text says, without its secrets; undefined when it may not be read. */
   readonly summary: KeyFileSummary | undefined;
+  /** Undefined when it has none that are well formed, or may not be read. */
+  readonly keys: FileKeys | undefined;
 }
 
 const KEY = '.key';

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../kernel/errors';
 import type { Rights } from './access-rights';
+import { readFileKeys } from './key-clashes';
 import type { EntryKind, FolderEntry } from './key-folder-names';
 import { isDenied, type Unread, unread } from './read-text';
 
@@ -72,8 +73,8 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
     const { size, mtimeMs, mode, uid, gid } = stats;
     const kind = kindOf(stats);
     const isKeyFile = kind === 'file' && path.endsWith('.key');
-    const summary = isKeyFile ? await summaryOf(file, size) : undefined;
-    return { path, kind, size, mtimeMs, mode, uid, gid, summary };
+    const said = isKeyFile ? await readSaid(file, size) : UNKNOWN;
+    return { path, kind, size, mtimeMs, mode, uid, gid, ...said };
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
@@ -86,19 +87,25 @@ function kindOf(stats: Stats): EntryKind {
   return stats.isDirectory() ? 'folder' : 'other';
 }
 
-async function summaryOf(file: string, size: number): Promise<FolderEntry['summary']> {
+type Said = Pick<FolderEntry, 'summary' | 'keys'>;
+
+const UNKNOWN: Said = { summary: undefined, keys: undefined };
+
+/** What a key file says. */
+async function readSaid(file: string, size: number): Promise<Said> {
   if (size > MOST_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
-    return summariseKeyFile(await readFile(file, 'utf8'));
+    const text = await readFile(file, 'utf8');
+    return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
   } catch (thrown) {
     // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
-    return isDenied(thrown) ? undefined : faulty('unreadable', `The file ${unread(thrown).fault}.`);
+    return isDenied(thrown) ? UNKNOWN : faulty('unreadable', `The file ${unread(thrown).fault}.`);
   }
 }
 
-function faulty(code: string, description: string): FolderEntry['summary'] {
+function faulty(code: string, description: string): Said {
   const faults = [{ severity: 'error' as const, code, description }];
-  return { parts: [], keyId: undefined, contentId: undefined, faults };
+  return { summary: { parts: [], keyId: undefined, contentId: undefined, faults }, keys: undefined };
 }
 
 async function rightsOf(path: string): Promise<Rights> {

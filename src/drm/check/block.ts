@@ -1,4 +1,13 @@
-import { decodeBase64, decodeBase64Block, decodeHexBlock, formatUuid, swapKeyIdOrder } from '../bytes';
+import {
+  decodeBase64,
+  decodeBase64Block,
+  decodeHexBlock,
+  formatUuid,
+  isZero,
+  looksSwapped,
+  SUSPECTED,
+  swapKeyIdOrder,
+} from '../bytes';
 import { readByteText, readTwiceEncoded } from './byte-text';
 import type { CheckFault, Report } from './report';
 
@@ -62,29 +71,19 @@ export function readChecksum(report: Report, name: string, text: string): string
 }
 
 /** Shows a key id in the three forms in which it is met. */
-export function keyIdField(report: Report, name: string, keyId: Buffer): void {
+export function showKeyId(report: Report, name: string, keyId: Buffer): void {
   const base64 = keyId.toString('base64');
   const swapped = swapKeyIdOrder(keyId).toString('base64');
   report.field(name, formatUuid(keyId), `base64 ${base64}; in PlayReady's byte order ${swapped}`);
+}
+
+/** The same, and says when it is a placeholder. */
+export function keyIdField(report: Report, name: string, keyId: Buffer): void {
+  showKeyId(report, name, keyId);
   if (isZero(keyId)) report.error('all_zero', name, 'is all zeros; give the key an id of its own');
 }
 
 /** Warns of a key id that reads as a random UUID in the other byte order alone; `name` is where it should be big endian. */
 export function suspectByteOrder(report: Report, name: string, keyId: Buffer): void {
-  if (isRandomUuid(keyId) || !isRandomUuid(swapKeyIdOrder(keyId))) return;
-  report.warning(
-    'key_id_byte_order_suspected',
-    name,
-    "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte " +
-      'order where big endian belongs, or the reverse',
-  );
-}
-
-export function isZero(bytes: Uint8Array): boolean {
-  return bytes.every((byte) => byte === 0);
-}
-
-/** Whether bytes read as a random (version 4) UUID, big endian. */
-export function isRandomUuid(bytes: Buffer): boolean {
-  return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;
+  if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, SUSPECTED);
 }

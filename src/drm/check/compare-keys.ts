@@ -1,5 +1,4 @@
-import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { isRandomUuid, isZero } from './block';
+import { formatUuid, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
 import type { CheckedInput } from './check';
 import { claimsOf } from './claims';
 import type { Comparison, Side } from './comparison';

@@ -22,15 +22,11 @@ export function checkAddress(
     report.error(codeOf(text, checked.fault), name, checked.fault);
     if (!/[?&;]/.test(text)) return;
   }
-  for (const { code, sentence } of addressSlips(text)) report.error(code, name, sentence);
-  if (!checked.ok) return;
-  report.field(name, maskParts(report, text), note);
-  if (system === 'fairplay' && !/^skd:/i.test(text)) {
-    report.warning('not_skd', name, 'does not start with skd://, by which Apple players know a FairPlay key');
+  for (const { severity, code, sentence } of addressSlips(system, text)) {
+    // Of an address that is not valid, its form is told, and what would come back in the next one.
+    if (checked.ok || severity === 'error') report[severity](code, name, sentence);
   }
-  if (/^http:/i.test(text)) {
-    report.warning('plain_http', name, 'is plain http; a page served over https may not call it');
-  }
+  if (checked.ok) report.field(name, maskParts(report, text), note);
 }
 
 function codeOf(text: string, fault: string): string {

@@ -1,6 +1,6 @@
-import { formatUuid, swapKeyIdOrder } from '../bytes';
+import { formatUuid, isZero, swapKeyIdOrder } from '../bytes';
 import type { ProtectionScheme } from '../widevine';
-import { isZero, keyIdField, suspectByteOrder } from './block';
+import { keyIdField, suspectByteOrder } from './block';
 import type { Report } from './report';
 
 export type Cipher = 'AESCTR' | 'AESCBC';

@@ -1,8 +1,9 @@
 import { type Checked, decodeBase64 } from '../bytes';
+import { BOX_FOR_DATA, type KeyValues, NO_SYSTEM } from '../cross-check';
 import type { CmafScheme } from '../key-file';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
-import { isZero, keyIdField, readBlock, readChecksum, slipOf } from './block';
+import { readBlock, readChecksum, showKeyId, slipOf } from './block';
 import { readByteText, readTwiceEncoded } from './byte-text';
 import { checkAddress } from './license-address';
 import { isUtf16Xml, looksLikePlayReadyObject } from './playready-object';
@@ -22,13 +23,7 @@ export interface PartsContext {
 }
 
 /** What of the values could be read, as it was meant. */
-export interface PartValues {
-  readonly keyId?: Buffer | undefined;
-  readonly contentKey?: Buffer | undefined;
-  readonly checksum?: string | undefined;
-  readonly widevine?: WidevinePsshData | undefined;
-  readonly fairplay?: { readonly licenseUrl: string; readonly iv?: Buffer | undefined } | undefined;
-}
+export type PartValues = KeyValues;
 
 /** Checks the values of key-file parts, each by itself and all of them together, and shows what they decode to. */
 export function checkParts(report: Report, parts: Parts, context: PartsContext): PartValues {
@@ -47,10 +42,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
 
 /** Key and key id alone encrypt a stream that no player can ask a licence for. */
 export function tellNoSystem(report: Report, subject: string): void {
-  const sentence =
-    'has a key and no DRM system, so players can ask nobody for a licence; add Widevine, PlayReady or FairPlay, unless ' +
-    'players get the key by other means (ClearKey)';
-  report.warning('no_drm_system', subject, sentence);
+  report.warning('no_drm_system', subject, NO_SYSTEM);
 }
 
 /** What media and manifests made from these values may not contradict. */
@@ -64,7 +56,8 @@ function claimParts(report: Report, parts: Parts, values: PartValues, { scheme }
   if (parts.fairplay) report.claim({ of: 'fairplay', at: 'fairplay.laurl' });
   if (!fairplay) return;
   const { licenseUrl, iv } = fairplay;
-  report.claim({ of: 'address', at: 'fairplay.laurl', system: 'fairplay', address: licenseUrl });
+  if (licenseUrl !== undefined)
+    report.claim({ of: 'address', at: 'fairplay.laurl', system: 'fairplay', address: licenseUrl });
   if (iv) report.claim({ of: 'iv', at: 'fairplay.iv', iv });
 }
 
@@ -97,10 +90,8 @@ function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): 
   const uuid = source === 'key_file' ? 'warning' : 'error';
   const keyId =
     text === undefined ? undefined : readBlock(report, 'cenc.keyid', text, { wanted: 'base64', uuid });
-  if (keyId) keyIdField(report, 'cenc.keyid', keyId);
+  if (keyId) showKeyId(report, 'cenc.keyid', keyId);
   const contentKey = reader.secretBlock('cenc.contentkey', cenc.contentkey, 'base64');
-  if (contentKey && isZero(contentKey))
-    report.error('all_zero', 'cenc.contentkey', 'is all zeros; send the real key');
   return { keyId, contentKey };
 }
 
@@ -116,14 +107,12 @@ function readWidevine(
   const read = readWidevinePsshData(text);
   if (!read.ok) return meantWidevineData(report, name, text, read.fault);
   if (read.value.unwrapped) {
-    const sentence = 'is a whole pssh box where its data alone belongs; ';
-    if (source === 'request') report.warning('box_for_data', name, `${sentence}the key-file API unwraps it`);
-    else
-      report.error(
-        'box_for_data',
-        name,
-        `${sentence}write that, or POST the box to the key-file API, which unwraps it`,
-      );
+    if (source === 'request') report.warning('box_for_data', name, BOX_FOR_DATA);
+    else {
+      const sentence =
+        'is a whole pssh box where its data alone belongs; write that, or POST the box to the key-file API, which unwraps it';
+      report.error('box_for_data', name, sentence);
+    }
   }
   describeWidevineData(report, `${name}.`, read.value.data);
   return read.value.data;
@@ -172,17 +161,11 @@ function readPlayReady(reader: PartReader, playready: Readonly<Record<string, un
 function readFairPlay(
   reader: PartReader,
   fairplay: Readonly<Record<string, unknown>>,
-): PartValues['fairplay'] {
+): KeyValues['fairplay'] {
   const { report } = reader;
   const key = reader.secretBlock('fairplay.key', fairplay.key, 'hex');
   const iv = reader.secretBlock('fairplay.iv', fairplay.iv, 'hex');
-  if (key && isZero(key)) report.error('all_zero', 'fairplay.key', 'is all zeros; send the real key');
-  if (iv && isZero(iv))
-    report.warning('all_zero', 'fairplay.iv', 'is all zeros; the licence server rarely has that');
-  if (key && iv?.equals(key))
-    report.warning('key_is_iv', 'fairplay.iv', 'equals fairplay.key; look whether one was copied twice');
   const licenseUrl = reader.text('fairplay.laurl', fairplay.laurl);
-  if (licenseUrl === undefined) return undefined;
-  checkAddress(report, 'fairplay.laurl', 'fairplay', licenseUrl);
-  return { licenseUrl, iv };
+  if (licenseUrl !== undefined) checkAddress(report, 'fairplay.laurl', 'fairplay', licenseUrl);
+  return { licenseUrl, key, iv };
 }

@@ -1,6 +1,6 @@
-import { swapKeyIdOrder } from '../bytes';
+import { isZero, swapKeyIdOrder } from '../bytes';
 import { parseXml, type XmlElement } from '../xml';
-import { isZero, keyIdField, readBlock, readChecksum, suspectByteOrder } from './block';
+import { keyIdField, readBlock, readChecksum, suspectByteOrder } from './block';
 import { checkAddress } from './license-address';
 import { type Cipher, type Named, NOTHING_NAMED } from './named';
 import { checkHeaderLayout, type HeaderKey } from './playready-layout';

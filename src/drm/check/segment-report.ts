@@ -1,4 +1,5 @@
-import { isZero, keyIdField } from './block';
+import { isZero } from '../bytes';
+import { keyIdField } from './block';
 import { describeBoxList } from './boxes';
 import {
   compareBoxes,

@@ -81,6 +81,10 @@ export const ERRORS = {
     when: "A license address carries the id of a viewer's session.",
     says: 'fairplay.laurl carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
   },
+  unknown_scheme: {
+    when: 'The Widevine data names a protection scheme that there is none of.',
+    says: 'widevine.psshdata.protection_scheme is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number.',
+  },
   escaped_ampersand: {
     when: 'A license address has `&amp;` where `&` belongs.',
     says: 'playready.laurl has &amp; where & belongs; it was copied from XML or HTML as it stood.',

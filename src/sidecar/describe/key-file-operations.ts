@@ -110,7 +110,7 @@ function write() {
         400,
         ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
         ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
-        ...(['session_id_in_address', 'escaped_ampersand'] as const),
+        ...(['session_id_in_address', 'escaped_ampersand', 'unknown_scheme'] as const),
         ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc'] as const),
         ...(['cmaf_disagrees', 'no_lines'] as const),
         ...(['invalid_stream_id', 'invalid_query'] as const),

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Finding } from '../../drm/cross-check';
+import { BOX_FOR_DATA, type Finding } from '../../drm/cross-check';
 import { isJsonObject } from '../../drm/json-object';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
@@ -18,7 +18,14 @@ import {
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
 export type KeyFileRequest = (
-  | { readonly source: 'supplied'; readonly keyFile: KeyFile; readonly contentId: string | undefined }
+  | {
+      readonly source: 'supplied';
+      readonly keyFile: KeyFile;
+      readonly contentId: string | undefined;
+      readonly isChecksumComputed?: boolean;
+      /** What was odd about the values and is mended in the key file. */
+      readonly mended?: readonly Finding[];
+    }
   | ({ readonly source: 'provider' } & ProviderContent)
 ) & {
   /** The scheme of the CMAF lines, false for none; undefined: as the service is configured. */
@@ -86,10 +93,7 @@ function parseImportedBody(given: ReadonlySet<string>, body: unknown): Parsed<Ke
   return parseImport(keyfile, keepunknown ?? false, 'Give "keepunknown": true');
 }
 
-function suppliedValues(body: z.output<typeof suppliedBody>): {
-  keyFile: KeyFile;
-  contentId: string | undefined;
-} {
+function suppliedValues(body: z.output<typeof suppliedBody>) {
   const { cenc, playready, widevine, fairplay } = body;
   const contentId = body.contentId ?? undefined;
   const keyFile: KeyFile = {
@@ -109,8 +113,20 @@ function suppliedValues(body: z.output<typeof suppliedBody>): {
       }),
     ...(fairplay && { fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key, iv: fairplay.iv } }),
   };
-  return { keyFile, contentId };
+  return {
+    keyFile,
+    contentId,
+    ...(playready && (playready.checksum ?? undefined) === undefined && { isChecksumComputed: true }),
+    ...(widevine?.psshdata?.unwrapped && { mended: [BOX_UNWRAPPED] }),
+  };
 }
+
+const BOX_UNWRAPPED: Finding = {
+  severity: 'warning',
+  code: 'box_for_data',
+  field: 'widevine.psshdata',
+  description: `widevine.psshdata ${BOX_FOR_DATA}`,
+};
 
 function bytesOf(base64: string): Buffer {
   return Buffer.from(base64, 'base64');

@@ -36,7 +36,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
       request.source === 'supplied' ? request : await ask(request, requestId);
     const scheme = request.cmaf ?? cmaf;
     const keyFile = values.cenc && scheme ? { ...values, cmaf: scheme } : values;
-    const findings = request.findings ?? crossCheck(keyFile, request.contentId);
+    const findings = request.findings ?? findingsOf(request, keyFile);
     const errors = findings.filter(({ severity }) => severity === 'error');
     if (checks === 'strict' && errors.length > 0) throw refusal(request.source, errors);
     if (request.source === 'supplied') return { keyFile, warnings: findings };
@@ -44,6 +44,12 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     cache?.keep(request, values);
     return { keyFile, warnings: findings };
   };
+}
+
+function findingsOf(request: KeyFileRequest, keyFile: KeyFile): Finding[] {
+  if (request.source === 'provider') return crossCheck(keyFile, request.contentId);
+  const { contentId, isChecksumComputed = false, mended = [] } = request;
+  return [...mended, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
 }
 
 function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): HttpError {

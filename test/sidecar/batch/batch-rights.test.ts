@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { ApiKey } from '../../../src/sidecar/access/api-key';
-import { CENC_ONLY } from '../../support/post-manual';
+import { PLAIN } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
 import { PROVIDED } from '../../support/start-provisioning';
 
@@ -16,10 +16,10 @@ it('fails what the API key does not reach, and does the rest', async () => {
   const { post, audited, errors } = await startBatch(writer);
   const { status, body } = await post({
     streams: [
-      { streamid: 'news/a', ...CENC_ONLY },
-      { streamid: 'sports/b', ...CENC_ONLY },
+      { streamid: 'news/a', ...PLAIN },
+      { streamid: 'sports/b', ...PLAIN },
     ],
-    groups: [{ members: ['sports/c', 'news/d'], ...CENC_ONLY }],
+    groups: [{ members: ['sports/c', 'news/d'], ...PLAIN }],
   });
   expect(status).toBe(200);
   const refused = (streamid: string) => ({ streamid, result: 'failed', errors: [forbidden] });

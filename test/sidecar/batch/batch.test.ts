@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { playReadyChecksum } from '../../../src/drm/playready';
 import { etagOf } from '../../../src/sidecar/key-files/etag';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const PATH = '/api/keyfiles';
-const CENC_TAG = etagOf(Buffer.from(CENC_ONLY_FILE));
+const CENC_TAG = etagOf(Buffer.from(PLAIN_FILE));
 const MANUAL_TAG = etagOf(Buffer.from(POST_MANUAL_FILE));
 
 const created = (streamid: string, etag = CENC_TAG) => ({ streamid, result: 'created', etag });
@@ -17,6 +18,8 @@ const failed = (streamid: string | null, code: string, description: string) => (
   errors: [{ code, description }],
 });
 const summary = (counts: object) => ({ created: 0, changed: 0, unchanged: 0, failed: 0, ...counts });
+
+const OTHER_KEY = Buffer.alloc(16, 1);
 
 async function post(sidecar: TestSidecar, body: object, query = '') {
   return (
@@ -43,10 +46,10 @@ describe('streams and groups', () => {
   it('are written, with a result for each in the order of the request', async () => {
     const sidecar = await startSidecar();
     const answer = await post(sidecar, {
-      groups: [{ members: ['a_720p', { streamid: 'a_360p' }], folder: 'live', ...CENC_ONLY }],
+      groups: [{ members: ['a_720p', { streamid: 'a_360p' }], folder: 'live', ...PLAIN }],
       streams: [
         { streamid: 'z', ...POST_MANUAL },
-        { streamid: 'live/b', ...CENC_ONLY, playready: null, drmJson: '{}' },
+        { streamid: 'live/b', ...PLAIN, widevine: null, drmJson: '{}' },
       ],
     });
     expect(answer).toEqual({
@@ -55,9 +58,9 @@ describe('streams and groups', () => {
     });
     expect(await sidecar.files()).toEqual({
       live: 'folder',
-      'live/a_360p.key': CENC_ONLY_FILE,
-      'live/a_720p.key': CENC_ONLY_FILE,
-      'live/b.key': CENC_ONLY_FILE,
+      'live/a_360p.key': PLAIN_FILE,
+      'live/a_720p.key': PLAIN_FILE,
+      'live/b.key': PLAIN_FILE,
       'z.key': POST_MANUAL_FILE,
     });
   });
@@ -76,10 +79,10 @@ describe('streams and groups', () => {
     const sidecar = await startSidecar();
     const body = {
       streams: [
-        { streamid: 'a', ...CENC_ONLY },
+        { streamid: 'a', ...PLAIN },
         { streamid: 'b', ...POST_MANUAL },
       ],
-      groups: [{ members: ['c', 'd'], ...CENC_ONLY }],
+      groups: [{ members: ['c', 'd'], ...PLAIN }],
     };
     await post(sidecar, body);
     const before = await marks(sidecar.folder);
@@ -106,9 +109,9 @@ describe('streams and groups', () => {
 
   it('answer their warnings', async () => {
     const sidecar = await startSidecar();
-    const odd = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' } };
+    const odd = { ...PLAIN, widevine: { psshdata: 'EhBE2lLvRSMJjmhUd37jImgdSPPGiZsG' } };
     const { results } = await post(sidecar, { streams: [{ streamid: 'a', ...odd }] });
-    const description = 'widevine.psshdata says cbcs, but the algorithm written is AESCTR (cenc)';
+    const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree';
     expect(results).toEqual([
       {
         streamid: 'a',
@@ -126,8 +129,8 @@ describe('streams and groups', () => {
     const warnings = [{ code: 'group_name', description }];
     expect(
       await post(sidecar, {
-        streams: [{ streamid: 'live/a.smil', ...CENC_ONLY }],
-        groups: [{ members: ['b.SMIL'], ...CENC_ONLY }],
+        streams: [{ streamid: 'live/a.smil', ...PLAIN }],
+        groups: [{ members: ['b.SMIL'], ...PLAIN }],
       }),
     ).toEqual({
       results: [
@@ -145,11 +148,11 @@ describe('streams and groups', () => {
     const duplicate = (streamid: string) => failed(streamid, 'duplicate_stream', description);
     const { results } = await post(sidecar, {
       streams: [
-        { streamid: 'a', ...CENC_ONLY },
+        { streamid: 'a', ...PLAIN },
         { streamid: 'a', ...POST_MANUAL },
         { streamid: 'live/c', cenc: {} },
       ],
-      groups: [{ members: ['c', 'd', 'd'], folder: 'live', ...CENC_ONLY }],
+      groups: [{ members: ['c', 'd', 'd'], folder: 'live', ...PLAIN }],
     });
     expect(results).toEqual([
       created('a'),
@@ -160,9 +163,9 @@ describe('streams and groups', () => {
       duplicate('live/d'),
     ]);
     expect(await sidecar.files()).toEqual({
-      'a.key': CENC_ONLY_FILE,
+      'a.key': PLAIN_FILE,
       live: 'folder',
-      'live/d.key': CENC_ONLY_FILE,
+      'live/d.key': PLAIN_FILE,
     });
   });
 
@@ -177,7 +180,7 @@ describe('streams and groups', () => {
     expect(
       await post(sidecar, {
         groups: [
-          { smil, ...CENC_ONLY },
+          { smil, ...PLAIN },
           { smil, folder: 'vod/2026', ...POST_MANUAL },
         ],
       }),
@@ -216,24 +219,28 @@ describe('a dry run', () => {
     const sidecar = await startSidecar();
     await post(sidecar, {
       streams: [
-        { streamid: 'old', ...CENC_ONLY },
-        { streamid: 'same', ...CENC_ONLY },
+        { streamid: 'old', ...PLAIN },
+        { streamid: 'same', ...PLAIN },
       ],
     });
-    const other = { cenc: { ...CENC_ONLY.cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' } };
+    const checksum = playReadyChecksum(Buffer.from(PLAIN.cenc.keyid, 'base64'), OTHER_KEY);
+    const other = {
+      cenc: { ...PLAIN.cenc, contentkey: OTHER_KEY.toString('base64') },
+      playready: { laurl: PLAIN.playready.laurl },
+    };
     const answer = await post(
       sidecar,
       {
         streams: [
           { streamid: 'old', ...other },
-          { streamid: 'same', ...CENC_ONLY },
+          { streamid: 'same', ...PLAIN },
           { streamid: 'bad', cenc: 1 },
         ],
-        groups: [{ members: ['new'], ...CENC_ONLY }],
+        groups: [{ members: ['new'], ...PLAIN }],
       },
       '?dryrun=true',
     );
-    const [keyId, contentKey, algorithm] = CENC_ONLY_FILE.trimEnd()
+    const [keyId, contentKey, ...more] = PLAIN_FILE.trimEnd()
       .split('\n')
       .map((line) => ({ name: line.split(': ')[0], value: line.split(': ')[1] }));
     const mask = '********';
@@ -243,7 +250,10 @@ describe('a dry run', () => {
           streamid: 'old',
           result: 'changed',
           etag: expect.stringMatching(/^".{27}"$/),
-          lines: [{ ...contentKey, value: mask, change: 'changed', former: mask }],
+          lines: [
+            { ...contentKey, value: mask, change: 'changed', former: mask },
+            { ...more.at(-1), value: checksum, change: 'changed', former: PLAIN.playready.checksum },
+          ],
           warnings: [
             {
               code: 'key_id_reused',
@@ -256,7 +266,7 @@ describe('a dry run', () => {
         failed('bad', 'invalid_body', 'cenc: must be an object'),
         {
           ...created('new'),
-          lines: [keyId, { ...contentKey, value: mask }, algorithm].map((line) => ({
+          lines: [keyId, { ...contentKey, value: mask }, ...more].map((line) => ({
             ...line,
             change: 'added',
           })),
@@ -264,7 +274,7 @@ describe('a dry run', () => {
       ],
       summary: summary({ created: 1, changed: 1, unchanged: 1, failed: 1 }),
     });
-    expect(await sidecar.files()).toEqual({ 'old.key': CENC_ONLY_FILE, 'same.key': CENC_ONLY_FILE });
+    expect(await sidecar.files()).toEqual({ 'old.key': PLAIN_FILE, 'same.key': PLAIN_FILE });
   });
 
   it('is asked for with true or false alone', async () => {
@@ -272,7 +282,7 @@ describe('a dry run', () => {
     const description = 'dryrun must be true or false. Nothing was written.';
     await sidecar.api
       .post(`${PATH}?dryrun=yes`)
-      .send({ streams: [{ streamid: 'a', ...CENC_ONLY }] })
+      .send({ streams: [{ streamid: 'a', ...PLAIN }] })
       .expect(400, { errors: [{ code: 'invalid_query', description }] });
     expect(await sidecar.files()).toEqual({});
   });
@@ -281,7 +291,7 @@ describe('a dry run', () => {
 describe('a batch of ten thousand', () => {
   const many = Array.from({ length: 10_000 }, (_, index) => ({
     streamid: `live/s-${index}`,
-    ...(index % 10 === 9 ? { cenc: { keyid: 'x' } } : CENC_ONLY),
+    ...(index % 10 === 9 ? { cenc: { keyid: 'x' } } : PLAIN),
   }));
 
   it('writes nine of ten when every tenth is bad, and nothing the second time', async () => {
@@ -310,7 +320,7 @@ describe('a batch of ten thousand', () => {
         .map(({ streamid }) => `${streamid}.key`)
         .sort(),
     );
-    expect(new Set(Object.values(await sidecar.files()))).toEqual(new Set(['folder', CENC_ONLY_FILE]));
+    expect(new Set(Object.values(await sidecar.files()))).toEqual(new Set(['folder', PLAIN_FILE]));
     const again = await post(sidecar, { streams: many });
     expect(again.summary).toEqual(summary({ unchanged: 9000, failed: 1000 }));
     expect(again.results).toEqual(
@@ -327,15 +337,15 @@ describe('a batch of ten thousand', () => {
     const description =
       "A batch has 10000 streams at most, its groups' counted. Send several batches. Nothing was written.";
     const errors = [{ code: 'invalid_body', description }];
-    const one = { streamid: 'one-more', ...CENC_ONLY };
+    const one = { streamid: 'one-more', ...PLAIN };
     const members = Array.from({ length: 5001 }, (_, index) => `m-${index}`);
     for (const body of [
       { streams: [...many, one] },
-      { streams: many.slice(0, 5000), groups: [{ members, ...CENC_ONLY }] },
+      { streams: many.slice(0, 5000), groups: [{ members, ...PLAIN }] },
       {
         groups: [
-          { members, ...CENC_ONLY },
-          { members, ...CENC_ONLY },
+          { members, ...PLAIN },
+          { members, ...PLAIN },
         ],
       },
     ]) {
@@ -348,15 +358,15 @@ describe('a batch of ten thousand', () => {
     const sidecar = await startSidecar();
     const streams = (fields: object) => many.slice(0, 300).map(({ streamid }) => ({ streamid, ...fields }));
     const answers = await Promise.all([
-      post(sidecar, { streams: streams(CENC_ONLY) }),
+      post(sidecar, { streams: streams(PLAIN) }),
       post(sidecar, { streams: streams(POST_MANUAL) }),
       post(sidecar, {
-        groups: [{ members: many.slice(0, 300).map(({ streamid }) => streamid), ...CENC_ONLY }],
+        groups: [{ members: many.slice(0, 300).map(({ streamid }) => streamid), ...PLAIN }],
       }),
     ]);
     for (const { summary: counts } of answers) expect(counts).toMatchObject({ failed: 0 });
     const files = Object.values(await sidecar.files()).filter((text) => text !== 'folder');
     expect(files).toHaveLength(300);
-    expect(files.filter((text) => text !== CENC_ONLY_FILE && text !== POST_MANUAL_FILE)).toEqual([]);
+    expect(files.filter((text) => text !== PLAIN_FILE && text !== POST_MANUAL_FILE)).toEqual([]);
   }, 30_000);
 });

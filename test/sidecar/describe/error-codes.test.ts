@@ -137,6 +137,7 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
     'writeKeyFile',
     post({ fairplay: { ...fairplay, laurl: 'skd://a/b?sessionid=1' } }),
   ],
+  ['unknown_scheme', 'writeKeyFile', post({ cenc, widevine: { psshdata: 'IgRzaG93SAE=' } })],
   ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
   ['bad_request', 'readKeyFile', ({ sidecar }) => exchange(sidecar.port, 'HELLO\r\n\r\n')],
   ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],

@@ -1,0 +1,199 @@
+import { hash } from 'node:crypto';
+import { decodeBase64Block, formatUuid, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
+import { keysIn } from '../../drm/key-file';
+import { count } from '../output';
+import { type Finding, fault, someOf, warning } from './finding';
+
+/** What tells the keys of one key file from those of others. It holds no key. */
+export interface FileKeys {
+  /** A UUID's text. */
+  readonly keyId: string;
+  /** The digest of the content key. */
+  readonly contentKey: string;
+}
+
+/** A key file and what is known of its keys. */
+export interface KeyedFile {
+  readonly id: string;
+  /** Undefined when the file has none, has them malformed, or could not be read. */
+  readonly keys: FileKeys | undefined;
+  /** The key id as it may be shown; undefined when it may be a secret. */
+  readonly shownKeyId: string | undefined;
+  /** What the sidecar says of a file that the doctor could not read: codes of `CLASH_CODES`. */
+  readonly told: readonly string[];
+}
+
+const KEY_ID_REUSED = 'key_id_reused';
+const CONTENT_KEY_REUSED = 'content_key_reused';
+/** The codes of what the sidecar, too, says of keys in several files. */
+export const CLASH_CODES: ReadonlySet<string> = new Set([KEY_ID_REUSED, CONTENT_KEY_REUSED]);
+
+/** The keys in a key file's text, if both are there, well formed, and no placeholders. */
+export function readFileKeys(text: string): FileKeys | undefined {
+  const { keyId, contentKey } = keysIn(text);
+  const [id, key] = [decodeBase64Block(keyId ?? ''), decodeBase64Block(contentKey ?? '')];
+  if (!id.ok || !key.ok || isZero(id.value) || isZero(key.value)) return undefined;
+  return { keyId: formatUuid(id.value), contentKey: digestOf(key.value) };
+}
+
+/** A folder may hold a million clashes, and nobody reads so many lines. */
+const MOST_CLASHES = 50;
+
+/** Finds key ids that stand with several content keys, and content keys that stand under several key ids. */
+export function checkKeyClashes(files: readonly KeyedFile[]): Finding[] {
+  const idOf = ({ keys, shownKeyId, id, told }: KeyedFile) =>
+    keys?.keyId ?? (told.includes(KEY_ID_REUSED) ? (shownKeyId ?? `that of ${id}`) : undefined);
+  const contentKeyOf = ({ keys }: KeyedFile) => keys?.contentKey;
+  const ofIds = clashesOf(files, idOf, contentKeyOf);
+  const ofKeys = clashesOf(files, contentKeyOf, ({ keys }) => keys?.keyId);
+  const contentKeys = new Set(ofIds.length > 0 ? files.flatMap((file) => contentKeyOf(file) ?? []) : []);
+  return [
+    ...someFindings(ofIds, (clash) => idFinding(clash, contentKeys), KEY_ID_MORE),
+    ...someFindings(ofKeys, keyFinding, CONTENT_KEY_MORE),
+    ...toldOfKeys(files),
+  ];
+}
+
+/** Files that have one value in common, and differ in another. */
+interface Clash {
+  readonly value: string;
+  readonly files: readonly KeyedFile[];
+  /** The names of the files by the value in which they differ, the most first. */
+  readonly groups: readonly (readonly string[])[];
+}
+
+/** The clashes of most files first. A file whose `other` is not known clashes by the sidecar's word. */
+function clashesOf(
+  files: readonly KeyedFile[],
+  common: (file: KeyedFile) => string | undefined,
+  other: (file: KeyedFile) => string | undefined,
+): Clash[] {
+  const first = new Map<string, string>();
+  const found = new Map<string, KeyedFile[]>();
+  for (const file of files) {
+    const [value, differing] = [common(file), other(file)];
+    if (value === undefined) continue;
+    const former = first.get(value);
+    if (differing === undefined || (former !== undefined && former !== differing)) found.set(value, []);
+    else if (former === undefined) first.set(value, differing);
+  }
+  if (found.size === 0) return [];
+  for (const file of files) found.get(common(file) ?? '')?.push(file);
+  return [...found]
+    .map(([value, clashing]) => ({ value, files: clashing, groups: groupsOf(clashing, other) }))
+    .sort(
+      (one, another) => another.files.length - one.files.length || compare(firstOf(one), firstOf(another)),
+    );
+}
+
+function groupsOf(
+  files: readonly KeyedFile[],
+  differing: (file: KeyedFile) => string | undefined,
+): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const file of files) {
+    const value = differing(file);
+    if (value === undefined) continue;
+    const names = groups.get(value);
+    if (names) names.push(file.id);
+    else groups.set(value, [file.id]);
+  }
+  return [...groups.values()]
+    .map((names) => names.sort(compare))
+    .sort((one, another) => another.length - one.length || compare(one[0], another[0]));
+}
+
+function firstOf({ groups, files }: Clash): string | undefined {
+  return groups[0]?.[0] ?? files[0]?.id;
+}
+
+function someFindings<Item>(
+  items: readonly Item[],
+  describe: (item: Item) => Finding,
+  describeMore: (number: number) => Finding,
+): Finding[] {
+  const more = items.length - MOST_CLASHES;
+  return [...items.slice(0, MOST_CLASHES).map(describe), ...(more > 0 ? [describeMore(more)] : [])];
+}
+
+const MEND_FIRST = 'mend those above, and run this again';
+const KEY_ID_MORE = (more: number) =>
+  fault(
+    KEY_ID_REUSED,
+    more === 1
+      ? '1 more key id is that of several content keys'
+      : `${count(more, 'more key id')} are those of several content keys each`,
+    MEND_FIRST,
+  );
+const CONTENT_KEY_MORE = (more: number) =>
+  warning(
+    CONTENT_KEY_REUSED,
+    more === 1
+      ? '1 more content key stands under several key ids'
+      : `${count(more, 'more content key')} stand under several key ids each`,
+    MEND_FIRST,
+  );
+
+function idFinding({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Finding {
+  const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
+  const who = isShown ? `Key id ${value}` : 'One key id';
+  const isAll = files.every(({ keys }) => keys !== undefined);
+  const names = files.map(({ id }) => id).sort(compare);
+  const where = isAll
+    ? `${count(groups.length, 'content key')}, ${eachOf(groups)}`
+    : `several content keys, as the sidecar says, in ${someOf(names)}${names.length === 1 ? ' and elsewhere' : ''}`;
+  return fault(
+    KEY_ID_REUSED,
+    `${who} is that of ${where}: players that have one of the keys show black for the other`,
+    'give each content key an id of its own',
+  );
+}
+
+const USE_ONE_ID = 'look whether the same key was meant, and then use one id for it';
+
+/** Shows no key id: in files that have key and key id in each other's place they all would be keys. */
+function keyFinding({ groups }: Clash): Finding {
+  const message = `One content key stands under ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
+  return warning(CONTENT_KEY_REUSED, message, USE_ONE_ID);
+}
+
+/** The sidecar names no content key, so which of these files have the same one is not known. */
+function toldOfKeys(files: readonly KeyedFile[]): Finding[] {
+  const names = files.filter(({ told }) => told.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
+  if (names.length === 0) return [];
+  const message = `Content keys stand under other key ids, too, as the sidecar says, in ${someOf(names.sort(compare))}`;
+  return [warning(CONTENT_KEY_REUSED, message, USE_ONE_ID)];
+}
+
+const MOST_GROUPS = 3;
+const MOST_NAMES = 3;
+
+/** `one in a, b, c and 7 more, one in d`. */
+function eachOf(groups: readonly (readonly string[])[]): string {
+  const named = groups.slice(0, MOST_GROUPS).map((names) => `one in ${someOf(names, MOST_NAMES)}`);
+  const others = groups.slice(MOST_GROUPS);
+  if (others.length === 0) return named.join(', ');
+  const files = others.reduce((sum, names) => sum + names.length, 0);
+  return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(files, 'key file')}`;
+}
+
+/** Whether a key id is the content key of another file, in either byte order. */
+function isContentKey(keyId: string, contentKeys: ReadonlySet<string>): boolean {
+  const read = parseUuid(keyId);
+  return (
+    read.ok && [read.value, swapKeyIdOrder(read.value)].some((bytes) => contentKeys.has(digestOf(bytes)))
+  );
+}
+
+function digestOf(bytes: Buffer): string {
+  return hash('sha256', bytes, 'base64');
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+function compare(one = '', other = ''): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
