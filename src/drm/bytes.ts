@@ -39,6 +39,7 @@ export function decodeBase64Block(text: string): Checked<Buffer> {
 
 /** Decodes 32 hex digits (16 bytes), upper or lower case. */
 export function decodeHexBlock(text: string): Checked<Buffer> {
+  if (text.length === 32 && HEX.test(text)) return { ok: true, value: Buffer.from(text, 'hex') };
   if (text === '') return fault('is empty');
   if (/^0x/i.test(text)) return fault('starts with 0x; send the 32 hex digits alone');
   if (UUID.test(text)) return fault('is a UUID; send its 32 hex digits without dashes');
@@ -50,8 +51,7 @@ export function decodeHexBlock(text: string): Checked<Buffer> {
     if (base64.ok && base64.value.length === 16) return fault('looks like base64; send 32 hex digits');
     return fault('is not hex; send 32 hex digits');
   }
-  if (text.length !== 32) return fault(`has ${text.length} hex digits; it must have 32 (16 bytes)`);
-  return { ok: true, value: Buffer.from(text, 'hex') };
+  return fault(`has ${text.length} hex digits; it must have 32 (16 bytes)`);
 }
 
 /**

@@ -116,9 +116,11 @@ export function createKeyFileChanges({
           description,
         });
       }
+      const newKeyId = uuidOf(keyFile.cenc?.keyId);
+      const oldKeyId = result === 'unchanged' ? newKeyId : keyIdOf(former);
       const { source } = provisioned;
       audit({
-        ...entry('put', streamId, actor, result, keyIdOf(former), uuidOf(keyFile.cenc?.keyId)),
+        ...entry('put', streamId, actor, result, oldKeyId, newKeyId),
         ...(source && { source }),
       });
     }
