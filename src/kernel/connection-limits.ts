@@ -26,10 +26,6 @@ export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
 /** Places beyond the limit, for connections that may turn out to be probes or rightful clients. */
 export const RESERVE = 16;
 
-/** How many requests may wait for those under way on their connections: of all, and in any case of each. */
-export const MOST_AHEAD = 1024;
-export const AHEAD_IN_ANY_CASE = 8;
-
 export interface ConnectionTimes {
   /** As long nobody can tell a new connection of a rightful client, whose request is on its way, from a silent one. */
   readonly freshMs: number;
@@ -39,6 +35,8 @@ export interface ConnectionTimes {
   readonly drainMs: number;
   /** How long a client may take to read its last answer, or to send the rest of a body that nobody waits for. */
   readonly lingerMs: number;
+  /** How long the rest of a head may take that was late while requests before it were under way. */
+  readonly lateMs: number;
   /** How often it is looked who does not take answers. */
   readonly checkMs: number;
 }
@@ -48,5 +46,6 @@ export const TIMES: ConnectionTimes = {
   answerMs: 5000,
   drainMs: 1000,
   lingerMs: 3000,
+  lateMs: 10_000,
   checkMs: 1000,
 };

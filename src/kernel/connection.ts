@@ -30,6 +30,8 @@ export interface Connection {
   response: ServerResponse | undefined;
   /** What came while a request was under way: the next requests, or a fault. */
   readonly waiting: (() => void)[];
+  /** Ends the connection for a head that was late while requests before it were under way. */
+  late: (() => void) | undefined;
   closing: boolean;
   intake: Intake | undefined;
 }

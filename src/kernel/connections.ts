@@ -4,13 +4,12 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from './address';
+import { createAhead } from './ahead';
 import { type Connection, type ConnectionState, destroy, isBusy, peerOf, RANKS, stateOf } from './connection';
 import {
-  AHEAD_IN_ANY_CASE,
   type ConnectionLimits,
   type ConnectionTimes,
   DEFAULT_LIMITS,
-  MOST_AHEAD,
   RESERVE,
   type RefusalCause,
   TIMES,
@@ -57,7 +56,7 @@ export function createConnections({
   isTrusted = () => false,
   isProbe = () => false,
   onRefused = () => undefined,
-  times: { freshMs, answerMs, drainMs, lingerMs, checkMs } = TIMES,
+  times: { freshMs, answerMs, drainMs, lingerMs, lateMs, checkMs } = TIMES,
 }: ConnectionOptions = {}): Connections {
   const all = new Set<Connection>();
   const ofNetwork = new Map<string, Set<Connection>>();
@@ -77,8 +76,6 @@ export function createConnections({
     not_http: 0,
   };
   let changes = 0;
-  /** How many requests wait for those under way on their connections. */
-  let ahead = 0;
   let draining = false;
 
   const touch = (connection: Connection) => {
@@ -100,6 +97,8 @@ export function createConnections({
     count(connection, cause);
     destroy(connection);
   };
+
+  const ahead = createAhead(isFromTrusted);
 
   /** How soon a connection has to go for another: the lowest rank first; undefined: never. */
   const rankOf = (connection: Connection): number | undefined => {
@@ -153,19 +152,9 @@ export function createConnections({
     return undefined;
   };
 
-  const letWait = ({ waiting }: Connection, run: () => void) => {
-    ahead += 1;
-    waiting.push(run);
-  };
-
-  const forgetWaiting = ({ waiting }: Connection) => {
-    ahead -= waiting.length;
-    waiting.length = 0;
-  };
-
   const leave = (connection: Connection) => {
     const { network } = connection;
-    forgetWaiting(connection);
+    ahead.forget(connection);
     all.delete(connection);
     const own = ofNetwork.get(network);
     own?.delete(connection);
@@ -185,6 +174,7 @@ export function createConnections({
       trusted: undefined,
       response: undefined,
       waiting: [],
+      late: undefined,
       closing: false,
       intake: undefined,
     };
@@ -204,14 +194,14 @@ export function createConnections({
   const speak = (connection: Connection, socket: Socket) => {
     connection.socket = socket;
     ofSocket.set(socket, connection);
-    const { waiting } = connection;
     const source = {
       isBusy: () => isBusy(connection),
-      isFull: () => ahead >= MOST_AHEAD && waiting.length >= AHEAD_IN_ANY_CASE,
-      hasWaiting: () => waiting.length > 0,
+      isFull: () => ahead.isFull(connection),
       isReceiving: () => connection.request?.complete === false,
     };
     connection.intake = takeInTurn(socket, source, giveTurn, endsBefore.get(socket) ?? []);
+    // Node takes its own away when it takes the parser away; an error without one would end the process.
+    socket.on('error', () => undefined);
     socket.on('timeout', () => {
       // Node ends the connection; it also times out idle ones.
       if (stateOf(connection) === 'answering') count(connection, 'answer_timeout');
@@ -232,12 +222,15 @@ export function createConnections({
       connection.response = undefined;
       touch(connection);
       if (!connection.socket.writable) {
-        forgetWaiting(connection);
+        ahead.forget(connection);
         return;
       }
       if (!request.complete) giveUpOn(connection, request);
       if (connection.waiting.length > 0) giveTurn(() => goOn(connection));
-      else connection.intake?.release();
+      else {
+        connection.intake?.release();
+        lookAgain(connection);
+      }
     });
     if (connection.reserve && !isProbe(request)) {
       const cause = promote(connection);
@@ -247,7 +240,9 @@ export function createConnections({
         return;
       }
     }
-    if (draining || connection.reserve) response.setHeader('connection', 'close');
+    // Node drops what came in one piece with a request that asks for another protocol: so it is the last.
+    if (draining || connection.reserve || request.headers.upgrade !== undefined)
+      response.setHeader('connection', 'close');
     if (isCrowded() && !isProbe(request) && !isFromTrusted(connection)) {
       giveTurn(() => {
         if (connection.response === response) run();
@@ -257,15 +252,23 @@ export function createConnections({
 
   /** Runs what waits next. */
   const goOn = (connection: Connection) => {
-    const { socket, waiting, intake } = connection;
-    if (!socket.writable) forgetWaiting(connection);
-    const next = waiting.shift();
-    if (next) {
-      ahead -= 1;
-      next();
-    }
+    const { socket, intake } = connection;
+    if (!socket.writable) ahead.forget(connection);
+    ahead.take(connection)?.();
+    // Behind a request whose body is not whole there is nothing but what is wrong with that body.
+    if (connection.request?.complete === false) ahead.take(connection)?.();
     // Of the request that has begun just now the body may be what waits.
     if (!isBusy(connection)) intake?.release();
+  };
+
+  /** Gives a head that was late behind requests under way its time from now on. */
+  const lookAgain = (connection: Connection) => {
+    const { late, request } = connection;
+    if (!late) return;
+    connection.late = undefined;
+    setTimeout(() => {
+      if (connection.request === request && !connection.socket.destroyed) late();
+    }, lateMs).unref();
   };
 
   /** Waits a little for the rest of a body that nobody reads: a client may look for the answer only behind it. */
@@ -282,10 +285,13 @@ export function createConnections({
     if (!connection || connection.closing) return;
     const { request, response } = connection;
     if (isBusy(connection)) {
-      // A head whose rest waits here is not late.
-      if (cause === 'request_timeout') return;
+      // A head whose rest waits here is not late; Node will not tell of it again.
+      if (cause === 'request_timeout') {
+        connection.late = () => refuse(socket, cause, answer);
+        return;
+      }
       connection.intake?.discard();
-      letWait(connection, () => refuse(socket, cause, answer));
+      ahead.letWait(connection, () => refuse(socket, cause, answer));
       return;
     }
     if (cause === 'request_timeout' && !request && socket.bytesRead === 0) {
@@ -352,6 +358,8 @@ export function createConnections({
           return;
         }
         unsecured.delete(peer);
+        // As over plain HTTP: a client that ends its side behind its requests gets the answers.
+        socket.allowHalfOpen = true;
         speak(connection, socket);
       });
       // Before Node's own listener, which would take the client for one that can be answered through TLS.
@@ -366,7 +374,7 @@ export function createConnections({
     arrived(request, response, run) {
       const connection = ofSocket.get(request.socket);
       if (!connection || connection.closing) return;
-      if (isBusy(connection)) letWait(connection, () => begin(connection, request, response, run));
+      if (isBusy(connection)) ahead.letWait(connection, () => begin(connection, request, response, run));
       else begin(connection, request, response, run);
     },
     counts() {

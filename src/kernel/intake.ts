@@ -63,8 +63,6 @@ export interface IntakeSource {
   isBusy(): boolean;
   /** Whether no more requests may wait. */
   isFull(): boolean;
-  /** Whether requests, or what is to be told of a fault, wait. */
-  hasWaiting(): boolean;
   /** Whether a body is on its way. */
   isReceiving(): boolean;
 }
@@ -149,8 +147,13 @@ export function takeInTurn(
     });
     // Node ends a connection, and drops the answer under way, when the client ends its side: it is taken for gone.
     socket.on('end', () => {
-      if (rest || source.hasWaiting()) ended = true;
-      else finish.call(socket);
+      if (!rest && !source.isBusy()) {
+        finish.call(socket);
+        return;
+      }
+      ended = true;
+      // For body-parser nothing of a body can come where nothing more is read; but what comes now was read before.
+      Reflect.defineProperty(socket, 'readable', { value: true, configurable: true });
     });
     socket.on('close', () => {
       rest = undefined;
@@ -170,8 +173,9 @@ export function takeInTurn(
       if (!paused && !ended) return;
       giveTurn(() => {
         if (!source.isBusy()) goOn();
-        if (!ended || rest || source.isBusy()) return;
+        if (!ended || rest || source.isBusy() || socket.destroyed) return;
         ended = false;
+        Reflect.deleteProperty(socket, 'readable');
         finish.call(socket);
       });
     },

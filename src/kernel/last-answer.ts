@@ -31,6 +31,12 @@ export const NO_HOST: LastAnswer = {
   description: 'The request has no Host header.',
 };
 
+export const NO_TUNNEL: LastAnswer = {
+  status: 400,
+  code: 'bad_request',
+  description: 'This service is no proxy: it knows no CONNECT.',
+};
+
 /** Why a request can't be read. */
 export type UnreadableCause = 'request_timeout' | 'pipelined' | 'not_http';
 

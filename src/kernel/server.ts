@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { ConfigError } from './config';
 import { type Connections, createConnections } from './connections';
 import { describeThrown, systemCode } from './errors';
-import { answerThrough, NO_HOST, unreadable } from './last-answer';
+import { answerThrough, NO_HOST, NO_TUNNEL, unreadable } from './last-answer';
 import type { Log } from './log';
 import type { Tls } from './tls';
 
@@ -59,6 +59,8 @@ export function listen(
   );
   // An expectation that nobody knows may be passed over (RFC 9110 § 10.1.1); Node would answer it out of turn.
   server.on('checkExpectation', take);
+  // Without this, Node would end the connection, and drop the answers under way.
+  server.on('connect', (_request, socket) => connections.refuse(socket, 'not_http', NO_TUNNEL));
   connections.follow(server, tls !== undefined);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The client has gone, or has ended its side amid a request.

@@ -24,7 +24,7 @@ const KEY = 'x-api-key: valid\r\n';
 const isTrusted = ({ headers }: IncomingMessage) => headers['x-api-key'] === 'valid';
 const isProbe = ({ url }: IncomingMessage) => url === '/healthz';
 
-const TIMES = { freshMs: 100, answerMs: 250, drainMs: 100, lingerMs: 300, checkMs: 20 };
+const TIMES = { freshMs: 100, answerMs: 250, drainMs: 100, lingerMs: 300, lateMs: 100, checkMs: 20 };
 
 async function serve(
   handler: RequestListener,

@@ -135,38 +135,79 @@ test('thousands of pipelined requests whose answers nobody reads cost one reques
   for (const { socket } of clients) socket.destroy();
 });
 
-test('takes eight requests ahead of each client, and ends a connection with more while thousands wait', async () => {
+test('takes four requests ahead of each client, and ends a connection with more while a thousand wait', async () => {
   const port = await serve();
   const many = (name: string, count: number) =>
     Array.from({ length: count }, (_none, index) => get(`/${name}${index}`)).join('');
-  const first = await Promise.all(
-    Array.from({ length: 4 }, () => hostile(port, { says: many('first', 400) })),
+  const answerAll = async (name: string, count: number) => {
+    for (let answered = 0; answered < count; answered += 1) {
+      await until(() => underWay.some(({ url }) => url.startsWith(`/${name}`)));
+      const next = underWay.findIndex(({ url }) => url.startsWith(`/${name}`));
+      underWay.splice(next, 1)[0]?.answer();
+    }
+  };
+  // Of one stranger 64 wait, and of all strangers together 1,024 beside four of each.
+  const others = await Promise.all(
+    Array.from({ length: 20 }, () => hostile(port, { says: many('other', 100) })),
   );
-  await until(() => begun.length === 4);
-  const second = await hostile(port, { says: many('second', 50) });
-  const third = await hostile(port, { says: many('third', 8) });
-  await until(() => begun.length === 6);
-  for (const { socket } of first) socket.resetAndDestroy();
-  for (let answered = 0; answered < 17; answered += 1) {
-    await until(() => underWay.some(({ url }) => !url.startsWith('/first')));
-    const next = underWay.findIndex(({ url }) => !url.startsWith('/first'));
-    underWay.splice(next, 1)[0]?.answer();
-  }
-  const received = await second.ended;
-  expect(bodiesIn(received)).toEqual(Array.from({ length: 9 }, (_none, index) => `</second${index} >`));
+  await until(() => begun.length === 20);
+  const next = await hostile(port, { says: many('next', 50) });
+  const last = await hostile(port, { says: many('last', 5) });
+  await until(() => begun.length === 22);
+  await answerAll('next', 5);
+  const received = await next.ended;
+  expect(bodiesIn(received)).toEqual(Array.from({ length: 5 }, (_none, index) => `</next${index} >`));
   expect(received).toMatch(/HTTP\/1.1 503 .*"code":"too_many_requests_ahead"[^<]*$/s);
-  await until(() => bodiesIn(third.received()).length === 8);
-  expect(connections.refused().pipelined).toBe(1);
-  // What waited with the first clients is forgotten once it shows that they are gone: there is room again.
+  await answerAll('last', 5);
+  await until(() => bodiesIn(last.received()).length === 5);
+  for (const { socket } of others) socket.resetAndDestroy();
+  // What waited with them is forgotten once it shows that they are gone: there is room again.
   for (const { answer } of underWay.splice(0)) answer();
   await until(() => connections.counts().working === 0);
-  const fourth = await hostile(port, { says: many('fourth', 50) });
-  for (let answered = 0; answered < 50; answered += 1) {
-    await until(() => underWay.some(({ url }) => url.startsWith('/fourth')));
-    const next = underWay.findIndex(({ url }) => url.startsWith('/fourth'));
-    underWay.splice(next, 1)[0]?.answer();
+  const after = await hostile(port, { says: many('after', 50) });
+  await answerAll('after', 50);
+  await until(() => bodiesIn(after.received()).length === 50);
+});
+
+test('what is wrong with the body of a request that waits is told in its turn', async () => {
+  const port = await serve();
+  const chunked = 'POST /2 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
+  const client = await hostile(port, { says: get('/1') + chunked });
+  await until(() => underWay.length === 1);
+  underWay[0]?.answer();
+  expect(await client.ended).toMatch(/<\/1 >HTTP\/1.1 400 .*"code":"bad_request"/s);
+  await until(() => connections.counts().receiving === 0);
+});
+
+test('a client that closes its side while its last request runs gets that answer, too', async () => {
+  const port = await serve();
+  const client = await hostile(port, { says: get('/1') + get('/2') });
+  await until(() => underWay.length === 1);
+  underWay[0]?.answer();
+  await until(() => underWay.length === 2);
+  client.socket.end();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  underWay[1]?.answer();
+  expect(bodiesIn(await client.ended)).toEqual(['</1 >', '</2 >']);
+});
+
+test('behind CONNECT and Upgrade nothing is lost without a word', async () => {
+  const port = await serve((request, response) => setImmediate(() => response.end(`<${request.url}>`)));
+  const tunnel = await hostile(port, {
+    says: `${get('/1') + get('/2')}CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n`,
+  });
+  expect(await tunnel.ended).toMatch(/<\/1>.*<\/2>HTTP\/1.1 400 .*"code":"bad_request"/s);
+  for (let round = 0; round < 10; round += 1) {
+    const gone = await hostile(port, {
+      says: `${get('/1') + get('/2')}CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n`,
+      reads: false,
+    });
+    setTimeout(() => gone.socket.resetAndDestroy(), round % 3);
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  await until(() => bodiesIn(fourth.received()).length === 50);
+  const upgrade = 'GET /2 HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n';
+  const other = await hostile(port, { says: get('/1') + upgrade + get('/3') });
+  expect(await other.ended).toMatch(/<\/1>HTTP\/1.1 200 OK\r\nconnection: close\r\n.*<\/2>$/is);
 });
 
 test('a request that came with a client that is gone does not run', async () => {

@@ -206,7 +206,7 @@ export const ERRORS = {
     says: 'All places for connections are taken by other clients. Try again in a moment.',
   },
   too_many_requests_ahead: {
-    when: 'More than eight requests were sent on a connection before their answers, while many of other connections wait. The connection ends.',
+    when: 'More requests were sent on a connection before their answers than may wait. The connection ends.',
     says: 'Too many requests were sent before their answers were read. Send the rest again.',
   },
   stopping: {
