@@ -27,6 +27,7 @@ export interface CheckedInput {
   readonly name: string;
   readonly result: CheckResult;
   readonly claims: readonly Claim[];
+  /** Texts that must not be shown; none where the caller asked to see them. */
   readonly secrets: ReadonlySet<string>;
 }
 
@@ -44,7 +45,8 @@ export function checkInput(input: unknown, { reveal = false, name }: CheckOption
   const { report, kind } = readInput(input, name);
   const { fields, faults, claims, secrets } = report;
   const found = { kind, fields, faults };
-  return { name: name ?? '', result: reveal ? found : maskSecrets(found, secrets), claims, secrets };
+  const hidden = reveal ? new Set<string>() : secrets;
+  return { name: name ?? '', result: maskSecrets(found, hidden), claims, secrets: hidden };
 }
 
 function readInput(input: unknown, name: string | undefined): { report: Report; kind: CheckKind } {

@@ -46,7 +46,22 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
   }
 }
 
-function compareContentIds(comparison: Comparison, reference: Side, other: Side): void {
+/** The same between media and manifests, which both may have a PlayReady header. */
+export function compareHeaders(comparison: Comparison, reference: Side, other: Side): void {
+  for (const { keyId, checksum } of other.of('checksum')) {
+    const known = reference.of('checksum').filter((one) => one.keyId.equals(keyId));
+    if (known.length === 0) continue;
+    comparison.note('checksum');
+    if (known.some((one) => one.checksum === checksum)) continue;
+    const sentence =
+      `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id, so they ` +
+      'were made from two keys; make both in one run of the packager';
+    comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
+    return;
+  }
+}
+
+export function compareContentIds(comparison: Comparison, reference: Side, other: Side): void {
   const known = reference.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
   const found = other.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
   if (known.length === 0 || found.length === 0) return;
@@ -65,7 +80,7 @@ function addressesOf(side: Side, system: 'playready' | 'fairplay'): string[] {
   ];
 }
 
-function comparePlayReady(comparison: Comparison, reference: Side, other: Side): void {
+export function comparePlayReady(comparison: Comparison, reference: Side, other: Side): void {
   const known = addressesOf(reference, 'playready');
   const found = addressesOf(other, 'playready');
   if (known.length === 0 || found.length === 0) return;

@@ -1,6 +1,6 @@
 import { formatUuid, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
 import type { CheckedInput } from './check';
-import { claimsOf } from './claims';
+import { type ClaimOf, claimsOf } from './claims';
 import type { Comparison, Side } from './comparison';
 import { cipherOf } from './named';
 
@@ -8,6 +8,7 @@ import { cipherOf } from './named';
 export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: Side): void {
   const known = keyIdsOf(reference);
   if (known.length === 0) return;
+  if (compareExchanged(comparison, reference, other)) return;
   if (other.of('rotation').length > 0) {
     compareRotating(comparison, reference, other, known);
     return;
@@ -20,6 +21,68 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
   const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
   const told = compareIds(comparison, reference, other, known, ofSamples, 'samples');
   if (!told) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
+}
+
+/** Whether the other side's key id is the content key of a key file; then it tells so. */
+function compareExchanged(comparison: Comparison, reference: Side, other: Side): boolean {
+  const ids = [...other.of('track'), ...other.of('box'), ...other.of('checksum')].flatMap(
+    ({ keyId }) => keyId ?? [],
+  );
+  for (const key of reference.of('key')) {
+    const found = isExchangeable(key) && ids.find((keyId) => isSameKey(keyId, key.contentKey));
+    if (!found) continue;
+    comparison.note('key_id');
+    const mend = `package again with a new key, for this one stands in ${other.called} for everybody`;
+    const sentence = exchangedSentence(reference, { side: other, keyId: found, mend }, key.keyId);
+    comparison.error('key_and_key_id_swapped', [...other.names, ...reference.names], sentence);
+    return true;
+  }
+  return false;
+}
+
+interface KeyClaim extends ClaimOf<'key'> {
+  readonly contentKey: Buffer;
+}
+
+/** A key that is its own id, or a placeholder, proves nothing. */
+export function isExchangeable(key: ClaimOf<'key'>): key is KeyClaim {
+  return key.contentKey !== undefined && !isZero(key.contentKey) && !isSameKey(key.keyId, key.contentKey);
+}
+
+function isSameKey(one: Buffer, other: Buffer): boolean {
+  return one.equals(other) || swapKeyIdOrder(one).equals(other);
+}
+
+/** `of` is what has the key file's content key as its key id; `mend` is what to do if that is the wrong one. */
+export function exchangedSentence(
+  keyFile: Side,
+  of: { readonly side: Side; readonly keyId: Buffer; readonly mend: string },
+  keyId: Buffer,
+): string {
+  const { wrong, isProven } = exchangedSide(keyFile, of.side, of.keyId, keyId);
+  const swap = `swap the two in ${keyFile.called}, and take a new key if they were in use so`;
+  const mend = wrong === undefined ? `${swap}, or ${of.mend}` : wrong === keyFile ? swap : of.mend;
+  const where =
+    wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
+  const ask = isProven ? '' : 'find out at the licence server which of the two is the key id, then ';
+  return (
+    `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id stand in each other's ` +
+    `place${where}; ${ask}${mend}`
+  );
+}
+
+/** The side that shows it by itself, too; or most likely the one whose key id is no random UUID when the other's is. */
+function exchangedSide(
+  keyFile: Side,
+  other: Side,
+  named: Buffer,
+  keyId: Buffer,
+): { readonly wrong: Side | undefined; readonly isProven: boolean } {
+  const [isKeyFile, isOther] = [keyFile, other].map(({ codes }) => codes.has('key_and_key_id_swapped'));
+  if (isKeyFile !== isOther) return { wrong: isKeyFile ? keyFile : other, isProven: true };
+  const [isNamedUuid, isKeyIdUuid] = [named, keyId].map(isRandomUuid);
+  const wrong = isNamedUuid === isKeyIdUuid ? undefined : isNamedUuid ? keyFile : other;
+  return { wrong, isProven: false };
 }
 
 /** What is encrypted: the key of a key file, or the tracks of media and manifests. */

@@ -1,15 +1,23 @@
+import { swapKeyIdOrder } from '../bytes';
 import type { CheckedInput } from './check';
 import { claimsOf } from './claims';
 import { compareContent } from './compare-content';
-import { compareKeyIdsOf, compareRotation, compareSchemes } from './compare-keys';
+import {
+  compareKeyIdsOf,
+  compareRotation,
+  compareSchemes,
+  exchangedSentence,
+  isExchangeable,
+} from './compare-keys';
+import { compareMedia, isComparedAsClear } from './compare-media';
+import { hideKeys, KeyFinder } from './compare-secrets';
 import { type ComparedFault, Comparison, type ComparisonResult, sideOf } from './comparison';
 import { maskSecrets } from './mask-secrets';
 import { type CheckFault, type CheckKind, MOST_FAULTS } from './report';
 
 /**
- * Holds inputs against each other: media and manifests against key files (and requests), or where there is none of
- * these, manifests against the media. Each difference is one sentence that names both. Secrets are masked unless
- * `reveal` is given.
+ * Holds inputs against each other: media and manifests against key files (and requests), and manifests against the media.
+ * Each difference is one sentence that names both. Secrets are masked unless `reveal` is given.
  */
 export function compareInputs(
   inputs: readonly CheckedInput[],
@@ -20,11 +28,11 @@ export function compareInputs(
   const keyFiles = inputs.filter(isKeyFile);
   const others = inputs.filter((input) => !isKeyFile(input));
   compareKeyFiles(comparison, keyFiles);
+  compareExchangedKeyFiles(comparison, keyFiles);
   const media = others.filter(({ result }) => isMedia(result.kind));
   const manifests = others.filter(({ result }) => result.kind === 'manifest');
-  if (
-    keyFiles.some(({ claims }) => claimsOf(claims, 'key').length + claimsOf(claims, 'fairplay').length > 0)
-  ) {
+  const hasKeyFiles = hasKeys(keyFiles);
+  if (hasKeyFiles) {
     const reference = sideOf(keyFiles, 'key file');
     for (const other of others) {
       const side = sideOf([other]);
@@ -32,9 +40,8 @@ export function compareInputs(
       compareSchemes(comparison, reference, side);
       compareContent(comparison, reference, side);
     }
-  } else {
-    compareMedia(comparison, media, manifests);
   }
+  compareMedia(comparison, media, manifests, { hasKeyFiles });
   compareRotation(
     comparison,
     media,
@@ -42,25 +49,31 @@ export function compareInputs(
   );
   const { compared, faults } = comparison.result();
   const first = faults.slice(0, MOST_FAULTS);
-  return { compared, faults: reveal ? first : first.map((fault) => maskFault(fault, inputs)) };
+  const isShown = reveal || first.length === 0;
+  return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
 }
 
-/** The inputs without those faults that ask for what another one of them brings: the init segment, the boxes. */
+/**
+ * The inputs as they may be shown beside each other: without those faults that ask for what another one of them brings
+ * (the init segment, the boxes), and without what another one shows to be a key.
+ */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
   const media = inputs.filter(({ result }) => isMedia(result.kind));
+  const manifests = inputs.filter(({ result }) => result.kind === 'manifest');
   const hasTracks = media.some(({ claims }) => claimsOf(claims, 'track').length > 0);
   const hasBoxes = inputs.some(
     ({ result, claims }) => result.kind === 'manifest' && claimsOf(claims, 'box').length > 0,
   );
-  return inputs.map((input) => {
+  const unanswered = inputs.map((input) => {
     const { kind, faults } = input.result;
     const isAnswered = ({ code, field }: CheckFault) =>
       (code === 'no_init_segment' && media.length > 0) ||
       (code === 'no_pssh_box' && hasBoxes) ||
-      (code === 'not_protected' && hasKeys(inputs)) ||
+      (code === 'not_protected' && (hasKeys(inputs) || isComparedAsClear(input, media, manifests))) ||
       (code === 'names_nothing' && kind === 'manifest' && field === undefined && hasTracks);
     return { ...input, result: { ...input.result, faults: faults.filter((fault) => !isAnswered(fault)) } };
   });
+  return hideKeys(unanswered);
 }
 
 function hasKeys(inputs: readonly CheckedInput[]): boolean {
@@ -91,34 +104,38 @@ function compareKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput
   }
 }
 
-/** Without a key file, what players are told is held against what the samples are encrypted with. */
-function compareMedia(
-  comparison: Comparison,
-  media: readonly CheckedInput[],
-  manifests: readonly CheckedInput[],
-): void {
-  if (media.length === 0 || manifests.length === 0) return;
-  for (const manifest of manifests) {
-    compareKeyIdsOf(comparison, sideOf(media, 'file'), sideOf([manifest]));
-    compareSchemes(comparison, sideOf(media, 'file'), sideOf([manifest]));
-    if (claimsOf(manifest.claims, 'clear').length > 0) comparison.note('protection');
-    const [encrypted] = media.filter(({ claims }) => claimsOf(claims, 'track').length > 0);
-    if (encrypted && claimsOf(manifest.claims, 'clear').length > 0) {
-      const sentence =
-        `${manifest.name} says nothing of the protection of ${encrypted.name}, so players ask for no licence; package ` +
-        'again with its signalling, or look whether a proxy takes it away';
-      comparison.error('not_protected', [manifest.name, encrypted.name], sentence);
+/** What is the key in one and the key id in another one is exchanged in one of them. */
+function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput[]): void {
+  const byKeyId = new Map<string, { readonly input: CheckedInput; readonly keyId: Buffer }>();
+  for (const input of keyFiles) {
+    for (const { keyId } of claimsOf(input.claims, 'key')) {
+      for (const order of [keyId, swapKeyIdOrder(keyId)].map((bytes) => bytes.toString('hex')))
+        if (!byKeyId.has(order)) byKeyId.set(order, { input, keyId });
     }
   }
-  if (comparison.faults.length > 0) return;
-  // One manifest is of several renditions: each of them has to be there.
-  for (const file of media) compareKeyIdsOf(comparison, sideOf(manifests, 'manifest'), sideOf([file]));
+  const told = new Set<CheckedInput>();
+  for (const input of keyFiles) {
+    for (const key of claimsOf(input.claims, 'key').filter(isExchangeable)) {
+      const other = byKeyId.get(key.contentKey.toString('hex'));
+      if (!other || other.input === input || told.has(other.input)) continue;
+      told.add(input).add(other.input);
+      comparison.note('key');
+      const [keyFile, side] = [sideOf([input]), sideOf([other.input])];
+      const mend = `swap them in ${side.called}`;
+      const sentence = exchangedSentence(keyFile, { side, keyId: other.keyId, mend }, key.keyId);
+      comparison.error('key_and_key_id_swapped', [...side.names, ...keyFile.names], sentence);
+    }
+  }
 }
 
-/** A sentence quotes nothing but what the inputs that it names hold. */
-function maskFault(fault: ComparedFault, inputs: readonly CheckedInput[]): ComparedFault {
-  const named = inputs.filter(({ name }) => fault.inputs.includes(name));
-  const secrets = new Set(named.flatMap((input) => [...input.secrets]));
-  const [masked] = maskSecrets({ kind: 'unknown', fields: [], faults: [fault] }, secrets).faults;
-  return { ...fault, description: masked?.description ?? '' };
+/** A sentence quotes what the inputs that it names hold; and of those that it counts, an address or a key id. */
+function maskFaults(faults: readonly ComparedFault[], inputs: readonly CheckedInput[]): ComparedFault[] {
+  const finder = new KeyFinder(inputs);
+  return faults.map((fault) => {
+    const quoted = inputs.flatMap(({ name, secrets }) =>
+      [...secrets].filter((secret) => fault.inputs.includes(name) || fault.description.includes(secret)),
+    );
+    const [masked] = maskSecrets({ kind: 'unknown', fields: [], faults: [fault] }, new Set(quoted)).faults;
+    return { ...fault, description: finder.mask(masked?.description ?? '') };
+  });
 }

@@ -69,6 +69,20 @@ export class Comparison {
     this.faults.push({ severity: 'warning', code, inputs, description: `${sentence}.` });
   }
 
+  /** Whether a fault of one of the codes was told of an input. */
+  hasTold(codes: readonly string[], name: string): boolean {
+    return this.faults.some(({ code, inputs }) => codes.includes(code) && inputs.includes(name));
+  }
+
+  /** Takes over what another one found; with a reservation, which is a sentence, as what may be meant so. */
+  take(other: Comparison, reservation?: string): void {
+    for (const aspect of other.#compared) this.note(aspect);
+    for (const { severity, description, ...fault } of other.faults) {
+      if (reservation === undefined) this.faults.push({ ...fault, severity, description });
+      else this.faults.push({ ...fault, severity: 'warning', description: `${description} ${reservation}` });
+    }
+  }
+
   result(): ComparisonResult {
     return { compared: [...this.#compared], faults: this.faults };
   }

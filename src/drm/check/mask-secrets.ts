@@ -13,6 +13,11 @@ export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): 
   const patterns = patternsOf(secrets);
   const mask = (text: string) =>
     secrets.has(text) ? MASK : patterns.reduce((rest, pattern) => rest.replaceAll(pattern, MASK), text);
+  return maskTexts(result, mask);
+}
+
+/** The result with every text of it as `mask` answers it. */
+export function maskTexts(result: CheckResult, mask: (text: string) => string): CheckResult {
   const maskField = ({ name, value, note }: CheckField) => ({
     name: mask(name),
     value: mask(value),
@@ -60,16 +65,20 @@ function formsOf(secret: string): string[] {
   );
 }
 
-function byteFormsOf(bytes: Buffer): string[] {
+/** How bytes are written, in both byte orders where they may be a key id; none for bytes that are too few to be found. */
+export function byteFormsOf(bytes: Buffer): string[] {
   if (bytes.length < 8) return [];
   const orders = bytes.length === 16 ? [bytes, swapKeyIdOrder(bytes)] : [bytes];
   return orders.flatMap((order) => {
     const base64 = order.toString('base64');
-    const plain = [base64.replace(/=+$/, ''), order.toString('base64url'), order.toString('hex')];
+    const unpadded = base64.replace(/=+$/, '');
     return [
       base64,
       encodeURIComponent(base64),
-      ...plain,
+      unpadded,
+      encodeURIComponent(unpadded),
+      order.toString('base64url'),
+      order.toString('hex'),
       ...(order.length === 16 ? [formatUuid(order)] : []),
     ];
   });

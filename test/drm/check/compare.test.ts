@@ -1,34 +1,17 @@
 import { checkInput } from '../../../src/drm/check/check';
-import { compareInputs, withoutAnswered } from '../../../src/drm/check/compare';
+import { withoutAnswered } from '../../../src/drm/check/compare';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+import { codes, compare, type Inputs, said } from './compare-inputs';
 
 const { cenc, fairplay, playready } = POST_MANUAL;
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const SWAPPED_UUID = 'ef52da44-2345-8e09-6854-777ee322681d';
 const OTHER_UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
-
-type Inputs = Readonly<Record<string, string | Buffer>>;
-
-function compare(inputs: Inputs, reveal = false) {
-  const checked = Object.entries(inputs).map(([name, value]) => checkInput(value, { name, reveal }));
-  return compareInputs(checked, { reveal });
-}
-
-/** The sentences, with how bad each is. */
-function said(inputs: Inputs): string[] {
-  return compare(inputs).faults.map(
-    ({ severity, code, description }) => `${severity} ${code}: ${description}`,
-  );
-}
-
-function codes(inputs: Inputs): string[] {
-  return compare(inputs).faults.map(({ severity, code }) => `${severity} ${code}`);
-}
 
 const media = (name: string) => packagedMedia(name);
 const manifest = (name: string) => packagedManifest(name);
@@ -246,7 +229,7 @@ describe('no difference is told', () => {
 
 describe('media and manifests without a key file', () => {
   it('agree', () => {
-    expect(compare(CENC)).toEqual({ compared: ['key_id', 'scheme'], faults: [] });
+    expect(compare(CENC)).toEqual({ compared: ['key_id', 'scheme', 'checksum'], faults: [] });
     const both = {
       'v.mp4': media('two-keys/v.mp4'),
       'a.mp4': media('two-keys/a.mp4'),
@@ -278,7 +261,6 @@ describe('media and manifests without a key file', () => {
       'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no licence; package ' +
         'again with its signalling, or look whether a proxy takes it away.',
     ]);
-    expect(codes({ 'init.mp4': media('clear/v.mp4'), 'stream.mpd': manifest('cenc/s.mpd') })).toEqual([]);
   });
 
   it('differ where an init segment names no key and a media segment brings none', () => {
@@ -337,7 +319,7 @@ describe('a comparison', () => {
       ...CENC,
     };
     const text = JSON.stringify(compare(inputs));
-    expect(text).toContain('********');
+    expect(text).toContain('key_and_key_id_swapped');
     expect(text).not.toContain('967034de');
   });
 

@@ -1,0 +1,151 @@
+import { withoutAnswered } from '../../../src/drm/check/compare';
+import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { POST_MANUAL } from '../../support/post-manual';
+import { keyFileOf } from '../../vectors/drm-vectors';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+import { checkAll, codes, compare, type Inputs, said } from './compare-inputs';
+
+/** A key file with DASH lines of cenc, CMAF lines of cbcs, and FairPlay. */
+const BOTH = { 'news.key': renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: 'cbcs' })) };
+const INIT = { 'init.mp4': packagedMedia('cenc/v.mp4') };
+const CBCS = { 'init.mp4': packagedMedia('two-keys/v.mp4') };
+const CLEAR = { 'init.mp4': packagedMedia('clear/v.mp4') };
+const MPD = { 'stream.mpd': packagedManifest('cenc/s.mpd') };
+const PLAYLIST = { 'playlist.m3u8': packagedManifest('fairplay/v.m3u8') };
+const AUDIO = { 'a.mp4': packagedMedia('two-keys/a.mp4'), 'a.m3u8': packagedManifest('two-keys/a.m3u8') };
+const TWO_KEYS = { 'stream.mpd': packagedManifest('two-keys/s.mpd') };
+
+const SCHEME =
+  'stream.mpd is encrypted with cenc (AESCTR), but init.mp4 has AESCBC; make both in one run of the packager.';
+const withChecksum = (checksum: string) => ({
+  'header.mpd': `<MPD xmlns:mspr="urn:microsoft:playready"><ContentProtection><mspr:pro>${objectWith(checksum)}</mspr:pro></ContentProtection></MPD>`,
+});
+
+/** A PlayReady object of the key id of the packaged media, with a checksum. */
+function objectWith(checksum: string): string {
+  const header =
+    '<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.0.0.0"><DATA><PROTECTINFO>' +
+    '<KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO><KID>71LaRCNFjgloVHd+4yJoHQ==</KID>' +
+    `<CHECKSUM>${checksum}</CHECKSUM></DATA></WRMHEADER>`;
+  const record = Buffer.from(header, 'utf16le');
+  const head = Buffer.alloc(10);
+  head.writeUInt32LE(10 + record.length, 0);
+  head.writeUInt16LE(1, 4);
+  head.writeUInt16LE(1, 6);
+  head.writeUInt16LE(record.length, 8);
+  return Buffer.concat([head, record]).toString('base64');
+}
+
+describe('media and a manifest beside a key file', () => {
+  it('differ in the scheme though the key file has lines for both', () => {
+    expect(codes({ ...BOTH, ...INIT, ...MPD })).toEqual([]);
+    expect(codes({ ...BOTH, ...CBCS, ...TWO_KEYS })).toEqual([]);
+    expect(said({ ...BOTH, ...CBCS, ...MPD })).toEqual([`error scheme_mismatch: ${SCHEME}`]);
+    expect(codes({ ...BOTH, ...INIT, ...PLAYLIST })).toEqual(['error scheme_mismatch']);
+  });
+
+  it('are warned of where another manifest has the scheme, for the manifest may be of other media', () => {
+    expect(said({ ...BOTH, ...CBCS, ...MPD, ...PLAYLIST })).toEqual([
+      `warning scheme_mismatch: ${SCHEME} If stream.mpd is of other media, check it with these.`,
+    ]);
+  });
+
+  it('agree where a playlist for FairPlay, or a file of it, is of a manifest or media that are not there', () => {
+    expect(codes({ ...BOTH, ...INIT, ...MPD, ...PLAYLIST })).toEqual([]);
+    expect(codes({ ...BOTH, ...INIT, ...MPD, 'fp.mp4': packagedMedia('fairplay/v.mp4') })).toEqual([]);
+    const fairplay = packagedMedia('fairplay/v.mp4');
+    const keyId = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('latin1');
+    const ofOtherKeyId = Buffer.from(
+      fairplay.toString('latin1').replaceAll(keyId, '\x07'.repeat(16)),
+      'latin1',
+    );
+    const withoutCmaf = { 'news.key': renderKeyFile(keyFileLines(keyFileOf(POST_MANUAL))) };
+    const inputs = { ...withoutCmaf, ...INIT, ...MPD, 'fp.mp4': ofOtherKeyId };
+    expect(codes(inputs)).toEqual([]);
+    expect(codes({ ...inputs, ...PLAYLIST })).toEqual([]);
+  });
+
+  it('differ in the key id where each key file vouches for one of them', () => {
+    const audio = { cenc: { keyId: 'Dlj110aEQZmpsUOGRu9HdQ==', contentKey: 'SvEMxZMGndWHIqCMoD45YA==' } };
+    const keyFiles = { ...BOTH, 'audio.key': renderKeyFile(keyFileLines({ ...audio, cmaf: 'cbcs' })) };
+    const ofKeyIds = (inputs: Inputs) => codes(inputs).filter((code) => code.includes('key_id'));
+    expect(ofKeyIds({ ...keyFiles, ...CBCS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['error key_id_mismatch']);
+    expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO, ...TWO_KEYS })).toEqual([]);
+    expect(ofKeyIds({ ...keyFiles, ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual([]);
+  });
+
+  it('are not told again of what the key file told', () => {
+    const swapped = MPD['stream.mpd'].replaceAll(
+      '44da52ef-4523-098e-6854-777ee322681d',
+      'ef52da44-2345-8e09-6854-777ee322681d',
+    );
+    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': swapped })).toEqual(['error key_id_byte_order']);
+    const dashAlone = { 'news.key': BOTH['news.key'].split('\n').slice(0, 10).join('\n') };
+    expect(codes({ ...dashAlone, ...CBCS, ...MPD })).toEqual(['error scheme_mismatch']);
+    expect(codes({ ...BOTH, ...CLEAR, ...MPD })).toEqual(['error not_protected']);
+    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([
+      'error not_protected',
+    ]);
+  });
+
+  it('are held against each other where the key file has no keys', () => {
+    const inputs = { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD };
+    expect(said(inputs)).toEqual([`error scheme_mismatch: ${SCHEME}`]);
+  });
+});
+
+describe('media and several manifests', () => {
+  it('are warned of where one manifest may be of other media, but not where the byte order differs', () => {
+    expect(codes({ ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['warning key_id_mismatch']);
+    const swapped = TWO_KEYS['stream.mpd'].replaceAll('44da52ef-4523-098e', 'ef52da44-2345-8e09');
+    expect(codes({ ...CBCS, ...TWO_KEYS, 'old.mpd': swapped })).toEqual(['error key_id_byte_order']);
+  });
+
+  it('differ in the checksum of their PlayReady headers', () => {
+    const right = /checksum\W+value\W+([\w+/]+=)/.exec(JSON.stringify(checkAll(INIT)[0]?.result.fields))?.[1];
+    expect(right).toBeDefined();
+    expect(compare({ ...INIT, ...withChecksum(right ?? '') })).toEqual({
+      compared: ['key_id', 'checksum'],
+      faults: [],
+    });
+    expect(said({ ...INIT, ...withChecksum('AAAAAAAAAAA=') })).toEqual([
+      'error checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id, ' +
+        'so they were made from two keys; make both in one run of the packager.',
+    ]);
+  });
+});
+
+describe('clear media', () => {
+  const sentence = (promising: string) =>
+    `error not_protected: init.mp4 is not protected, although ${promising} the signalling of protection, so it plays for ` +
+    'everybody; name the key file as the stream is named, so that the packager finds it, and restart the stream.';
+
+  it('differ from a manifest that promises protection', () => {
+    expect(said({ ...CLEAR, ...MPD })).toEqual([sentence('stream.mpd has')]);
+    expect(said({ ...CLEAR, ...PLAYLIST })).toEqual([sentence('playlist.m3u8 has')]);
+    expect(said({ ...CLEAR, ...MPD, ...PLAYLIST })).toEqual([sentence('stream.mpd and playlist.m3u8 have')]);
+    expect(codes({ ...CLEAR, 'stream.mpd': packagedManifest('rotation/s.mpd') })).toEqual([
+      'error not_protected',
+    ]);
+  });
+
+  it('agree with a clear manifest, and beside encrypted media', () => {
+    expect(compare({ ...CLEAR, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual({
+      compared: ['protection'],
+      faults: [],
+    });
+    expect(codes({ ...INIT, 'a.mp4': CLEAR['init.mp4'], ...MPD })).toEqual([]);
+  });
+
+  it('are told of once', () => {
+    const left = (inputs: Inputs) =>
+      withoutAnswered(checkAll(inputs)).map(({ result }) => result.faults.map(({ code }) => code));
+    expect(left({ ...CLEAR, ...MPD })).toEqual([[], []]);
+    expect(left({ ...INIT, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([[], []]);
+    expect(left({ ...INIT, 'a.mp4': CLEAR['init.mp4'], ...MPD })).toEqual([[], ['not_protected'], []]);
+    expect(left({ ...CLEAR, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([
+      ['not_protected'],
+      ['not_protected'],
+    ]);
+  });
+});

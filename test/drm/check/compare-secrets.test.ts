@@ -1,0 +1,258 @@
+import fc from 'fast-check';
+import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
+import { compareInputs, withoutAnswered } from '../../../src/drm/check/compare';
+import { type KeyFile, keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
+import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { POST_MANUAL } from '../../support/post-manual';
+import { keyFileOf } from '../../vectors/drm-vectors';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+import { checkAll, codes, type Inputs, said } from './compare-inputs';
+
+const KEY_ID = Buffer.from(POST_MANUAL.cenc.keyid, 'base64');
+const CONTENT_KEY = Buffer.from(POST_MANUAL.cenc.contentkey, 'base64');
+const UUID = formatUuid(KEY_ID);
+
+/** Without a checksum, which would tell that the two are exchanged. */
+function keyFile(keyId: Buffer, contentKey: Buffer, more: Partial<KeyFile> = {}): string {
+  const { playready: _, ...rest } = keyFileOf(POST_MANUAL);
+  const cenc = { keyId: keyId.toString('base64'), contentKey: contentKey.toString('base64') };
+  return renderKeyFile(keyFileLines({ ...rest, ...more, cenc }));
+}
+
+/** Media and manifest whose samples and boxes have another key id. */
+function packagedAs(keyId: Buffer): Inputs {
+  const replaced = packagedMedia('cenc/v.mp4')
+    .toString('latin1')
+    .replaceAll(KEY_ID.toString('latin1'), keyId.toString('latin1'));
+  const mpd = `<MPD xmlns:cenc="urn:mpeg:cenc:2013"><ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011"
+    value="cenc" cenc:default_KID="${formatUuid(keyId)}"/></MPD>`;
+  return { 'init.mp4': Buffer.from(replaced, 'latin1'), 'stream.mpd': mpd };
+}
+
+/** All that is shown of inputs that are checked together, as a command shows it. */
+function shown(inputs: Inputs, reveal = false): string {
+  const found = withoutAnswered(checkAll(inputs, reveal));
+  const results = found.map(({ name, result }) => ({ name, ...result }));
+  return JSON.stringify({ inputs: results, comparison: compareInputs(found, { reveal }) });
+}
+
+function formsOf(key: Buffer): string[] {
+  return [key, swapKeyIdOrder(key)].flatMap((order) => [
+    order.toString('base64').slice(0, 22),
+    order.toString('base64url'),
+    order.toString('hex'),
+    formatUuid(order),
+    encodeURIComponent(order.toString('base64')).slice(0, 22),
+  ]);
+}
+
+function expectHidden(key: Buffer, text: string): void {
+  const told = formsOf(key).filter((form) => text.toLowerCase().includes(form.toLowerCase()));
+  if (told.length > 0) throw new Error(`${told.join(', ')} is told: ${text}`);
+}
+
+const EXCHANGED = { 'news.key': keyFile(CONTENT_KEY, KEY_ID) };
+const RIGHT = { 'news.key': keyFile(KEY_ID, CONTENT_KEY) };
+const CENC = { 'init.mp4': packagedMedia('cenc/v.mp4'), 'stream.mpd': packagedManifest('cenc/s.mpd') };
+
+describe('key and key id exchanged', () => {
+  const ASK = 'find out at the licence server which of the two is the key id, then ';
+  const swap = 'swap the two in news.key, and take a new key if they were in use so';
+  const renew = (name: string) =>
+    `package again with a new key, for this one stands in ${name} for everybody`;
+  const sentence = (name: string, rest: string) =>
+    `error key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id stand in each ` +
+    `other's place${rest}.`;
+
+  it('in the key file or in what was packaged are told as that, of each', () => {
+    for (const inputs of [
+      { ...EXCHANGED, ...CENC },
+      { ...RIGHT, ...packagedAs(CONTENT_KEY) },
+    ])
+      expect(said(inputs)).toEqual(
+        ['init.mp4', 'stream.mpd'].map((name) =>
+          sentence(name, ` in one of them; ${ASK}${swap}, or ${renew(name)}`),
+        ),
+      );
+  });
+
+  it('are told in the other byte order, too', () => {
+    const inputs = { ...RIGHT, ...packagedAs(swapKeyIdOrder(CONTENT_KEY)) };
+    expect(codes(inputs)).toEqual(['error key_and_key_id_swapped', 'error key_and_key_id_swapped']);
+  });
+
+  it('are told of the key file where it shows so by itself', () => {
+    const { playready } = keyFileOf(POST_MANUAL);
+    const exchanged = keyFile(CONTENT_KEY, KEY_ID, playready && { playready });
+    const inputs = { 'news.key': exchanged, 'init.mp4': CENC['init.mp4'] };
+    expect(said(inputs)).toEqual([sentence('init.mp4', ` in news.key; ${swap}`)]);
+  });
+
+  it('are told most likely of the one whose key id is no random UUID', () => {
+    const random = Buffer.from('0e58f5d746844199a9b1438646ef4775', 'hex');
+    const ofKeyFile = { 'news.key': keyFile(CONTENT_KEY, random), ...packagedAs(random) };
+    expect(said(ofKeyFile)[0]).toBe(sentence('init.mp4', `, most likely in news.key; ${ASK}${swap}`));
+    const ofMedia = { 'news.key': keyFile(random, CONTENT_KEY), ...packagedAs(CONTENT_KEY) };
+    expect(said(ofMedia)[0]).toBe(
+      sentence('init.mp4', `, most likely in init.mp4; ${ASK}${renew('init.mp4')}`),
+    );
+  });
+
+  it('are told of boxes by themselves, and of media for FairPlay', () => {
+    const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [CONTENT_KEY]);
+    expect(codes({ ...RIGHT, 'box.bin': box })).toEqual(['error key_and_key_id_swapped']);
+    const fairplay = packagedMedia('fairplay/v.mp4').toString('latin1');
+    const media = fairplay.replaceAll(KEY_ID.toString('latin1'), CONTENT_KEY.toString('latin1'));
+    expect(codes({ ...RIGHT, 'fp.mp4': Buffer.from(media, 'latin1') })).toEqual([
+      'error key_and_key_id_swapped',
+    ]);
+  });
+
+  it('are told between two key files, once for each that may be wrong', () => {
+    const inputs = { 'a.key': RIGHT['news.key'], 'b.key': RIGHT['news.key'], 'c.key': EXCHANGED['news.key'] };
+    expect(said(inputs)).toEqual([
+      'error key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id stand in each ' +
+        `other's place in one of them; ${ASK}swap the two in a.key, and take a new key if they were in use so, or swap ` +
+        'them in c.key.',
+    ]);
+  });
+
+  it('are not told of a key that is its own id, nor of placeholders', () => {
+    expect(codes({ 'news.key': keyFile(KEY_ID, KEY_ID), ...CENC })).not.toContain(
+      'error key_and_key_id_swapped',
+    );
+    const zeros = Buffer.alloc(16);
+    const inputs = { 'news.key': keyFile(KEY_ID, zeros), ...packagedAs(zeros) };
+    expect(codes(inputs)).not.toContain('error key_and_key_id_swapped');
+    expect(shown(inputs)).toContain('00000000-0000-0000-0000-000000000000');
+  });
+});
+
+describe('of a comparison, a content key is hidden', () => {
+  it('in the place of the key id of a key file that shows nothing by itself', () => {
+    const inputs = { ...EXCHANGED, ...CENC };
+    expect(shown({ ...EXCHANGED })).toContain(formatUuid(CONTENT_KEY));
+    expectHidden(CONTENT_KEY, shown(inputs));
+    expectHidden(KEY_ID, shown(inputs));
+    expect(shown(inputs, true)).toContain(formatUuid(CONTENT_KEY));
+  });
+
+  it('in the media and manifest that have it as their key id', () => {
+    expectHidden(CONTENT_KEY, shown({ ...RIGHT, ...packagedAs(CONTENT_KEY) }));
+    expectHidden(CONTENT_KEY, shown({ ...RIGHT, ...packagedAs(swapKeyIdOrder(CONTENT_KEY)) }));
+  });
+
+  it('from the sentences alone, too, whose inputs are shown elsewhere', () => {
+    const other = Buffer.alloc(16, 7);
+    const inputs = { ...EXCHANGED, ...CENC, 'other.mpd': packagedAs(other)['stream.mpd'] ?? '' };
+    const text = JSON.stringify(compareInputs(checkAll(inputs)));
+    expect(text).toContain('********');
+    expectHidden(CONTENT_KEY, text);
+  });
+
+  it('of key files that are counted, not named', () => {
+    const others = [1, 2, 3].map((byte) => [
+      `${byte}.key`,
+      keyFile(Buffer.alloc(16, byte), Buffer.alloc(16, byte + 9)),
+    ]);
+    const inputs = { ...RIGHT, ...Object.fromEntries(others), ...packagedAs(CONTENT_KEY) };
+    expectHidden(CONTENT_KEY, shown(inputs));
+    const playready = { licenseUrl: 'https://a.example/?token=abcdefgh12345678', checksum: 'AAAAAAAAAAA=' };
+    const counted = Object.fromEntries(
+      [1, 2, 3, 4].map((byte) => [
+        `${byte}.key`,
+        keyFile(Buffer.alloc(16, byte), Buffer.alloc(16, byte + 9), { playready }),
+      ]),
+    );
+    const header = `<WRMHEADER version="4.0.0.0"><DATA><LA_URL>https://b.example/</LA_URL></DATA></WRMHEADER>`;
+    const text = shown({ ...counted, 'header.xml': header });
+    expect(text).toContain('license_address_differs');
+    expect(text).not.toContain('abcdefgh12345678');
+  });
+
+  it('in a content id, beside key files that are counted', () => {
+    const counted = [1, 2, 3].map((byte) => [`${byte}.key`, keyFile(Buffer.alloc(16, byte), KEY_ID)]);
+    const data = buildWidevinePsshData({ keyIds: [], contentId: Buffer.from(CONTENT_KEY.toString('hex')) });
+    const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
+    const text = JSON.stringify(
+      compareInputs(checkAll({ ...RIGHT, ...Object.fromEntries(counted), 'box.bin': box })),
+    );
+    expect(text).toContain('names content id ********');
+    expectHidden(CONTENT_KEY, text);
+  });
+
+  it('of a key file of the same folder, and in a value by itself', () => {
+    expectHidden(CONTENT_KEY, shown({ 'a.key': RIGHT['news.key'], 'b.key': EXCHANGED['news.key'] }));
+    for (const value of [CONTENT_KEY.toString('base64'), CONTENT_KEY.toString('hex')])
+      expectHidden(CONTENT_KEY, shown({ ...RIGHT, 'the value': value }));
+    expectHidden(CONTENT_KEY, shown({ ...EXCHANGED, 'the value': UUID }));
+  });
+
+  it('however many keys there are', () => {
+    const keys = Array.from({ length: 120 }, (_, index) => Buffer.alloc(16, index + 1).fill(0x5a, 0, 4));
+    const keyFiles = Object.fromEntries(
+      keys.map((key, index) => [`${index}.key`, keyFile(Buffer.alloc(16, 0xf0).fill(index, 8), key)]),
+    );
+    const elements = keys.map((key) => `<ContentProtection cenc:default_KID="${formatUuid(key)}"/>`);
+    const text = shown({ ...keyFiles, 'stream.mpd': `<MPD>${elements.join('')}</MPD>` });
+    for (const key of keys) expectHidden(key, text);
+  });
+
+  it('in every form and place of every other input', () => {
+    const key = fc
+      .uint8Array({ minLength: 16, maxLength: 16 })
+      .map((value) => Buffer.from(value))
+      .filter((value) => new Set(value).size > 8);
+    const forms: readonly ((secret: Buffer) => string)[] = [
+      (secret) => secret.toString('base64'),
+      (secret) => secret.toString('base64url'),
+      (secret) => secret.toString('hex').toUpperCase(),
+      formatUuid,
+      (secret) => encodeURIComponent(secret.toString('base64').replace(/=+$/, '')),
+    ];
+    const places: readonly ((text: string) => string)[] = [
+      (text) => `https://a.example/${text}/x`,
+      // A letter whose lower case is longer.
+      (text) => `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${'İ'.repeat(40)}/${text}/x`,
+      (text) => `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://${text}",KEYFORMAT="com.apple.streamingkeydelivery"`,
+      (text) =>
+        keyFile(KEY_ID, Buffer.alloc(16, 5), { fairplay: { ...FAIRPLAY, licenseUrl: `skd://${text}` } }),
+      (text) => text,
+    ];
+    const order = fc.constantFrom((bytes: Buffer) => bytes, swapKeyIdOrder);
+    fc.assert(
+      fc.property(
+        key,
+        order,
+        fc.constantFrom(...forms),
+        fc.constantFrom(...places),
+        (secret, turn, write, place) => {
+          const inputs = { 'a.key': keyFile(Buffer.alloc(16, 7), secret), other: place(write(turn(secret))) };
+          expectHidden(secret, shown(inputs));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
+
+it('a folder of thousands of key files is compared in little time', () => {
+  const number = (index: number, byte: number) => {
+    const bytes = Buffer.alloc(16, byte);
+    bytes.writeUInt32BE(index, 4);
+    return bytes;
+  };
+  const inputs = Object.fromEntries(
+    Array.from({ length: 1500 }, (_, index) => [
+      `${index}.key`,
+      keyFile(number(index, 0xa1), number(index, 0xb2)),
+    ]),
+  );
+  const checked = checkAll(inputs);
+  const start = performance.now();
+  expect(compareInputs(withoutAnswered(checked))).toEqual({ compared: [], faults: [] });
+  expect(performance.now() - start).toBeLessThan(5000);
+});
