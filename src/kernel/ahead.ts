@@ -5,8 +5,6 @@ const AHEAD_IN_ANY_CASE = 4;
 /** How many more may wait, of all connections: of strangers, and of those with a valid key. */
 const MOST_AHEAD = 1024;
 const MOST_AHEAD_TRUSTED = 4096;
-/** How many of them may be of one stranger's connection. */
-const MOST_OF_STRANGER = 64;
 
 /** What clients send ahead: the requests that wait for those under way on their connections. */
 export interface Ahead {
@@ -36,8 +34,7 @@ export function createAhead(isFromTrusted: (connection: Connection) => boolean):
     isFull(connection) {
       const own = connection.waiting.length;
       if (own < AHEAD_IN_ANY_CASE) return false;
-      if (isFromTrusted(connection)) return more >= MOST_AHEAD_TRUSTED;
-      return more >= MOST_AHEAD || own >= MOST_OF_STRANGER;
+      return more >= (isFromTrusted(connection) ? MOST_AHEAD_TRUSTED : MOST_AHEAD);
     },
   };
 }
