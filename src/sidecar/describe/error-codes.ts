@@ -22,7 +22,7 @@ export const ERRORS = {
     says: 'dryrun must be true or false. Nothing was written.',
   },
   invalid_header: {
-    when: 'A batch came with `If-Match` or `If-None-Match`, which are for single streams.',
+    when: '`If-Match` or `If-None-Match` holds no entity tag, or came with a batch: they are for single streams.',
     says: 'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.',
   },
   invalid_body: {

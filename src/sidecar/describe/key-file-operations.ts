@@ -25,6 +25,11 @@ import {
   WITH_UNKNOWN,
 } from './samples-wire';
 
+const NO_ENTITY_TAG = [
+  'invalid_header',
+  'If-Match must be * or entity tags in their quotes, as they came: If-Match: "…". Nothing was changed.',
+] as const;
+
 export const KEY_FILES_TAG = 'Key files';
 
 const PATH = '/api/keyfile/{streamid}';
@@ -114,6 +119,7 @@ function write() {
         ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc'] as const),
         ...(['cmaf_disagrees', 'no_lines'] as const),
         ...(['invalid_stream_id', 'invalid_query'] as const),
+        NO_ENTITY_TAG,
       ],
       [403, 'forbidden'],
       [409, 'not_a_key_file', 'key_file_malformed'],
@@ -203,7 +209,12 @@ function remove() {
       },
     },
     errors: [
-      [400, 'invalid_stream_id'],
+      [
+        400,
+        'invalid_stream_id',
+        ['invalid_query', 'dryrun is no parameter of this request. Nothing was changed.'],
+        NO_ENTITY_TAG,
+      ],
       [403, 'forbidden'],
       [404, 'key_file_not_found'],
       [409, 'not_a_key_file', 'key_file_malformed'],

@@ -254,6 +254,17 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ],
   [
     'invalid_header',
+    'writeKeyFile',
+    ({ sidecar }) => sidecar.api.post(KEY_FILE).set('if-match', 'no tag').send(SUPPLIED),
+  ],
+  [
+    'invalid_header',
+    'removeKeyFile',
+    ({ sidecar }) => sidecar.api.delete(KEY_FILE).set('if-match', 'no tag'),
+  ],
+  ['invalid_query', 'removeKeyFile', ({ sidecar }) => sidecar.api.delete(`${KEY_FILE}?dryrun=true`)],
+  [
+    'invalid_header',
     'writeKeyFiles',
     ({ sidecar }) => sidecar.api.post('/api/keyfiles').set('if-match', '*').send({ streams: [] }),
   ],
