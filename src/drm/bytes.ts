@@ -67,6 +67,9 @@ export function isZero(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
+/** What is to be said of a key id of zeros, behind its name. */
+export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
+
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */
 export function isRandomUuid(bytes: Buffer): boolean {
   return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;

@@ -6,6 +6,7 @@ import {
   looksSwapped,
   SUSPECTED,
   swapKeyIdOrder,
+  ZERO_KEY_ID,
 } from './bytes';
 import type { CmafScheme, KeyFile } from './key-file';
 import { addressSlips } from './license-url';
@@ -109,16 +110,18 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
   return read?.ok ? read.value : undefined;
 }
 
+const ZERO_KEY = 'is all zeros; send the real key';
+
 /** Placeholders that somebody meant to replace. */
 function zeroFindings({ keyId, contentKey, fairplay }: KeyValues): Finding[] {
   const findings: Finding[] = [];
   const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
-    if (bytes && isZero(bytes)) findings.push(of('all_zero', field, `is all zeros; ${sentence}`));
+    if (bytes && isZero(bytes)) findings.push(of('all_zero', field, sentence));
   };
-  look(keyId, error, 'cenc.keyid', 'give the key an id of its own');
-  look(contentKey, error, 'cenc.contentkey', 'send the real key');
-  look(fairplay?.key, error, 'fairplay.key', 'send the real key');
-  look(fairplay?.iv, warning, 'fairplay.iv', 'the licence server rarely has that');
+  look(keyId, error, 'cenc.keyid', ZERO_KEY_ID);
+  look(contentKey, error, 'cenc.contentkey', ZERO_KEY);
+  look(fairplay?.key, error, 'fairplay.key', ZERO_KEY);
+  look(fairplay?.iv, warning, 'fairplay.iv', 'is all zeros; the licence server rarely has that');
   return findings;
 }
 

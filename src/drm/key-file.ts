@@ -1,4 +1,4 @@
-import { parseUuid } from './bytes';
+import { decodeBase64Block, parseUuid } from './bytes';
 import { PLAYREADY_SYSTEM_ID } from './playready';
 import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from './widevine';
 
@@ -188,4 +188,13 @@ export function keysIn(text: string): { keyId: string | undefined; contentKey: s
   // An imported file may have it as packagers read it, too.
   const uuid = parseUuid(keyId ?? '');
   return { keyId: uuid.ok ? uuid.value.toString('base64') : keyId, contentKey: first('content-key') };
+}
+
+/** The same as bytes, 16 each, if both are there and well formed. */
+export function decodeKeys({
+  keyId,
+  contentKey,
+}: ReturnType<typeof keysIn>): { keyId: Buffer; contentKey: Buffer } | undefined {
+  const [id, key] = [decodeBase64Block(keyId ?? ''), decodeBase64Block(contentKey ?? '')];
+  return id.ok && key.ok ? { keyId: id.value, contentKey: key.value } : undefined;
 }

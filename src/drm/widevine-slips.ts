@@ -1,4 +1,4 @@
-import { isZero, looksSwapped, SUSPECTED } from './bytes';
+import { isZero, looksSwapped, SUSPECTED, ZERO_KEY_ID } from './bytes';
 import { schemeName, type WidevinePsshData } from './widevine';
 
 /** Something that is wrong with Widevine PSSH data by itself. */
@@ -15,7 +15,7 @@ export interface WidevineSlip {
 export function widevineSlips(data: WidevinePsshData): WidevineSlip[] {
   const { keyIds, contentId } = data;
   const slips = [
-    ...keyIds.flatMap((keyId, index) => keyIdSlips(keyId, keyIdField(data, index))),
+    ...keyIds.flatMap((keyId, index) => keyIdSlips(keyId, nameOfKeyId(data, index))),
     ...(contentId ? contentIdSlips(contentId) : []),
     ...schemeSlips(data),
   ];
@@ -28,15 +28,12 @@ export function widevineSlips(data: WidevinePsshData): WidevineSlip[] {
 }
 
 /** What one of the key ids is called. */
-export function keyIdField({ keyIds }: WidevinePsshData, index: number): string {
+export function nameOfKeyId({ keyIds }: WidevinePsshData, index: number): string {
   return `key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
 }
 
 function keyIdSlips(keyId: Buffer, at: string): WidevineSlip[] {
-  if (isZero(keyId))
-    return [
-      { severity: 'error', code: 'all_zero', at, sentence: 'is all zeros; give the key an id of its own' },
-    ];
+  if (isZero(keyId)) return [{ severity: 'error', code: 'all_zero', at, sentence: ZERO_KEY_ID }];
   return looksSwapped(keyId) ? [warning('key_id_byte_order_suspected', at, SUSPECTED)] : [];
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { decodeBase64Block, formatUuid, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
-import { keysIn } from '../../drm/key-file';
+import { formatUuid, isZero, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
+import { decodeKeys, keysIn } from '../../drm/key-file';
 import { count } from '../output';
 import { type Finding, fault, someOf, warning } from './finding';
 
@@ -30,10 +30,9 @@ export const CLASH_CODES: ReadonlySet<string> = new Set([KEY_ID_REUSED, CONTENT_
 
 /** The keys in a key file's text, if both are there, well formed, and no placeholders. */
 export function readFileKeys(text: string): FileKeys | undefined {
-  const { keyId, contentKey } = keysIn(text);
-  const [id, key] = [decodeBase64Block(keyId ?? ''), decodeBase64Block(contentKey ?? '')];
-  if (!id.ok || !key.ok || isZero(id.value) || isZero(key.value)) return undefined;
-  return { keyId: formatUuid(id.value), contentKey: digestOf(key.value) };
+  const keys = decodeKeys(keysIn(text));
+  if (!keys || isZero(keys.keyId) || isZero(keys.contentKey)) return undefined;
+  return { keyId: formatUuid(keys.keyId), contentKey: digestOf(keys.contentKey) };
 }
 
 /** A folder may hold a million clashes, and nobody reads so many lines. */
@@ -187,10 +186,6 @@ function isContentKey(keyId: string, contentKeys: ReadonlySet<string>): boolean 
 
 function digestOf(bytes: Buffer): string {
   return hash('sha256', bytes, 'base64');
-}
-
-function isZero(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === 0);
 }
 
 function compare(one = '', other = ''): number {

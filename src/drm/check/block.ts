@@ -7,6 +7,7 @@ import {
   looksSwapped,
   SUSPECTED,
   swapKeyIdOrder,
+  ZERO_KEY_ID,
 } from '../bytes';
 import { readByteText, readTwiceEncoded } from './byte-text';
 import type { CheckFault, Report } from './report';
@@ -80,7 +81,7 @@ export function showKeyId(report: Report, name: string, keyId: Buffer): void {
 /** The same, and says when it is a placeholder. */
 export function keyIdField(report: Report, name: string, keyId: Buffer): void {
   showKeyId(report, name, keyId);
-  if (isZero(keyId)) report.error('all_zero', name, 'is all zeros; give the key an id of its own');
+  if (isZero(keyId)) report.error('all_zero', name, ZERO_KEY_ID);
 }
 
 /** Warns of a key id that reads as a random UUID in the other byte order alone; `name` is where it should be big endian. */

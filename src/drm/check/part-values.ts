@@ -1,5 +1,5 @@
 import { type Checked, decodeBase64 } from '../bytes';
-import { BOX_FOR_DATA, type KeyValues, NO_SYSTEM } from '../cross-check';
+import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM } from '../cross-check';
 import type { CmafScheme } from '../key-file';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
@@ -8,7 +8,6 @@ import { readByteText, readTwiceEncoded } from './byte-text';
 import { checkAddress } from './license-address';
 import { isUtf16Xml, looksLikePlayReadyObject } from './playready-object';
 import type { Report } from './report';
-import { checkTogether } from './together';
 import { describeWidevineData } from './widevine-data';
 
 /** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
@@ -38,6 +37,15 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
   checkTogether(report, values, context);
   claimParts(report, parts, values, context);
   return values;
+}
+
+/** Checks values against each other. */
+function checkTogether(report: Report, values: PartValues, context: PartsContext): void {
+  const findings = checkValues(values, context);
+  // Then what looks like the key id is the key, and must not be shown.
+  if (values.keyId && findings.some(({ code }) => code === 'key_and_key_id_swapped'))
+    report.secrets.add(values.keyId.toString('base64'));
+  for (const found of findings) report.fault({ ...found, description: `${found.description}.` });
 }
 
 /** Key and key id alone encrypt a stream that no player can ask a licence for. */

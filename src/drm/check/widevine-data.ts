@@ -1,5 +1,5 @@
 import { schemeName, type WidevinePsshData } from '../widevine';
-import { keyIdField, widevineSlips } from '../widevine-slips';
+import { nameOfKeyId, widevineSlips } from '../widevine-slips';
 import { showKeyId } from './block';
 import { textOrHex } from './byte-text';
 import type { Report } from './report';
@@ -12,7 +12,7 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
   };
   show('algorithm', algorithm === undefined ? undefined : (ALGORITHMS[algorithm] ?? algorithm));
   data.keyIds.forEach((keyId, index) => {
-    const name = `${at}${keyIdField(data, index)}`;
+    const name = `${at}${nameOfKeyId(data, index)}`;
     showKeyId(report, name, keyId);
     report.claim({ of: 'box', at: name, keyId });
   });

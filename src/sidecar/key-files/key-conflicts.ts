@@ -1,13 +1,12 @@
-import { decodeBase64Block } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
-import type { keysIn } from '../../drm/key-file';
+import { decodeKeys, type keysIn } from '../../drm/key-file';
 import { type ApiKey, mayRead } from '../access/api-key';
 import { type IndexedKeys, indexedKeys, type KeyIndex, type Streams } from './key-index';
 
 /** The keys as the index takes them, if both are there and well formed. */
-export function indexedKeysIn({ keyId, contentKey }: ReturnType<typeof keysIn>): IndexedKeys | undefined {
-  const [id, key] = [decodeBase64Block(keyId ?? ''), decodeBase64Block(contentKey ?? '')];
-  return id.ok && key.ok ? indexedKeys(id.value, key.value) : undefined;
+export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | undefined {
+  const decoded = decodeKeys(keys);
+  return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
 }
 
 /**
