@@ -24,7 +24,7 @@ ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0
 WORKDIR /app
 COPY --from=build /emulator/package.json ./
 COPY --from=build /emulator/node_modules ./node_modules
-COPY --from=build /build/dist/kernel ./dist/kernel
+COPY --from=build /build/dist/http ./dist/http
 COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/emulator ./dist/emulator
 # By number: Kubernetes' runAsNonRoot takes no name.
@@ -39,7 +39,8 @@ ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys
 WORKDIR /app
 COPY --from=build /production/package.json ./
 COPY --from=build /production/node_modules ./node_modules
-COPY --from=build /build/dist/kernel ./dist/kernel
+COPY --from=build /build/dist/api ./dist/api
+COPY --from=build /build/dist/http ./dist/http
 COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/sidecar ./dist/sidecar
 COPY --from=build /build/dist/cli ./dist/cli

@@ -9,7 +9,7 @@ const FEW = 1000;
 const PAGE = 100;
 const PAGES = 10;
 /** Fewer than the links that ext4 lets a file have. */
-const MOST_LINKS = 50_000;
+const MAX_LINKS = 50_000;
 
 type Summarise = (text: string) => unknown;
 const { summariseKeyFile }: { summariseKeyFile: Summarise } = require(join(DIST, 'drm/check/key-file-text'));
@@ -144,7 +144,7 @@ function fill(folder: string, count: number, text: string): void {
   let file = '';
   for (let index = 0; index < count; index += 1) {
     const path = join(folder, `stream-${index}.key`);
-    if (index % MOST_LINKS === 0) {
+    if (index % MAX_LINKS === 0) {
       file = path;
       writeFileSync(file, text);
     } else {

@@ -21,7 +21,7 @@ Exits with 1 when a sidecar died, or a GET and a POST with a valid key did not s
 
 /** What an attacker's process needs beside its connections. */
 const SPARE_FILES = 100;
-const MOST_SECONDS = 600;
+const MAX_SECONDS = 600;
 /** Messages of the log that are told of each attack. */
 const TOLD_MESSAGES = 5;
 
@@ -38,8 +38,8 @@ interface Arguments {
 function readArguments(): Arguments {
   const { values } = parse();
   const seconds = Number(values.seconds);
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MOST_SECONDS)
-    throw new Usage(`--seconds: must be a whole number from 1 to ${MOST_SECONDS}`);
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_SECONDS)
+    throw new Usage(`--seconds: must be a whole number from 1 to ${MAX_SECONDS}`);
   const dist = resolve(values.dist);
   if (!existsSync(join(dist, 'sidecar/main.js')))
     throw new Usage(`--dist: ${dist} holds no sidecar/main.js; build it with npm run build`);

@@ -42,8 +42,8 @@ export interface SiegeOptions {
 
 /** How long an attack goes on before the sidecar is told to stop. */
 const STOP_AFTER_SECONDS = 3;
-const MOST_RECOVERY_MS = 30_000;
-const MOST_STOP_MS = 30_000;
+const MAX_RECOVERY_MS = 30_000;
+const MAX_STOP_MS = 30_000;
 
 /** Starts a sidecar, attacks it, and tells how it and its rightful clients fared. */
 export function besiege(attack: Attack, options: SiegeOptions): Promise<Outcome> {
@@ -116,7 +116,7 @@ async function observe(
 
 async function untilServed(victim: Victim): Promise<number | undefined> {
   const begun = performance.now();
-  while (victim.ending() === undefined && performance.now() - begun < MOST_RECOVERY_MS) {
+  while (victim.ending() === undefined && performance.now() - begun < MAX_RECOVERY_MS) {
     const read = await readOne(victim);
     const written = read.outcome === 'served' ? await writeOne(victim, 'afterwards') : read;
     if (written.outcome === 'served') return performance.now() - begun;
@@ -132,7 +132,7 @@ async function stopUnderAttack(victim: Victim, attack: Attack): Promise<Stop> {
   else await Promise.race([assault.over, victim.ended]);
   const begun = performance.now();
   victim.child.kill('SIGTERM');
-  if (!(await within(MOST_STOP_MS, victim.ended))) victim.child.kill('SIGKILL');
+  if (!(await within(MAX_STOP_MS, victim.ended))) victim.child.kill('SIGKILL');
   const ending = await victim.ended;
   const ms = performance.now() - begun;
   await assault.end();

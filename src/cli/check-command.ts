@@ -12,7 +12,7 @@ interface CheckOptions {
 
 const AFTER_HELP = `
 It takes key files, bodies of the key-file API (JSON), DASH manifests and HLS playlists or the elements and
-lines of one that tell of its protection, init segments, media segments and mp4 files of any size, licence
+lines of one that tell of its protection, init segments, media segments and mp4 files of any size, license
 addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or
 header, a key id. Of a folder it takes the .key files in it and below it.
 Several are held against each other:

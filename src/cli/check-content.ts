@@ -14,13 +14,13 @@ export interface Content {
 }
 
 /** As much is checked as it stands; of what is longer, what says something of its protection. */
-const MOST_WHOLE = 1024 * 1024;
+const MAX_WHOLE = 1024 * 1024;
 const PIECE = 64 * 1024;
 
 /** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
 export async function readContent(reader: ForwardReader, name: string): Promise<Content> {
-  const head = await reader.read(MOST_WHOLE + 1);
-  if (head.length <= MOST_WHOLE) return { value: contentOf(head, name), isWhole: true };
+  const head = await reader.read(MAX_WHOLE + 1);
+  if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
   if (looksLikeSegment(head)) {
     const { bytes, isWhole } = await outlineMedia(withHead(head, reader));
     return { value: bytes, isWhole };
@@ -36,7 +36,7 @@ export async function readContent(reader: ForwardReader, name: string): Promise<
 /** Without its segments; undefined where even that is too long. */
 async function outlineManifest(reader: ForwardReader): Promise<string | undefined> {
   const decoder = new StringDecoder('utf8');
-  const outline = new ManifestOutline(MOST_WHOLE);
+  const outline = new ManifestOutline(MAX_WHOLE);
   for (;;) {
     const piece = await reader.read(PIECE);
     outline.add(decoder.write(piece));

@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   playready_header: 'a PlayReady header',
   key_id: 'a key id',
   manifest: 'a piece of a manifest or playlist',
-  license_address: 'a licence address',
+  license_address: 'a license address',
   unknown: 'nothing that is known',
 };
 
@@ -41,7 +41,7 @@ export function showAll(out: Output, inputs: readonly FoundInput[], { compared, 
   }
   if (compared.length + faults.length > 0) {
     const what = compared
-      .map((aspect) => aspect.replaceAll('_', ' ').replace('license', 'licence'))
+      .map((aspect) => aspect.replaceAll('_', ' ').replace('license', 'license'))
       .join(', ');
     out.write(`${out.style('bold', `Held against each other: ${what}.`)}\n`);
     showFaults(out, faults);

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { nearest } from '../kernel/nearest';
+import { nearest } from '../http/nearest';
 import type { FileFault, ReadText } from './yaml-text';
 
 /** A fault, and the path of the value that has it. */

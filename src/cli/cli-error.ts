@@ -1,4 +1,4 @@
-import type { Problem } from '../kernel/errors';
+import type { Problem } from '../http/errors';
 
 /** How the program ends, for scripts. */
 export const EXIT = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Environment } from '../kernel/config';
+import type { Environment } from '../http/config';
 import { usageError } from './cli-error';
 import { type ConfigFile, configPaths, findConfigFile, type Setting } from './config-file';
 

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Environment } from '../kernel/config';
+import type { Environment } from '../http/config';
 import type { ExitCode } from './cli-error';
 import type { ConfigFile } from './config-file';
 import type { Output } from './output';

@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { systemCode } from '../kernel/errors';
+import { systemCode } from '../http/errors';
 import type { Connection } from './connection';
 
 export interface Call {
@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** Several times what a batch of 10,000 streams is answered with. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** A connection that waits longer for the next call is closed: what stands between may have forgotten it by then. */
 const IDLE_MS = 15_000;
@@ -132,10 +132,10 @@ function createReceived() {
     /** Answers false when the body is too large. */
     add: (piece: Buffer): boolean => {
       const total = length + piece.length;
-      if (total > MOST_BYTES) return false;
+      if (total > MAX_BYTES) return false;
       if (total > block.length) {
         const former = block;
-        block = Buffer.alloc(Math.min(MOST_BYTES, Math.max(total, 2 * former.length)));
+        block = Buffer.alloc(Math.min(MAX_BYTES, Math.max(total, 2 * former.length)));
         former.copy(block, 0, 0, length);
       }
       piece.copy(block, length);

@@ -1,11 +1,11 @@
 import { importKeyFile } from '../drm/import/import-key-file';
 import type { UnknownLine } from '../drm/import/import-lines';
 import { KNOWN_LINES, parseKeyFile } from '../drm/key-file';
-import type { Problem } from '../kernel/errors';
+import type { Problem } from '../http/errors';
 import type { FileFault } from './yaml-text';
 
 /** As the sidecar takes it. */
-export const MOST_KEY_FILE_BYTES = 64 * 1024;
+export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
 /** Whether what a user gives is a key file, and no body of a request. */
 export function isKeyFileText(text: string, name: string): boolean {

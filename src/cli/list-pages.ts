@@ -6,10 +6,10 @@ import type { ListAnswer } from './sidecar-wire';
 export const PAGE = 1000;
 
 /** A sidecar looks at 20,000 names for a page before it answers with fewer key files than it was asked for. */
-const MOST_SHORT_PAGES = 1000;
+const MAX_SHORT_PAGES = 1000;
 
 /** Ten times the most that a sidecar is measured with. */
-const MOST_FILES = 10_000_000;
+const MAX_FILES = 10_000_000;
 
 export interface PagesQuery {
   readonly prefix?: string | undefined;
@@ -25,7 +25,7 @@ export interface PagesQuery {
  */
 export async function* listPages(
   sidecar: Pick<SidecarApi, 'address' | 'list'>,
-  { prefix, room = () => PAGE, most = MOST_FILES }: PagesQuery = {},
+  { prefix, room = () => PAGE, most = MAX_FILES }: PagesQuery = {},
 ): AsyncGenerator<ListAnswer, void, undefined> {
   const seen = new Set<string>();
   let cursor: string | undefined;
@@ -48,7 +48,7 @@ export async function* listPages(
     keyFiles += length;
     if (keyFiles > most) throw tooMany(most);
     if (length < limit) shortPages += 1;
-    if (shortPages > MOST_SHORT_PAGES) {
+    if (shortPages > MAX_SHORT_PAGES) {
       throw endless(
         sidecar,
         `gives ${shortPages} pages with few or no key files, and says that there are more`,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
-import type { Environment } from '../kernel/config';
-import { type Problem, systemCode } from '../kernel/errors';
+import type { Environment } from '../http/config';
+import { type Problem, systemCode } from '../http/errors';
 import type { TerminalOutput } from './context';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Problem } from '../kernel/errors';
+import type { Problem } from '../http/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { CliContext } from './context';
 import { importBody, isKeyFileText, KEEP_UNKNOWN, keyFileFaults } from './key-file-input';
@@ -60,13 +60,13 @@ export function addBodyOptions(command: Command): Command {
   return addProviderOptions(command)
     .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
     .option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it')
-    .option('--playready-laurl <url>', 'licence address')
+    .option('--playready-laurl <url>', 'license address')
     .option('--playready-checksum <base64>', 'computed when left out')
     .option('--widevine', 'Widevine, with PSSH data made from key id and content id')
     .option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data')
     .option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it')
     .option('--fairplay-iv <hex>', 'initialisation vector, 32 hex digits')
-    .option('--fairplay-laurl <url>', 'licence address');
+    .option('--fairplay-laurl <url>', 'license address');
 }
 
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */

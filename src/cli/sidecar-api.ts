@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
-import { parseStreamId } from '../drm/stream-id';
+import { parseStreamId } from '../api/stream-id';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
 import { type Answer, type Call, createHttpCall, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';

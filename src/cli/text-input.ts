@@ -5,7 +5,7 @@ import { CliError, EXIT } from './cli-error';
 import type { CliContext } from './context';
 
 /** Far more than any input here has. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
 export async function readInput(context: CliContext, name: string): Promise<Buffer> {
@@ -27,7 +27,7 @@ async function readStdin({ stdin }: CliContext): Promise<Buffer> {
   for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk);
     length += bytes.length;
-    if (length > MOST_BYTES) throw unusable('Standard input is larger than 64 MiB.');
+    if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);

@@ -1,12 +1,12 @@
 import { type Checked, decodeBase64, fault } from './bytes';
 
-/** A key of a ClearKey licence; both are 16 bytes, the key id big endian. */
+/** A key of a ClearKey license; both are 16 bytes, the key id big endian. */
 export interface ClearKey {
   readonly keyId: Uint8Array;
   readonly key: Uint8Array;
 }
 
-/** The licence of W3C Encrypted Media Extensions § 9.1.4: a JSON Web Key Set, base64url without padding. */
+/** The license of W3C Encrypted Media Extensions § 9.1.4: a JSON Web Key Set, base64url without padding. */
 export function clearKeyLicense(keys: readonly ClearKey[]): {
   keys: { kty: 'oct'; k: string; kid: string }[];
   type: 'temporary';
@@ -17,7 +17,7 @@ export function clearKeyLicense(keys: readonly ClearKey[]): {
   };
 }
 
-/** Reads a key id of a ClearKey licence request: base64url without padding, 16 bytes. */
+/** Reads a key id of a ClearKey license request: base64url without padding, 16 bytes. */
 export function parseClearKeyId(text: string): Checked<Buffer> {
   const standard = text.replaceAll('-', '+').replaceAll('_', '/');
   const decoded = decodeBase64(standard.padEnd(Math.ceil(standard.length / 4) * 4, '='));

@@ -121,7 +121,7 @@ function zeroFindings({ keyId, contentKey, fairplay }: KeyValues): Finding[] {
   look(keyId, error, 'cenc.keyid', ZERO_KEY_ID);
   look(contentKey, error, 'cenc.contentkey', ZERO_KEY);
   look(fairplay?.key, error, 'fairplay.key', ZERO_KEY);
-  look(fairplay?.iv, warning, 'fairplay.iv', 'is all zeros; the licence server rarely has that');
+  look(fairplay?.iv, warning, 'fairplay.iv', 'is all zeros; the license server rarely has that');
   return findings;
 }
 
@@ -227,7 +227,7 @@ function contentIdFindings(
   return findings;
 }
 
-/** Whether a licence address has the content id as its host, a path part or a query value. */
+/** Whether a license address has the content id as its host, a path part or a query value. */
 function namesContent(licenseUrl: string, contentId: string): boolean {
   return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
 }
@@ -264,7 +264,7 @@ function systemFindings({ cenc, playready, widevine, fairplay }: KeyFile): Findi
 
 /** What is to be said of a key without a DRM system, behind what has it. */
 export const NO_SYSTEM =
-  'has a key and no DRM system, so players can ask nobody for a licence; add Widevine, PlayReady or FairPlay, unless ' +
+  'has a key and no DRM system, so players can ask nobody for a license; add Widevine, PlayReady or FairPlay, unless ' +
   'players get the key by other means (ClearKey)';
 
 /** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */

@@ -13,7 +13,7 @@ export interface ProtobufField {
 const FIXED_LENGTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
 const NOTHING = Buffer.alloc(0);
 /** Widevine's message has ten, and a key id may be there some times; each takes far more memory than it has bytes. */
-const MOST_FIELDS = 1000;
+const MAX_FIELDS = 1000;
 
 /**
  * Reads the fields of a message without a schema (protobuf encoding: varint, 64-bit, length-delimited, 32-bit).
@@ -24,7 +24,7 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
   const fields: ProtobufField[] = [];
   let at = 0;
   while (at < bytes.length) {
-    if (fields.length === MOST_FIELDS) return fault(`it has more than ${MOST_FIELDS} fields`);
+    if (fields.length === MAX_FIELDS) return fault(`it has more than ${MAX_FIELDS} fields`);
     const start = at;
     const tag = readVarint(bytes, at);
     if (!tag) return fault('it ends inside a field');

@@ -1,7 +1,7 @@
 import { type Checked, fault } from './bytes';
-import { MOST_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
+import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
 
-export const MOST_SMIL_MEMBERS = 1000;
+export const MAX_SMIL_MEMBERS = 1000;
 
 /** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;
@@ -28,10 +28,10 @@ export function readSmil(text: string): Checked<string[]> {
 
 /** The same with what the document says of each stream; of several elements with one `src`, the most. */
 export function readSmilStreams(text: string): Checked<SmilStream[]> {
-  if (text.length > MOST_XML_CHARACTERS) return fault(`is longer than ${MOST_XML_CHARACTERS} characters`);
+  if (text.length > MAX_XML_CHARACTERS) return fault(`is longer than ${MAX_XML_CHARACTERS} characters`);
   // Before the document is parsed: a hundred thousand elements would take a while.
-  if ([...text.matchAll(/<(?:video|audio)[\s/>]/g)].length > MOST_SMIL_MEMBERS) {
-    return fault(`has more than ${MOST_SMIL_MEMBERS} video and audio elements`);
+  if ([...text.matchAll(/<(?:video|audio)[\s/>]/g)].length > MAX_SMIL_MEMBERS) {
+    return fault(`has more than ${MAX_SMIL_MEMBERS} video and audio elements`);
   }
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;

@@ -21,7 +21,7 @@ export function widevineSlips(data: WidevinePsshData): WidevineSlip[] {
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
     const sentence =
-      'names neither a key id nor a content id, so a licence server cannot tell which key is meant; add one';
+      'names neither a key id nor a content id, so a license server cannot tell which key is meant; add one';
     slips.push(warning('names_nothing', '', sentence));
   }
   return slips;
@@ -55,7 +55,7 @@ function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): Widevin
   return [warning('scheme_mismatch', at, sentence)];
 }
 
-/** A content id that was encoded once more than the licence server expects is another content id to it. */
+/** A content id that was encoded once more than the license server expects is another content id to it. */
 function contentIdSlips(contentId: Buffer): WidevineSlip[] {
   const at = 'content_id';
   const text = contentId.toString('latin1');

@@ -30,7 +30,7 @@ export interface WidevinePsshData {
 }
 
 /** Key ids by the dozen have a tenth of it. */
-export const MOST_PSSH_CHARACTERS = 16 * 1024;
+export const MAX_PSSH_CHARACTERS = 16 * 1024;
 
 const VARINT = 0;
 const BYTES = 2;
@@ -126,7 +126,7 @@ let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
 
 function readAnew(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
-  if (text.length > MOST_PSSH_CHARACTERS) return fault(`is longer than ${MOST_PSSH_CHARACTERS} characters`);
+  if (text.length > MAX_PSSH_CHARACTERS) return fault(`is longer than ${MAX_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
   // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.

@@ -11,10 +11,10 @@ export interface XmlElement {
   readonly text: string;
 }
 
-export const MOST_XML_CHARACTERS = 1024 * 1024;
-const MOST_DEPTH = 50;
-const MOST_ELEMENTS = 20_000;
-const MOST_ATTRIBUTES = 100;
+export const MAX_XML_CHARACTERS = 1024 * 1024;
+const MAX_DEPTH = 50;
+const MAX_ELEMENTS = 20_000;
+const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
@@ -33,7 +33,7 @@ interface OpenElement {
  * document type definition is refused, and with it every entity that isn't one of XML's own five. A fault names the line.
  */
 export function parseXml(text: string): Checked<XmlElement> {
-  if (text.length > MOST_XML_CHARACTERS) return fault(`is longer than ${MOST_XML_CHARACTERS} characters`);
+  if (text.length > MAX_XML_CHARACTERS) return fault(`is longer than ${MAX_XML_CHARACTERS} characters`);
   if (text.trim() === '') return fault('is empty');
   if (CONTROL.test(text.replace(/^\ufeff/, ''))) return fault('is not XML: it holds a control character');
   // Loaded with the first document: the sidecar's start has no need of it.
@@ -59,15 +59,15 @@ export function parseXml(text: string): Checked<XmlElement> {
     Object.assign(tag.attributes, { hasOwnProperty: isTaken });
   };
   parser.onattribute = ({ name, value }) => {
-    if (attributes.size === MOST_ATTRIBUTES) {
-      stop(`has an element with more than ${MOST_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
+    if (attributes.size === MAX_ATTRIBUTES) {
+      stop(`has an element with more than ${MAX_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
     }
     attributes.set(name, value);
   };
   parser.onopentag = ({ name }) => {
     count += 1;
-    if (count > MOST_ELEMENTS) stop(`has more than ${MOST_ELEMENTS} elements`);
-    if (open.length === MOST_DEPTH) stop(`has elements more than ${MOST_DEPTH} deep`);
+    if (count > MAX_ELEMENTS) stop(`has more than ${MAX_ELEMENTS} elements`);
+    if (open.length === MAX_DEPTH) stop(`has elements more than ${MAX_DEPTH} deep`);
     const parent = open.at(-1);
     if (!parent && root) stop(`has a second root element: see line ${parser.line + 1}`);
     const element = { name, attributes: withoutPrototype(attributes), children: [], text: '' };

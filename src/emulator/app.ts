@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { createApp, onlyMethods } from '../kernel/app';
+import { createApp, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { routesOf } from './control/fault-targets';
 import { injectFaults } from './control/inject-faults';

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
-import { LOG_LEVELS, type LogLevel } from '../kernel/log';
-import type { TlsFiles } from '../kernel/tls';
+import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
+import { LOG_LEVELS, type LogLevel } from '../http/log';
+import type { TlsFiles } from '../http/tls';
 import { isPathName } from './clients';
 import type { Seeds } from './context';
 import type { OwnCertificates } from './tls/own-certificates';

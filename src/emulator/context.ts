@@ -1,4 +1,4 @@
-import type { Log } from '../kernel/log';
+import type { Log } from '../http/log';
 import { type Client, type Clients, clientsOf } from './clients';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';

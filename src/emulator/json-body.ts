@@ -1,7 +1,7 @@
 import { json, type RequestHandler } from 'express';
 import type { z } from 'zod';
-import { HttpError } from '../kernel/errors';
-import { parseBody } from '../kernel/parse';
+import { HttpError } from '../http/errors';
+import { parseBody } from '../http/parse';
 
 const parseJson = json({ limit: '256kb', type: () => true });
 

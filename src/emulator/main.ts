@@ -1,10 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
-import { createConnections } from '../kernel/connections';
-import { createLog, type Log } from '../kernel/log';
-import { createRefusalLog } from '../kernel/refusal-log';
-import { configOrExit, listen, runAsProcess } from '../kernel/server';
-import type { Tls } from '../kernel/tls';
+import { createConnections } from '../http/connections';
+import { createLog, type Log } from '../http/log';
+import { createRefusalLog } from '../http/refusal-log';
+import { configOrExit, listen, runAsProcess } from '../http/server';
+import type { Tls } from '../http/tls';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
 import { createContext, type EmulatorContext, type Surroundings } from './context';

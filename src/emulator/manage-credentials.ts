@@ -1,4 +1,4 @@
-import { HttpError } from '../kernel/errors';
+import { HttpError } from '../http/errors';
 import type { EmulatorContext } from './context';
 import { type Credential, type Permission, reachesSite } from './credentials';
 import { requirePermission } from './require-credential';

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
-import { HttpError } from '../kernel/errors';
+import { HttpError } from '../http/errors';
 import type { Clock } from './clock';
 import type { EmulatorContext } from './context';
 import { secretOf } from './require-credential';
@@ -8,7 +8,7 @@ import { secretOf } from './require-credential';
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 /** How many windows are kept at a time. Beyond that the oldest are forgotten: strangers come with any address. */
-const MOST_WINDOWS = 10_000;
+const MAX_WINDOWS = 10_000;
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
 export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'seeds'>): RequestHandler {
@@ -79,7 +79,7 @@ function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
 function openWindow(windows: Map<string, RateWindow>, key: string, now: Date): RateWindow {
   windows.delete(key);
   for (const [oldest, { resetTime }] of windows) {
-    if (resetTime > now && windows.size < MOST_WINDOWS) break;
+    if (resetTime > now && windows.size < MAX_WINDOWS) break;
     windows.delete(oldest);
   }
   const window = { totalHits: 0, resetTime: new Date(now.getTime() + MINUTE_MS) };

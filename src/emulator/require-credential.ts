@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { HttpError } from '../kernel/errors';
+import { HttpError } from '../http/errors';
 import type { EmulatorContext } from './context';
 import { allows, type Credential, type Permission, reachesSite } from './credentials';
 

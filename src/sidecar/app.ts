@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http';
-import { MOST_PARTS } from '../drm/stream-id';
-import { createApp, onlyMethods, type Shell } from '../kernel/app';
-import { requireClientCertificate } from '../kernel/client-certificate';
-import { type Connections, createConnections } from '../kernel/connections';
-import { HttpError } from '../kernel/errors';
-import type { Log } from '../kernel/log';
-import { createRefusalLog } from '../kernel/refusal-log';
-import type { CertificateEnds } from '../kernel/tls';
+import { MAX_PARTS } from '../api/stream-id';
+import { createApp, onlyMethods, type Shell } from '../http/app';
+import { requireClientCertificate } from '../http/client-certificate';
+import { type Connections, createConnections } from '../http/connections';
+import { HttpError } from '../http/errors';
+import type { Log } from '../http/log';
+import { createRefusalLog } from '../http/refusal-log';
+import type { CertificateEnds } from '../http/tls';
 import type { FindApiKey } from './access/api-key';
 import { createRefuseStranger } from './access/refuse-stranger';
 import { requireApiKey } from './access/require-api-key';
@@ -149,7 +149,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
         : requireClientCertificate(lane, requests, HEALTH_PATHS),
     connections,
     async sweep() {
-      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MOST_PARTS);
+      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS);
       if (count > 0) log.info('swept left-over temporary files', { count });
       observation.keyFilesCounted(keyFiles);
       swept = true;

@@ -1,6 +1,6 @@
 import express, { type Express, type RequestHandler } from 'express';
-import { onlyMethods } from '../kernel/app';
-import { HttpError } from '../kernel/errors';
+import { onlyMethods } from '../http/app';
+import { HttpError } from '../http/errors';
 
 export const CHECK_PATH = '/api/check';
 

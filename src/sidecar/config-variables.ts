@@ -2,19 +2,19 @@ import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
-import { DEFAULT_LIMITS } from '../kernel/connection-limits';
-import { LOG_LEVELS } from '../kernel/log';
+import { DEFAULT_LIMITS } from '../http/connection-limits';
+import { LOG_LEVELS } from '../http/log';
 import { isLoopback } from './start-documented-keys';
 
 /** The most characters that an API key can have. */
-const MOST_KEY_CHARACTERS = 1000;
+const MAX_KEY_CHARACTERS = 1000;
 
 const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
 
 export const apiKey = z
   .string()
   .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
-  .max(MOST_KEY_CHARACTERS, `must have at most ${MOST_KEY_CHARACTERS} characters`);
+  .max(MAX_KEY_CHARACTERS, `must have at most ${MAX_KEY_CHARACTERS} characters`);
 
 const httpUrl = z
   .string()

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { CmafScheme } from '../drm/key-file';
-import { ConfigError, type Environment, readConfig, unknownVariables } from '../kernel/config';
-import type { ConnectionLimits } from '../kernel/connection-limits';
-import type { LogLevel } from '../kernel/log';
-import type { TlsFiles } from '../kernel/tls';
+import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
+import type { ConnectionLimits } from '../http/connection-limits';
+import type { LogLevel } from '../http/log';
+import type { TlsFiles } from '../http/tls';
 import { apiKey, variables } from './config-variables';
 
 export interface SidecarConfig {

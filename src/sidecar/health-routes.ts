@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { HttpError, type Problem, toHttpError } from '../kernel/errors';
+import { HttpError, type Problem, toHttpError } from '../http/errors';
 import { whyDenied } from './start-rights';
 
 export interface HealthContext {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
-import { describeThrown } from '../kernel/errors';
-import { createLog, type Log } from '../kernel/log';
-import { configOrExit, listen, runAsProcess } from '../kernel/server';
+import { describeThrown } from '../http/errors';
+import { createLog, type Log } from '../http/log';
+import { configOrExit, listen, runAsProcess } from '../http/server';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
@@ -40,7 +40,7 @@ function openAccess(config: SidecarConfig, log: Log) {
   const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
   const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
   if (!tls) return { findApiKey, tls: undefined };
-  const { openTls }: typeof import('../kernel/tls') = require('../kernel/tls');
+  const { openTls }: typeof import('../http/tls') = require('../http/tls');
   return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
 }
 

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
-import { ConfigError } from '../kernel/config';
-import type { Log } from '../kernel/log';
+import { ConfigError } from '../http/config';
+import type { Log } from '../http/log';
 import type { FindApiKey } from './access/api-key';
 
 /** Every API key that README.md, docs, .env.example and docker-compose.yml show: anybody knows them. */

@@ -1,8 +1,8 @@
 import { accessSync, constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigError } from '../kernel/config';
-import { systemCode } from '../kernel/errors';
-import { whyUnreadable } from '../kernel/watched-file';
+import { ConfigError } from '../http/config';
+import { systemCode } from '../http/errors';
+import { whyUnreadable } from '../http/watched-file';
 
 const { R_OK, W_OK, X_OK } = constants;
 

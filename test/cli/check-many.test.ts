@@ -42,7 +42,7 @@ describe('several inputs', () => {
         'init.mp4 is an init segment.',
         'stream.mpd is a DASH MPD.',
         'playlist.m3u8 is an HLS media playlist.',
-        'Held against each other: key id, scheme, protection, checksum, licence address.',
+        'Held against each other: key id, scheme, protection, checksum, license address.',
         'They agree.',
       ],
     });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../src/cli/cli-error';
 import { type ConnectionOptions, readConnection } from '../../src/cli/connection';
-import type { Environment } from '../../src/kernel/config';
+import type { Environment } from '../../src/http/config';
 import { temporaryFolder } from '../support/start-sidecar';
 
 let cwd: string;

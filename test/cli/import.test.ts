@@ -198,7 +198,7 @@ describe('apply with key files', () => {
 2 streams would be created
   + a
   + b
-      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the licence brings it
+      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license brings it
 `,
       stderr: 'Key files: 2 created.\n',
     });

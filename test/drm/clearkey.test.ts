@@ -9,14 +9,14 @@ const keys = keyFileSamples.map(([, { values }]) => ({
   key: Buffer.from(values.cenc.contentkey, 'base64'),
 }));
 
-test('answers the published licence to the published request', () => {
+test('answers the published license to the published request', () => {
   const asked = request.kids.map(parseClearKeyId).map((id) => (id.ok ? id.value : Buffer.alloc(0)));
   const found = asked.flatMap((id) => keys.filter(({ keyId }) => keyId.equals(id)));
   expect(clearKeyLicense(found)).toEqual(license);
   expect(request.type).toBe(license.type);
 });
 
-test('answers an empty licence for no keys', () => {
+test('answers an empty license for no keys', () => {
   expect(clearKeyLicense([])).toEqual({ keys: [], type: 'temporary' });
 });
 
@@ -24,7 +24,7 @@ test.each(invalid.clearkey_id)('refuses a text: $why', ({ text, fault }) => {
   expect(parseClearKeyId(text)).toEqual({ ok: false, fault });
 });
 
-test('reads back the key id of any licence it wrote', () => {
+test('reads back the key id of any license it wrote', () => {
   const block = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(block, block, (keyId, key) => {

@@ -18,7 +18,7 @@ describe('checkLicenseUrl', () => {
     for (const system of both) expect(checkLicenseUrl(system)(url)).toEqual({ ok: true, value: url });
   });
 
-  // Of skd the licence server alone knows what follows: an asset id, or `<key id>:<iv>` as Axinom documents it.
+  // Of skd the license server alone knows what follows: an asset id, or `<key id>:<iv>` as Axinom documents it.
   it.each([
     'skd://license.example/license/demo',
     'skd://demo',

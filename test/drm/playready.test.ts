@@ -112,7 +112,7 @@ describe('the object', () => {
     expect(createHash('sha256').update(box).digest('hex')).toBe(made.pssh_v0_sha256);
   });
 
-  test('writes a licence address as XML text', () => {
+  test('writes a license address as XML text', () => {
     const written = playReadyObjectOf(Buffer.alloc(16), Buffer.alloc(16), 'https://l.example/?a=1&b=<c>');
     const read = parsePlayReadyObject(written);
     const [header] = read.ok ? read.value : [];

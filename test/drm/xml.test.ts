@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MOST_XML_CHARACTERS, parseXml, type XmlElement } from '../../src/drm/xml';
+import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from '../../src/drm/xml';
 
 function element(name: string, parts: Partial<XmlElement> = {}): XmlElement {
   return { name, attributes: {}, children: [], text: '', ...parts };
@@ -69,7 +69,7 @@ describe('parseXml', () => {
     [`${'<a>'.repeat(51)}${'</a>'.repeat(51)}`, 'has elements more than 50 deep'],
     [`<a>${'<b/>'.repeat(20_000)}</a>`, 'has more than 20000 elements'],
     [`<a>\n<b ${attributes(101)}/></a>`, 'has an element with more than 100 attributes: see line 2'],
-    [`<a>${'b'.repeat(MOST_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
+    [`<a>${'b'.repeat(MAX_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
   ])('refuses %.40j', (text, sentence) => {
     expect(parseXml(text)).toEqual({ ok: false, fault: sentence });
   });

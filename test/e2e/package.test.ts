@@ -95,7 +95,7 @@ describe('npm pack', () => {
     const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/ensure-built.js'];
     expect(paths).toEqual(expect.arrayContaining(needed));
     const alien =
-      /^(?:dist\/(?!(?:sidecar|cli|drm|kernel)\/)|src\/(?!ensure-built\.js)|test|bench|keys|\.env$)/;
+      /^(?:dist\/(?!(?:sidecar|cli|drm|api|http)\/)|src\/(?!ensure-built\.js)|test|bench|keys|\.env$)/;
     expect(paths.filter((path) => alien.test(path))).toEqual([]);
   });
 

@@ -19,7 +19,7 @@ function unknownKey(keyId: string): object {
 }
 
 test.each(['cenc', 'playready', 'widevine'])(
-  'answers the licence of a key that %s gave out, without a credential',
+  'answers the license of a key that %s gave out, without a credential',
   async (kind) => {
     const emulator = await startEmulator();
     await issue(emulator, kind);
@@ -39,7 +39,7 @@ test('forgets the keys that were given out on a reset of the control port', asyn
 });
 
 test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
-  'answers a licence request that a player declares as %s',
+  'answers a license request that a player declares as %s',
   async (mediaType) => {
     const emulator = await startEmulator();
     await issue(emulator, 'cenc');
@@ -88,10 +88,10 @@ test.each<[string, unknown, string[]]>([
     [
       'kids.0: is not base64url without padding',
       'kids.1: is not base64url without padding',
-      'type: only temporary licences are given',
+      'type: only temporary licenses are given',
     ],
   ],
-])('answers 400 to a licence request with %s', async (_case, body, descriptions) => {
+])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
   const response = await (await startEmulator()).stranger
     .post(PATH)
     .set('content-type', 'application/json')

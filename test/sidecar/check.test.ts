@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import request from 'supertest';
-import { createApp } from '../../src/kernel/app';
-import { createLog } from '../../src/kernel/log';
-import { listen } from '../../src/kernel/server';
+import { createApp } from '../../src/http/app';
+import { createLog } from '../../src/http/log';
+import { listen } from '../../src/http/server';
 import { checkRoutes } from '../../src/sidecar/check-routes';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
@@ -44,7 +44,7 @@ const NO_SYSTEM = {
   severity: 'warning',
   code: 'no_drm_system',
   description:
-    'The body has a key and no DRM system, so players can ask nobody for a licence; add Widevine, PlayReady or ' +
+    'The body has a key and no DRM system, so players can ask nobody for a license; add Widevine, PlayReady or ' +
     'FairPlay, unless players get the key by other means (ClearKey).',
 };
 

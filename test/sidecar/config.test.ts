@@ -1,4 +1,4 @@
-import { ConfigError } from '../../src/kernel/config';
+import { ConfigError } from '../../src/http/config';
 import { readSidecarConfig } from '../../src/sidecar/config';
 
 const KEY = 'the-key-of-this-service';

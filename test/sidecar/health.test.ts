@@ -1,4 +1,4 @@
-import { HttpError } from '../../src/kernel/errors';
+import { HttpError } from '../../src/http/errors';
 import { shareRuns } from '../../src/sidecar/health-routes';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';

@@ -133,7 +133,7 @@ const REFUSED: [what: string, lines: string, code: string, description: string][
     `${DASH}-keyserver-widevine-pssh-data is missing; add it, ${DASH}-keyserver-widevine needs it.`,
   ],
   [
-    'no licence address',
+    'no license address',
     withLine(`${DASH}-keyserver-playready-license-url`),
     'missing_line',
     `${DASH}-keyserver-playready-license-url is missing; add it, ${DASH}-keyserver-playready needs it.`,

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
-import { parseStreamId, type StreamId } from '../../src/drm/stream-id';
+import { parseStreamId, type StreamId } from '../../src/api/stream-id';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import {
   createKeyFileStore,

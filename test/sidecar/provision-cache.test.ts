@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { ConfigError } from '../../src/kernel/config';
+import { ConfigError } from '../../src/http/config';
 import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
 import { refuseCacheFolder } from '../../src/sidecar/provisioning/cache-folder';
 import { createProviderCache } from '../../src/sidecar/provisioning/provider-cache';

@@ -327,7 +327,7 @@ describe('a failure of an upstream changes no key file', () => {
       provider(`${CENC_WRONG} key_id_big`),
     ],
     [
-      'key provider: a line break in a licence address',
+      'key provider: a line break in a license address',
       CENC_PATH,
       sealed({ ...PLAIN_CENC, playready_laurl: 'https://a.example/\nforged: line' }),
       502,

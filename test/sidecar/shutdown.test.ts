@@ -1,8 +1,8 @@
 import { type EventEmitter, once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import type { Log } from '../../src/kernel/log';
-import { listen, type RunningServer, runAsProcess } from '../../src/kernel/server';
+import type { Log } from '../../src/http/log';
+import { listen, type RunningServer, runAsProcess } from '../../src/http/server';
 
 function recordingLog(): { log: Log; lines: string[] } {
   const lines: string[] = [];

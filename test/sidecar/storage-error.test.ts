@@ -1,4 +1,4 @@
-import { HttpError } from '../../src/kernel/errors';
+import { HttpError } from '../../src/http/errors';
 import { toStorageError } from '../../src/sidecar/storage/storage-error';
 
 function systemError(code: string): Error {

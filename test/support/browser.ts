@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { listen, type RunningServer } from '../../src/kernel/server';
+import { listen, type RunningServer } from '../../src/http/server';
 import { launchChromium } from './chromium';
 
 let browser: Browser | undefined;

@@ -1,4 +1,4 @@
-import type { Log, LogFields } from '../../src/kernel/log';
+import type { Log, LogFields } from '../../src/http/log';
 
 export type LogLine = readonly [level: string, message: string, fields?: LogFields];
 

@@ -1,6 +1,6 @@
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run-cli';
-import type { Environment } from '../../src/kernel/config';
+import type { Environment } from '../../src/http/config';
 
 export interface CliRun {
   readonly code: number;

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { Log, LogFields } from '../../src/kernel/log';
+import type { Log, LogFields } from '../../src/http/log';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { type AuditOptions, type OpenAudit, openAudit } from '../../src/sidecar/observe/open-audit';
 

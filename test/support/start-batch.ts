@@ -1,7 +1,7 @@
 import type { Express } from 'express';
-import { createApp } from '../../src/kernel/app';
-import type { HttpError } from '../../src/kernel/errors';
-import { listen } from '../../src/kernel/server';
+import { createApp } from '../../src/http/app';
+import type { HttpError } from '../../src/http/errors';
+import { listen } from '../../src/http/server';
 import type { ApiKey } from '../../src/sidecar/access/api-key';
 import { type BatchContext, createBatch } from '../../src/sidecar/batch/batch-handlers';
 import { createKeyFileChanges } from '../../src/sidecar/key-files/key-file-changes';

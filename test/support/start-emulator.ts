@@ -6,9 +6,9 @@ import type { Client } from '../../src/emulator/clients';
 import { readEmulatorConfig } from '../../src/emulator/config';
 import { createContext, type EmulatorContext } from '../../src/emulator/context';
 import { createControlApp } from '../../src/emulator/control/app';
-import type { Environment } from '../../src/kernel/config';
-import { createLog } from '../../src/kernel/log';
-import { listen } from '../../src/kernel/server';
+import type { Environment } from '../../src/http/config';
+import { createLog } from '../../src/http/log';
+import { listen } from '../../src/http/server';
 
 /** What tests use of a channel's create response. */
 export interface ChannelAnswer {

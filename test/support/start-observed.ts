@@ -1,10 +1,10 @@
 import type { Express } from 'express';
 import request from 'supertest';
-import { createApp } from '../../src/kernel/app';
-import { createConnections } from '../../src/kernel/connections';
-import { HttpError } from '../../src/kernel/errors';
-import type { Log } from '../../src/kernel/log';
-import { listen } from '../../src/kernel/server';
+import { createApp } from '../../src/http/app';
+import { createConnections } from '../../src/http/connections';
+import { HttpError } from '../../src/http/errors';
+import type { Log } from '../../src/http/log';
+import { listen } from '../../src/http/server';
 import { createMetrics, type Metrics } from '../../src/sidecar/observe/metrics';
 import { METRICS_PATH, metricsRoutes } from '../../src/sidecar/observe/metrics-routes';
 

@@ -5,7 +5,7 @@ import { FaultSwitches } from '../../src/emulator/control/faults';
 import type { Delivery } from '../../src/emulator/webhooks/delivery-history';
 import type { Webhook, WebhookMetadata } from '../../src/emulator/webhooks/webhook';
 import { WEBHOOK_SETTINGS, type WebhookSettings, Webhooks } from '../../src/emulator/webhooks/webhooks';
-import { createLog } from '../../src/kernel/log';
+import { createLog } from '../../src/http/log';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');
 export const SITE = 'demosite';

@@ -1,19 +1,19 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseStreamId } from '../../drm/stream-id';
-import type { Problem } from '../../kernel/errors';
+import { parseStreamId } from '../../api/stream-id';
+import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
-import { importBody, KEEP_UNKNOWN, keyFileFaults, MOST_KEY_FILE_BYTES } from '../key-file-input';
+import { importBody, KEEP_UNKNOWN, keyFileFaults, MAX_KEY_FILE_BYTES } from '../key-file-input';
 import type { LineUp, LineUpItem } from '../lineup/lineup';
 import { count, shown } from '../output';
 import { encodingFault } from '../text-input';
 import type { FileFault } from '../yaml-text';
 import { type FoundKeyFile, findKeyFiles } from './find-key-files';
 
-const MOST_FAULTS = 50;
+const MAX_FAULTS = 50;
 /** How many files are named that have the same fault. */
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 /**
  * Reads existing key files as a line-up, a stream for each.
@@ -68,8 +68,8 @@ function readText(
 ): { text: string } | { fault: string } {
   try {
     const file = resolve(cwd, path);
-    if (statSync(file).size > MOST_KEY_FILE_BYTES)
-      return { fault: `has more than ${MOST_KEY_FILE_BYTES / 1024} KiB, far more than a key file has` };
+    if (statSync(file).size > MAX_KEY_FILE_BYTES)
+      return { fault: `has more than ${MAX_KEY_FILE_BYTES / 1024} KiB, far more than a key file has` };
     const bytes = readFileSync(file);
     const fault = encodingFault(bytes);
     return fault === undefined ? { text: bytes.toString('utf8') } : { fault };
@@ -92,7 +92,7 @@ function faulty(faults: readonly FaultOfFile[], hasUnknown: boolean): CliError {
     const place = line === undefined ? '' : paths.length > 1 ? `, line ${line}` : `:${line}`;
     return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentence}` };
   });
-  const told = all.slice(0, MOST_FAULTS);
+  const told = all.slice(0, MAX_FAULTS);
   const more = all.length - told.length;
   return new CliError(EXIT.usage, [
     ...told,
@@ -102,8 +102,8 @@ function faulty(faults: readonly FaultOfFile[], hasUnknown: boolean): CliError {
 }
 
 function namesOf(paths: readonly string[]): string {
-  const named = paths.slice(0, MOST_NAMES).join(', ');
-  const more = paths.length - MOST_NAMES;
+  const named = paths.slice(0, MAX_NAMES).join(', ');
+  const more = paths.length - MAX_NAMES;
   return more > 0 ? `${named} and ${more.toLocaleString('en-US')} more` : named;
 }
 

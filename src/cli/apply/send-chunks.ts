@@ -1,4 +1,4 @@
-import type { Problem } from '../../kernel/errors';
+import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import type { LineUpItem } from '../lineup/lineup';

@@ -1,4 +1,4 @@
-import type { Problem } from '../../kernel/errors';
+import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
 import { listPages } from '../list-pages';
 import type { SidecarApi } from '../sidecar-api';
@@ -19,7 +19,7 @@ export interface SidecarState {
 }
 
 /** They are all kept in memory, unlike those of a list. */
-const MOST_FILES = 2_000_000;
+const MAX_FILES = 2_000_000;
 
 /** Asks a sidecar whether it is ready, and for all its key files. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
@@ -47,6 +47,6 @@ async function readiness(sidecar: AskedSidecar): Promise<readonly Problem[]> {
 
 async function listAll(sidecar: AskedSidecar): Promise<ListedKeyFile[]> {
   const all: ListedKeyFile[] = [];
-  for await (const { keyfiles } of listPages(sidecar, { most: MOST_FILES })) all.push(...keyfiles);
+  for await (const { keyfiles } of listPages(sidecar, { most: MAX_FILES })) all.push(...keyfiles);
   return all;
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { parseStreamId } from '../../drm/stream-id';
+import { parseStreamId } from '../../api/stream-id';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../lineup/read-lineup';

@@ -136,7 +136,7 @@ function contentFolders({ name, settings }: ApplicationFile, packager: string): 
 }
 
 /** A probe looks at each of them several times. */
-const MOST_WATCHED = 200;
+const MAX_WATCHED = 200;
 
 async function probe(
   disk: ExaminedFolder['disk'],
@@ -145,7 +145,7 @@ async function probe(
   pause: (ms: number) => Promise<void>,
 ): Promise<FolderEvidence['probed']> {
   if ('fault' in disk || notReady === undefined || notReady.length > 0) return 'unknown';
-  const folders = [disk.realPath, ...disk.subFolders.slice(0, MOST_WATCHED), ...foldersAbove(disk.realPath)];
+  const folders = [disk.realPath, ...disk.subFolders.slice(0, MAX_WATCHED), ...foldersAbove(disk.realPath)];
   try {
     const path = await findTouchedFolder(folders, () => find().ready(), pause);
     return path === undefined ? 'none' : { path };

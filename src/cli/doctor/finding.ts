@@ -37,10 +37,10 @@ export function fault(code: string, message: string, todo: string, xml?: string)
   return { severity: 'fault', code, message, todo, ...(xml === undefined ? {} : { xml }) };
 }
 
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 /** `a, b, c and 7 more`: a folder may hold a million names, and nobody reads them all. */
-export function someOf(names: readonly string[], most = MOST_NAMES): string {
+export function someOf(names: readonly string[], most = MAX_NAMES): string {
   const more = names.length - most;
   return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ');
 }

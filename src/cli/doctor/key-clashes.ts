@@ -36,7 +36,7 @@ export function readFileKeys(text: string): FileKeys | undefined {
 }
 
 /** A folder may hold a million clashes, and nobody reads so many lines. */
-const MOST_CLASHES = 50;
+const MAX_CLASHES = 50;
 
 /** Finds key ids that stand with several content keys, and content keys that stand under several key ids. */
 export function checkKeyClashes(files: readonly KeyedFile[]): Finding[] {
@@ -111,8 +111,8 @@ function someFindings<Item>(
   describe: (item: Item) => Finding,
   describeMore: (number: number) => Finding,
 ): Finding[] {
-  const more = items.length - MOST_CLASHES;
-  return [...items.slice(0, MOST_CLASHES).map(describe), ...(more > 0 ? [describeMore(more)] : [])];
+  const more = items.length - MAX_CLASHES;
+  return [...items.slice(0, MAX_CLASHES).map(describe), ...(more > 0 ? [describeMore(more)] : [])];
 }
 
 const MEND_FIRST = 'mend those above, and run this again';
@@ -164,13 +164,13 @@ function toldOfKeys(files: readonly KeyedFile[]): Finding[] {
   return [warning(CONTENT_KEY_REUSED, message, USE_ONE_ID)];
 }
 
-const MOST_GROUPS = 3;
-const MOST_NAMES = 3;
+const MAX_GROUPS = 3;
+const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */
 function eachOf(groups: readonly (readonly string[])[]): string {
-  const named = groups.slice(0, MOST_GROUPS).map((names) => `one in ${someOf(names, MOST_NAMES)}`);
-  const others = groups.slice(MOST_GROUPS);
+  const named = groups.slice(0, MAX_GROUPS).map((names) => `one in ${someOf(names, MAX_NAMES)}`);
+  const others = groups.slice(MAX_GROUPS);
   if (others.length === 0) return named.join(', ');
   const files = others.reduce((sum, names) => sum + names.length, 0);
   return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(files, 'key file')}`;

@@ -18,7 +18,7 @@ export interface CheckedKeyFile {
 }
 
 /** A folder may hold a million faulty files, and nobody reads so many lines. */
-const MOST_LINES = 50;
+const MAX_LINES = 50;
 
 /** Tells which key files have a fault, those first that do not play; then their `clashes`, the faults of several together. */
 export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Finding[] = []): Finding[] {
@@ -39,10 +39,10 @@ function faultsOf(files: readonly CheckedKeyFile[], ofItsOwn: string): Finding[]
   }
   if (findings.length === 0)
     return files.length === 0 ? [] : [ok('key_files', `${allGood(files.length)}${ofItsOwn}`)];
-  const more = findings.slice(MOST_LINES);
+  const more = findings.slice(MAX_LINES);
   if (more.length === 0) return findings;
   const rest = `${more.length} more key files have a fault or could not be read`;
-  return [...findings.slice(0, MOST_LINES), warning('more', rest, 'packager-drm list --faulty shows all')];
+  return [...findings.slice(0, MAX_LINES), warning('more', rest, 'packager-drm list --faulty shows all')];
 }
 
 /** Checks that key files have the lines that the CMAF packetizer reads. */

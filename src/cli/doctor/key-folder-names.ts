@@ -1,5 +1,5 @@
+import { parseStreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
-import { parseStreamId } from '../../drm/stream-id';
 import { count } from '../output';
 import { type Finding, someOf, warning } from './finding';
 import type { FileKeys } from './key-clashes';

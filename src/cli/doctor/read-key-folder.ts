@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import type { Rights } from './access-rights';
 import { readFileKeys } from './key-clashes';
 import type { EntryKind, FolderEntry } from './key-folder-names';
@@ -20,8 +20,8 @@ export interface KeyFolder {
 }
 
 /** Larger than any key file; nothing of a larger file is read. */
-const MOST_BYTES = 64 * 1024;
-const MOST_DEPTH = 8;
+const MAX_BYTES = 64 * 1024;
+const MAX_DEPTH = 8;
 const AT_ONCE = 64;
 
 /** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
@@ -58,7 +58,7 @@ async function readInto(
     entries.push(...read.filter((entry) => entry !== undefined));
   }
   for (const entry of found) {
-    if (!entry.isDirectory() || below.split('/').length >= MOST_DEPTH) continue;
+    if (!entry.isDirectory() || below.split('/').length >= MAX_DEPTH) continue;
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     subFolders.push(join(root, path));
     await readInto(root, path, entries, subFolders);
@@ -93,7 +93,7 @@ const UNKNOWN: Said = { summary: undefined, keys: undefined };
 
 /** What a key file says. */
 async function readSaid(file: string, size: number): Promise<Said> {
-  if (size > MOST_BYTES) return faulty('too_large', 'The file is too large for a key file.');
+  if (size > MAX_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
     const text = await readFile(file, 'utf8');
     return { summary: summariseKeyFile(text), keys: readFileKeys(text) };

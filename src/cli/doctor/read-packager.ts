@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Checked } from '../../drm/bytes';
 import { readSmil } from '../../drm/smil';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import {
   type ApplicationSettings,
   readApplicationSettings,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 
 /** Why something on the disk was not read, as the rest of a sentence, and what to do about it. */
 export interface Unread {

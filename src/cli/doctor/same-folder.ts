@@ -36,7 +36,7 @@ export interface FolderVerdict {
   readonly prefix: string | undefined;
 }
 
-const MOST_PREFIXES = 50;
+const MAX_PREFIXES = 50;
 
 /** Whether the packager's key folder is the one that the sidecar writes in. */
 export function compareFolders(evidence: FolderEvidence): FolderVerdict {
@@ -148,7 +148,7 @@ function bestPrefix(
   listed: readonly ListedFile[],
 ): { prefix: string; agree: number } {
   const folders = listed.map(({ streamid }) => streamid.slice(0, streamid.lastIndexOf('/') + 1));
-  const candidates = [...new Set(['', ...folders])].slice(0, MOST_PREFIXES);
+  const candidates = [...new Set(['', ...folders])].slice(0, MAX_PREFIXES);
   return candidates
     .map((prefix) => ({ prefix, agree: agreement(files, listed, prefix).agree }))
     .reduce((best, next) => (next.agree > best.agree ? next : best));

@@ -23,13 +23,13 @@ const SESSION_ID: WantedSetting = {
   name: 'cupertinoAppendQueryParamsToEncUrl',
   type: 'Boolean',
   value: 'false',
-  unset: 'The session id is appended to the licence address: the packager does so unless told not to',
-  good: 'The session id is not appended to the licence address',
+  unset: 'The session id is appended to the license address: the packager does so unless told not to',
+  good: 'The session id is not appended to the license address',
   judge: (value) => {
     if (value.toLowerCase() === 'false') return undefined;
     return fault(
       'session_id',
-      `The session id is appended to the licence address: cupertinoAppendQueryParamsToEncUrl is ${shown(value)}`,
+      `The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is ${shown(value)}`,
       `change the Value in ${PLACE} to`,
       propertyXml(SESSION_ID),
     );

@@ -1,4 +1,4 @@
-import { nearest } from '../../kernel/nearest';
+import { nearest } from '../../http/nearest';
 import type { ApplicationSettings } from './application-settings';
 import { type Finding, fault, ok, warning } from './finding';
 

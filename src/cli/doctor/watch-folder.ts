@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 
 const ROUNDS = 2;
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 /** Longer than the steps in which file systems tell the time. */
 const PAUSE_MS = 30;
 
@@ -14,7 +14,7 @@ export async function findTouchedFolder(
   probe: () => Promise<void>,
   pause: (ms: number) => Promise<void>,
 ): Promise<string | undefined> {
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     let touched = [...folders];
     for (let round = 0; round < ROUNDS && touched.length > 0; round += 1) {
       const start = await timesOf(touched);

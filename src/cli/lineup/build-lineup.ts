@@ -1,5 +1,5 @@
+import { parseStreamId } from '../../api/stream-id';
 import type { Checked } from '../../drm/bytes';
-import { parseStreamId } from '../../drm/stream-id';
 import type { FileFault, ReadText } from '../yaml-text';
 import {
   type ClaimedGroup,

@@ -1,5 +1,5 @@
+import { parseStreamId } from '../../api/stream-id';
 import { readSmil } from '../../drm/smil';
-import { parseStreamId } from '../../drm/stream-id';
 import type { FileFault, ReadText } from '../yaml-text';
 import type { GroupEntry, LineUpFile, StreamEntry } from './lineup-wire';
 

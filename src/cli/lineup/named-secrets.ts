@@ -7,7 +7,7 @@ import { encodingFault } from '../text-input';
 import type { Allowances } from './allowances';
 
 /** More than a key or a SMIL document has. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** The secrets of this machine that a line-up names. A fault goes on after the field's name, and quotes no secret. */
 export interface NamedSecrets {
@@ -64,7 +64,7 @@ export function createNamedSecrets(
 export function readNamedText(path: string): string | undefined {
   try {
     const stats = statSync(path);
-    if (!stats.isFile() || stats.size > MOST_BYTES) return undefined;
+    if (!stats.isFile() || stats.size > MAX_BYTES) return undefined;
     const bytes = readFileSync(path);
     return encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
   } catch {

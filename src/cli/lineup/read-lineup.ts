@@ -15,7 +15,7 @@ import { type Defaults, type LineUpFile, lineUpFieldsAt, lineUpFile } from './li
 import { createNamedSecrets, readNamedText } from './named-secrets';
 import { valueFaults } from './value-faults';
 
-const MOST_FAULTS = 50;
+const MAX_FAULTS = 50;
 
 const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
   '.yaml': readYaml,
@@ -173,7 +173,7 @@ function faulty(
   missing: ReadonlySet<string> = new Set(),
 ): CliError {
   const problems = faults
-    .slice(0, MOST_FAULTS)
+    .slice(0, MAX_FAULTS)
     .map((fault) => ({ code: 'line_up', description: faultSentence(path, fault) }));
   const more = faults.length - problems.length;
   return new CliError(EXIT.usage, [
@@ -183,7 +183,7 @@ function faulty(
       ? [
           {
             code: 'line_up',
-            description: `${path}: to allow all of them, add ${[...missing].slice(0, MOST_FAULTS).join(' ')}`,
+            description: `${path}: to allow all of them, add ${[...missing].slice(0, MAX_FAULTS).join(' ')}`,
           },
         ]
       : []),

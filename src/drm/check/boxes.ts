@@ -22,7 +22,7 @@ import type { Report } from './report';
 import { systemName } from './system-ids';
 import { describeWidevineData } from './widevine-data';
 
-const MOST_DEPTH = 2;
+const MAX_DEPTH = 2;
 
 /** Shows `pssh` boxes that stand one after another, and where these contradict each other. */
 export function describeBoxes(report: Report, bytes: Buffer): void {
@@ -80,7 +80,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       name,
       'is itself a whole pssh box; the data of that box belongs here, without its box',
     );
-    return depth < MOST_DEPTH ? describeBox(report, name, data, depth + 1) : NOTHING_NAMED;
+    return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NOTHING_NAMED;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');

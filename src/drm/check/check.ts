@@ -13,7 +13,7 @@ import { describePlayReadyHeader } from './playready-header';
 import { type CheckKind, type CheckResult, Report } from './report';
 import { checkRequestBody } from './request-body';
 
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 
 export interface CheckOptions {
   /** Whether content keys may stand in the answer. */
@@ -33,7 +33,7 @@ export interface CheckedInput {
 
 /**
  * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
- * an object or as JSON text), `{"value": text}`, a key file's text, a piece of a manifest or playlist, a licence address,
+ * an object or as JSON text), `{"value": text}`, a key file's text, a piece of a manifest or playlist, a license address,
  * or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
 export function check(input: unknown, options: CheckOptions = {}): CheckResult {
@@ -53,7 +53,7 @@ function readInput(input: unknown, name: string | undefined): { report: Report; 
   const report = new Report();
   if (Buffer.isBuffer(input)) return { report, kind: checkRawBytes(report, input) };
   const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
-  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MOST_CHARACTERS;
+  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MAX_CHARACTERS;
   if (!isNothingElse || !isKeyFileName(name)) return { report, kind };
   const ofKeyFile = new Report();
   checkKeyFile(ofKeyFile, input);
@@ -61,8 +61,8 @@ function readInput(input: unknown, name: string | undefined): { report: Report; 
 }
 
 function checkRawBytes(report: Report, bytes: Buffer): CheckKind {
-  if (bytes.length > MOST_CHARACTERS)
-    return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} bytes`);
+  if (bytes.length > MAX_CHARACTERS)
+    return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} bytes`);
   return checkBytes(report, bytes);
 }
 
@@ -78,8 +78,8 @@ function checkJson(report: Report, input: unknown): CheckKind {
 }
 
 function checkText(report: Report, input: string): CheckKind {
-  if (input.length > MOST_CHARACTERS)
-    return unknown(report, 'too_long', `is longer than ${MOST_CHARACTERS} characters`);
+  if (input.length > MAX_CHARACTERS)
+    return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} characters`);
   const text = input.trim();
   if (text.startsWith('#EXTM3U') || !looksLikeKeyFile(input)) return checkOther(report, input);
   checkKeyFile(report, input);
@@ -182,7 +182,7 @@ function unrecognised(report: Report): CheckKind {
   return unknown(
     report,
     'unrecognised',
-    'is nothing that is known here; send a key file, a body of the key-file API, a licence address, the protection ' +
+    'is nothing that is known here; send a key file, a body of the key-file API, a license address, the protection ' +
       'elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in base64, hex ' +
       'or as a UUID',
   );

@@ -3,7 +3,7 @@ import { textOrHex } from './byte-text';
 import type { Comparison, Side } from './comparison';
 import { DASH, HLS } from './key-file-wire';
 
-/** Holds what players ask a licence for, and by which address, against the key files. */
+/** Holds what players ask a license for, and by which address, against the key files. */
 export function compareContent(comparison: Comparison, reference: Side, other: Side): void {
   compareProtection(comparison, reference, other);
   compareChecksums(comparison, reference, other);
@@ -40,7 +40,7 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
     const sentence =
       `The PlayReady header in ${other.called} has the checksum of another content key than ${reference.called} under ` +
       'the same key id, so it was made from another key; restart the stream so that the packager reads this key file, ' +
-      'or write the key file anew from the licence server';
+      'or write the key file anew from the license server';
     comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
     return;
   }
@@ -89,7 +89,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
   for (const address of found) {
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
-      `${other.called} has the PlayReady licence address ${address}, but ${reference.called} ${reference.has} another ` +
+      `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
       `one${should}; look which server has the key, and restart the stream if the key file was changed`;
     comparison.warning('license_address_differs', [...other.names, ...reference.names], sentence);
   }
@@ -111,7 +111,7 @@ function compareFairPlay(comparison: Comparison, reference: Side, other: Side): 
         ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one` +
           `${should}, so players ask for another content; look whether they are of one stream, then restart it`
         : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
-          'the licence server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
+          'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
     comparison.error('license_address_differs', [...other.names, ...reference.names], sentence);
   }
 }
@@ -125,7 +125,7 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
   const sentence =
     `The FairPlay IV in ${other.called} is not that of ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
-    'false so that the licence brings it, and restart the stream';
+    'false so that the license brings it, and restart the stream';
   comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
 }
 
@@ -133,7 +133,7 @@ function isAmong(known: readonly string[], address: string): boolean {
   return known.some((one) => normal(one) === normal(address));
 }
 
-/** An address whose scheme and host are in lower case; what follows skd:// is the licence server's own. */
+/** An address whose scheme and host are in lower case; what follows skd:// is the license server's own. */
 function normal(address: string): string {
   return address.replace(/^(?:skd:\/\/|https?:\/\/[^/?#]*)/i, (start) => start.toLowerCase());
 }

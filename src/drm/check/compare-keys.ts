@@ -64,7 +64,7 @@ export function exchangedSentence(
   const mend = wrong === undefined ? `${swap}, or ${of.mend}` : wrong === keyFile ? swap : of.mend;
   const where =
     wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
-  const ask = isProven ? '' : 'find out at the licence server which of the two is the key id, then ';
+  const ask = isProven ? '' : 'find out at the license server which of the two is the key id, then ';
   return (
     `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id stand in each other's ` +
     `place${where}; ${ask}${mend}`
@@ -132,7 +132,7 @@ function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
   const wrong = wrongOrder(reference, other, keyId);
   const mend =
     wrong === undefined
-      ? 'find out at the licence server which one is right, and mend the other'
+      ? 'find out at the license server which one is right, and mend the other'
       : `mend that of ${wrong.called}`;
   return (
     `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +

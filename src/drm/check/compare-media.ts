@@ -95,7 +95,7 @@ function compareProtection(
   if (media.length > 0 && clear.length > 0) comparison.note('protection');
   for (const manifest of encrypted ? clear.filter(isNew) : []) {
     const sentence =
-      `${manifest.name} says nothing of the protection of ${encrypted?.name}, so players ask for no licence; package ` +
+      `${manifest.name} says nothing of the protection of ${encrypted?.name}, so players ask for no license; package ` +
       'again with its signalling, or look whether a proxy takes it away';
     comparison.error('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
   }

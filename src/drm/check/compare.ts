@@ -13,7 +13,7 @@ import { compareMedia, isComparedAsClear } from './compare-media';
 import { hideKeys, KeyFinder } from './compare-secrets';
 import { type ComparedFault, Comparison, type ComparisonResult, sideOf } from './comparison';
 import { maskSecrets } from './mask-secrets';
-import { type CheckFault, type CheckKind, MOST_FAULTS } from './report';
+import { type CheckFault, type CheckKind, MAX_FAULTS } from './report';
 
 /**
  * Holds inputs against each other: media and manifests against key files (and requests), and manifests against the media.
@@ -48,7 +48,7 @@ export function compareInputs(
     others.filter(({ result }) => result.kind === 'media_segment'),
   );
   const { compared, faults } = comparison.result();
-  const first = faults.slice(0, MOST_FAULTS);
+  const first = faults.slice(0, MAX_FAULTS);
   const isShown = reveal || first.length === 0;
   return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
 }

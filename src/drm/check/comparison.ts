@@ -37,12 +37,12 @@ export interface Side {
   of<Kind extends Claim['of']>(kind: Kind): ClaimOf<Kind>[];
 }
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
   const names = inputs.map(({ name }) => name);
   const claims = inputs.flatMap((input) => input.claims);
-  const few = names.length <= MOST_NAMED;
+  const few = names.length <= MAX_NAMED;
   return {
     names: few ? names : [],
     called: few ? names.join(' and ') : `the ${names.length} ${each}s`,

@@ -25,7 +25,7 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
   }
   const include = `${HLS}-iv-include-in-chunklist`;
   if (get('iv-include-in-chunklist') !== 'false') {
-    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the licence brings it';
+    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license brings it';
     report.warning('iv_in_playlist', include, sentence);
   }
   return { key: get('key'), iv: get('iv'), laurl: url };

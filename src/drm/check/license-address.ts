@@ -1,15 +1,15 @@
 import { addressSlips, checkLicenseUrl } from '../license-url';
 import type { Report } from './report';
 
-/** A part of a licence address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
+/** A part of a license address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
 const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
 
-/** Whether a text is one address, of the kinds that licences are asked from. */
+/** Whether a text is one address, of the kinds that licenses are asked from. */
 export function looksLikeAddress(text: string): boolean {
   return /^(?:skd|https?):\/\/[^\r\n]*$/i.test(text);
 }
 
-/** Checks a licence address and shows it when it is one, with the note. */
+/** Checks a license address and shows it when it is one, with the note. */
 export function checkAddress(
   report: Report,
   name: string,

@@ -3,12 +3,12 @@ import { checkAddress } from './license-address';
 import type { Report } from './report';
 import { systemName } from './system-ids';
 
-const MOST_ADDRESSES = 50;
+const MAX_ADDRESSES = 50;
 
 /** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>` and their like. */
 const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
 
-/** Shows the licence addresses in the ContentProtection elements of a manifest (DASH-IF IOP 7.6.2.4), each once. */
+/** Shows the license addresses in the ContentProtection elements of a manifest (DASH-IF IOP 7.6.2.4), each once. */
 export function describeLicenseAddresses(report: Report, xml: string): void {
   const found = new Map<string, { systemId: string; address: string }>();
   for (const element of xml.split(/<(?:[\w-]{1,20}:)?ContentProtection\b/).slice(1)) {
@@ -22,7 +22,7 @@ export function describeLicenseAddresses(report: Report, xml: string): void {
       if (address !== '') found.set(`${systemId} ${address}`, { systemId, address });
     }
   }
-  [...found.values()].slice(0, MOST_ADDRESSES).forEach(({ systemId, address }, index) => {
+  [...found.values()].slice(0, MAX_ADDRESSES).forEach(({ systemId, address }, index) => {
     const name = found.size > 1 ? `laurl[${index}]` : 'laurl';
     checkAddress(report, name, 'playready', address, systemName(systemId));
     if (systemId === PLAYREADY_SYSTEM_ID)

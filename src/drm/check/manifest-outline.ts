@@ -6,7 +6,7 @@ const KEPT_LINE =
 const BEFORE_URI = /^#EXT-X-STREAM-INF:/;
 
 /** As much of a piece of text may wait for its end. */
-const MOST_WAITING = 256 * 1024;
+const MAX_WAITING = 256 * 1024;
 
 /** Whether a text begins as a manifest or a playlist does. */
 export function beginsAsManifest(text: string): boolean {
@@ -26,7 +26,7 @@ export class ManifestOutline {
 
   /** Whether even what is kept is more than may be kept. */
   get isTooLong(): boolean {
-    return this.#length > this.most || this.#waiting.length > MOST_WAITING;
+    return this.#length > this.most || this.#waiting.length > MAX_WAITING;
   }
 
   add(piece: string): void {

@@ -12,7 +12,7 @@ const ELEMENT =
 const DEFAULT_KEY_ID = /\bdefault_KID\s*=\s*["']([^"'<>]{0,100})["']/g;
 /** The scheme stands in the same element as the key ids: `value="cbcs"`. */
 const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
-const MOST_PROTECTIONS = 100;
+const MAX_PROTECTIONS = 100;
 
 interface Elements {
   readonly boxes: readonly Buffer[];
@@ -36,7 +36,7 @@ function rootOf(xml: string): string | undefined {
   return ROOTS[ROOT.exec(withoutComments(xml.slice(0, 10_000)))?.[1] ?? ''];
 }
 
-/** Shows the boxes, PlayReady objects, key ids and licence addresses in a manifest, and where they contradict each other. */
+/** Shows the boxes, PlayReady objects, key ids and license addresses in a manifest, and where they contradict each other. */
 export function describeManifest(report: Report, manifest: string): void {
   const root = rootOf(manifest);
   const xml = withoutComments(manifest);
@@ -95,7 +95,7 @@ function readProtections(report: Report, xml: string): Protection[] {
       }
     }
   }
-  const all = [...found.values()].slice(0, MOST_PROTECTIONS);
+  const all = [...found.values()].slice(0, MAX_PROTECTIONS);
   // The same key id stands in the element of the scheme and, with some packagers, in each system's.
   return all.filter(
     ({ scheme, keyId }) => scheme !== undefined || !all.some((other) => other.scheme && isSame(other, keyId)),

@@ -31,16 +31,16 @@ const STEPS: Steps = {
 };
 
 /** A box that is kept has rarely a tenth of it. */
-const MOST_OF_BOX = 64 * 1024;
-const MOST_BYTES = 512 * 1024;
+const MAX_OF_BOX = 64 * 1024;
+const MAX_BYTES = 512 * 1024;
 /** A day of fragments of two seconds has half of it, with all that is in them. */
-const MOST_BOXES = 1_000_000;
+const MAX_BOXES = 1_000_000;
 
 /**
  * Reads of an mp4 file, or of a segment, the boxes that say how it is protected, and passes over the rest: media, sample
  * tables, indexes. The answer is a small file of the same boxes. Bounded in memory and in boxes, whatever sizes they say.
  */
-export async function outlineMedia(reader: ForwardReader, mostBoxes = MOST_BOXES): Promise<MediaOutline> {
+export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
   const outliner = new Outliner(reader, mostBoxes);
   const boxes = await outliner.file();
   return { bytes: Buffer.concat(boxes), isWhole: !outliner.isCut };
@@ -82,7 +82,7 @@ class Outliner {
       this.#boxes += 1;
       const box = await this.#box(steps[head.toString('latin1', 4, 8)], header, inside);
       if (box && isKept(box)) kept.push(box);
-      this.isCut ||= this.#boxes >= this.mostBoxes || this.#bytes > MOST_BYTES;
+      this.isCut ||= this.#boxes >= this.mostBoxes || this.#bytes > MAX_BYTES;
     }
     if (Number.isFinite(left) && !this.isCut) await this.reader.skip(left);
     return kept;
@@ -99,11 +99,11 @@ class Outliner {
       if (step === 'sign') this.#bytes += 8;
       return step === 'sign' ? boxOf(type, []) : undefined;
     }
-    const body = await this.reader.read(Math.min(inside, MOST_OF_BOX));
+    const body = await this.reader.read(Math.min(inside, MAX_OF_BOX));
     this.#bytes += 8 + body.length;
     if (body.length === inside) return boxOf(type, [body]);
     // Kept with the size that it says, by which it is known as cut.
-    if (body.length === MOST_OF_BOX) await this.reader.skip(inside - body.length);
+    if (body.length === MAX_OF_BOX) await this.reader.skip(inside - body.length);
     return Buffer.concat([header, body]);
   }
 }

@@ -48,7 +48,7 @@ function checkTogether(report: Report, values: PartValues, context: PartsContext
   for (const found of findings) report.fault({ ...found, description: `${found.description}.` });
 }
 
-/** Key and key id alone encrypt a stream that no player can ask a licence for. */
+/** Key and key id alone encrypt a stream that no player can ask a license for. */
 export function tellNoSystem(report: Report, subject: string): void {
   report.warning('no_drm_system', subject, NO_SYSTEM);
 }

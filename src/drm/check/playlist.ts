@@ -18,7 +18,7 @@ const OF_MEDIA = /^#(?:EXTINF|EXT-X-TARGETDURATION|EXT-X-MAP)\b/m;
 /** The playlist behind a variant or a rendition: the line after one, and its attribute URI. */
 const NEXT =
   /^#EXT-X-STREAM-INF:[^\r\n]*[\r\n]+([^#\s][^\r\n]*)|^#EXT-X-MEDIA:[^\r\n]*?\bURI="([^"\r\n]*)"/gm;
-const MOST_NEXT = 20;
+const MAX_NEXT = 20;
 
 /** Whether a text is an HLS playlist, or lines of one that name keys. */
 export function looksLikePlaylist(text: string): boolean {
@@ -51,10 +51,10 @@ function describeVariants(report: Report, text: string, hasSessionKeys: boolean)
     report.field('protection', 'not told here', note);
   }
   const next = new Set([...text.matchAll(NEXT)].map(([, line, uri]) => withoutQuery(line ?? uri ?? '')));
-  [...next].slice(0, MOST_NEXT).forEach((address, index) => {
+  [...next].slice(0, MAX_NEXT).forEach((address, index) => {
     report.field(`playlist[${index}]`, address);
   });
-  if (next.size > MOST_NEXT) report.field('playlists', String(next.size), `the first ${MOST_NEXT} are shown`);
+  if (next.size > MAX_NEXT) report.field('playlists', String(next.size), `the first ${MAX_NEXT} are shown`);
 }
 
 /** A query may hold a token, and says nothing here. */
@@ -85,7 +85,7 @@ function describeLine(report: Report, at: string, line: string): void {
   describeKeyId(report, at, method, attributes.get('KEYID'));
   const iv = attributes.get('IV');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
-  const sentence = 'should not stand there: Apple wants no IV in a FairPlay playlist, the licence brings it';
+  const sentence = 'should not stand there: Apple wants no IV in a FairPlay playlist, the license brings it';
   report.warning('iv_in_playlist', `${at}.iv`, sentence);
   const bytes = hexOf(iv);
   if (bytes) report.claim({ of: 'iv', at: `${at}.iv`, iv: bytes });

@@ -58,7 +58,7 @@ function checkCount(report: Report, header: string, version: string | undefined,
     const sentence = `names ${count} key ids; version 4.1.0.0 takes one (4.2.0.0 and 4.3.0.0 take several)`;
     report.error('key_count', header, sentence);
   } else if (count === 0) {
-    report.warning('key_count', header, 'names no key id, so a player cannot ask for a licence by it');
+    report.warning('key_count', header, 'names no key id, so a player cannot ask for a license by it');
   }
 }
 

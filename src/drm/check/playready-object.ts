@@ -5,7 +5,7 @@ import type { Report } from './report';
 
 const HEADER_RECORD = 1;
 const LICENSE_STORE_RECORD = 3;
-const MOST_BYTES = 15 * 1024;
+const MAX_BYTES = 15 * 1024;
 
 /** Whether bytes are a PlayReady object: they start with their own length, or with a record that holds a header. */
 export function looksLikePlayReadyObject(bytes: Buffer): boolean {
@@ -31,7 +31,7 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
     return NOTHING_NAMED;
   }
   report.field(`${at}records`, String(records.value.length));
-  if (bytes.length > MOST_BYTES)
+  if (bytes.length > MAX_BYTES)
     report.warning('too_long', object, 'is longer than the 15 KB that PlayReady asks for');
   const headers = records.value.filter(({ type }) => type === HEADER_RECORD);
   if (headers.length !== 1) {
@@ -41,7 +41,7 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
     report.warning(
       'unknown_record',
       object,
-      'has a record of a type that is neither 1 (header) nor 3 (licence store)',
+      'has a record of a type that is neither 1 (header) nor 3 (license store)',
     );
   }
   return joinNamed(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));

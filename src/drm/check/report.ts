@@ -37,9 +37,9 @@ export interface CheckResult {
 }
 
 /** Nobody reads more than this, and a small input must not make a far larger answer. */
-const MOST_FIELDS = 300;
-export const MOST_FAULTS = 100;
-const MOST_CLAIMS = 1000;
+const MAX_FIELDS = 300;
+export const MAX_FAULTS = 100;
+const MAX_CLAIMS = 1000;
 
 /** What a check found so far. */
 export class Report {
@@ -65,11 +65,11 @@ export class Report {
   }
 
   get isFull(): boolean {
-    return this.faults.length >= MOST_FAULTS;
+    return this.faults.length >= MAX_FAULTS;
   }
 
   field(name: string, value: string, note?: string): void {
-    if (this.fields.length < MOST_FIELDS)
+    if (this.fields.length < MAX_FIELDS)
       this.fields.push({ name: this.rename(name), value, ...(note && { note }) });
     else this.#cut();
   }
@@ -81,7 +81,7 @@ export class Report {
   }
 
   claim(claim: Claim): void {
-    if (this.claims.length < MOST_CLAIMS) this.claims.push({ ...claim, at: this.rename(claim.at) });
+    if (this.claims.length < MAX_CLAIMS) this.claims.push({ ...claim, at: this.rename(claim.at) });
   }
 
   /** `sentence` goes on after the field's name, or after what else it speaks of: `cenc.keyid`, `The value`, `Line 3`. */

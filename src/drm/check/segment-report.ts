@@ -13,7 +13,7 @@ import type { CheckKind, Report } from './report';
 import { readSegment, type Segment } from './segment';
 
 /** Fragments of one key are one; nobody reads the keys of a whole day. */
-const MOST_FRAGMENTS = 10;
+const MAX_FRAGMENTS = 10;
 
 /** The types by which a segment or a file of media begins, with a size that one may have. */
 const FIRST_TYPE = /^(?:ftyp|styp|moov|moof|sidx|emsg|prft|pdin|mdat|free|skip|wide)$/;
@@ -27,7 +27,7 @@ export function looksLikeSegment(bytes: Buffer): boolean {
 export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   const segment = readSegment(report, bytes);
   const { protections, hasMovie, hasMedia } = segment;
-  const fragments = segment.fragments.slice(0, MOST_FRAGMENTS);
+  const fragments = segment.fragments.slice(0, MAX_FRAGMENTS);
   const all = byContent([...segment.boxes, ...fragments.flatMap(({ boxes }) => boxes)]);
   const named = describeBoxList(report, [...all.values()]);
   const contents = [...all.keys()];
@@ -50,7 +50,7 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
     );
   });
   if (segment.fragments.length > fragments.length) {
-    const note = `the first ${MOST_FRAGMENTS} are shown`;
+    const note = `the first ${MAX_FRAGMENTS} are shown`;
     report.field('fragments', `${segment.fragments.length} with keys of their own`, note);
   }
   tellProtection(report, segment, named, rotates);

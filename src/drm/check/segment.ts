@@ -25,7 +25,7 @@ export interface Fragment {
 }
 
 /** No segment has as many. */
-const MOST_ENTRIES = 100;
+const MAX_ENTRIES = 100;
 /** From a track down to what its samples are. */
 const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
@@ -41,7 +41,7 @@ export function readSegment(report: Report, bytes: Buffer): Segment {
     hasMedia: fragments.length > 0 || top.some(({ type }) => type === 'mdat'),
     protections: below(movies, [...TO_SAMPLES, 'stsd'])
       .flatMap(({ body }) => boxesIn(body.subarray(FULL_BOX + 4)))
-      .slice(0, MOST_ENTRIES)
+      .slice(0, MAX_ENTRIES)
       .flatMap((entry) => protectionOf(report, entry)),
     boxes: [
       ...movies.flatMap(psshIn),
@@ -93,7 +93,7 @@ function readKeyGroup({ body }: Mp4Box): Buffer[] {
   const version = body.readUInt8(0);
   const fixed = version === 1 ? body.readUInt32BE(8) : 0;
   const counted = version === 0 ? 8 : 12;
-  const count = Math.min(body.readUInt32BE(counted), MOST_ENTRIES);
+  const count = Math.min(body.readUInt32BE(counted), MAX_ENTRIES);
   const keyIds: Buffer[] = [];
   for (let at = counted + 4; keyIds.length < count; ) {
     const hasLength = version === 1 && fixed === 0;

@@ -207,11 +207,11 @@ function keptFindings(unknown: readonly UnknownLine[]): Finding[] {
   return [warning('unknown_line', `kept as given, and not checked: ${listUnknownLines(unknown)}`)];
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** Names unknown lines with their places, and what may have been meant: `a-b (line 3), c-d (line 4; is c-e meant?)`. */
 export function listUnknownLines(unknown: readonly UnknownLine[]): string {
-  const named = unknown.slice(0, MOST_NAMED).map(({ line, name, near }) => {
+  const named = unknown.slice(0, MAX_NAMED).map(({ line, name, near }) => {
     const meant = near === undefined ? '' : `; is ${near} meant?`;
     return name === undefined ? `line ${line}, whose name can be none` : `${name} (line ${line}${meant})`;
   });

@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { createApp, onlyMethods } from '../../kernel/app';
+import { createApp, onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/webhook-agent';
 import { mountCredentials } from './credential-routes';

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 
 /** Lets the calls go wrong that the control port's fault switches mean. */

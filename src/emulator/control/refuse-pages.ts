@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import { isPublicName } from '../public-name';
 
 /**

@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
-import { HttpError } from '../../kernel/errors';
+import { onlyMethods } from '../../http/app';
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { faultOfTarget } from './fault-targets';

@@ -1,5 +1,5 @@
 import type { Express, Response } from 'express';
-import { onlyMethods } from '../../kernel/app';
+import { onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import { isOver } from '../live/event-machine';
 import { originOf } from '../origin';

@@ -1,4 +1,4 @@
-import { html } from '../../kernel/html';
+import { html } from '../../http/html';
 import { breakable } from '../pages/breakable';
 
 /** The colours are those of the dashboard. Without quotes or angle brackets, which the template would escape. */

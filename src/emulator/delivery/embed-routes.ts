@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Express } from 'express';
 import type { HelmetOptions } from 'helmet';
-import { onlyMethods } from '../../kernel/app';
-import { securityHeaders } from '../../kernel/security-headers';
+import { onlyMethods } from '../../http/app';
+import { securityHeaders } from '../../http/security-headers';
 import type { EmulatorContext } from '../context';
 import { originOf } from '../origin';
 import { embedPage } from './embed-page';

@@ -1,4 +1,4 @@
-import { html } from '../../kernel/html';
+import { html } from '../../http/html';
 
 const LONGEST_LINE = 36;
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { Fields } from './fields';
 import { readFilter } from './filter';
 import { type Page, renderPage } from './list-wire';

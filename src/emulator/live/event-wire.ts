@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { Fields } from '../listing/fields';
 import { wireTime } from '../wire-time';
 import type { Channel } from './channel';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { describeThrown } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
 import type { Broadcast, ConnectRefusal } from './broadcast';
 import {
   createRtmpProtocol,
@@ -30,7 +30,7 @@ const BYTES_BEFORE_KEY = 64 * 1024;
 const BYTES_WAITING = 16 * 1024 * 1024;
 
 /** How many may play at a time, of all streams together. */
-const MOST_PLAYERS = 128;
+const MAX_PLAYERS = 128;
 
 /** How long a peer may take to read what it is sent at the end. */
 const ENDING_MS = 10_000;
@@ -143,7 +143,7 @@ export class RtmpConnection {
     }
     let players = 0;
     for (const { subscribers } of relays.values()) players += subscribers.size;
-    if (players >= MOST_PLAYERS) {
+    if (players >= MAX_PLAYERS) {
       this.#refuse('NetStream.Play.Failed', 'too_many_players');
       return;
     }

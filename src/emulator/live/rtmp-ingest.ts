@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import { RtmpConnection, type RtmpParts } from './rtmp-connection';
 import { Newcomers } from './rtmp-newcomers';
 import type { RtmpRelay } from './rtmp-protocol';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { networkOf } from '../../kernel/address';
+import { networkOf } from '../../http/address';
 
 /**
  * Connections on the way to a stream key. When there are too many, the network with the most of them loses its oldest:

@@ -51,13 +51,13 @@ export const COMMAND_LIMITS: RtmpLimits = { message: 16 * 1024, held: 64 * 1024 
 export const ENCODER_LIMITS: RtmpLimits = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
 
 /** Encoders use two to six. */
-const MOST_CHUNK_STREAMS = 16;
+const MAX_CHUNK_STREAMS = 16;
 
 /** No message is longer; the specification takes greater chunk sizes for this one. */
 const GREATEST_CHUNK_SIZE = 0xffffff;
 
 /** What a player that comes is given at once has to stay below what may wait for it. */
-const MOST_BYTES_OF_PICTURES = 12 * 1024 * 1024;
+const MAX_BYTES_OF_PICTURES = 12 * 1024 * 1024;
 
 export interface RtmpPlayer {
   readonly id: string;
@@ -126,7 +126,7 @@ class LimitedProtocol extends Protocol implements RtmpProtocol {
     const { parserPacket, inPackets, limits } = this;
     const { length } = parserPacket.header;
     if (length > limits.message) throw new RangeError(`RTMP message longer than ${limits.message} bytes`);
-    if (inPackets.size > MOST_CHUNK_STREAMS) throw new RangeError('too many RTMP chunk streams');
+    if (inPackets.size > MAX_CHUNK_STREAMS) throw new RangeError('too many RTMP chunk streams');
     if (length <= parserPacket.capacity) return;
     let held = length;
     for (const other of inPackets.values()) if (other !== parserPacket) held += other.capacity;
@@ -159,7 +159,7 @@ export function createRtmpRelay(): RtmpRelay {
       relay.broadcastMessage(packet);
       pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
       // Without a memory for the group of pictures, the library begins one at the next key frame.
-      if (pictures > MOST_BYTES_OF_PICTURES) relay.rtmpGopCache = null;
+      if (pictures > MAX_BYTES_OF_PICTURES) relay.rtmpGopCache = null;
       // Nobody plays FLV here.
       relay.flvGopCache = null;
     },

@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
+import { onlyMethods } from '../../http/app';
 import { SCRIPT } from './script';
 import { STYLE_BASE } from './style-base';
 import { STYLE_PARTS } from './style-parts';

@@ -1,4 +1,4 @@
-import { type Content, html } from '../../kernel/html';
+import { type Content, html } from '../../http/html';
 
 /** A piece longer than this may be broken within: on a phone it would be wider than its column. */
 const LONGEST_PIECE = 20;

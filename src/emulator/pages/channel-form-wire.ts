@@ -1,4 +1,4 @@
-import { parseBody } from '../../kernel/parse';
+import { parseBody } from '../../http/parse';
 import type { ChannelMetadata } from '../live/channel';
 import { CHANNEL_BODY_FIELDS, ChannelBody, metadataAfter } from '../live/channel-wire';
 import { type FormBody, sentences } from './form-body';

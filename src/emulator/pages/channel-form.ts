@@ -1,4 +1,4 @@
-import { type Html, html } from '../../kernel/html';
+import { type Html, html } from '../../http/html';
 import type { FormBody } from './form-body';
 import { form, selectField, siteField, textField } from './form-elements';
 

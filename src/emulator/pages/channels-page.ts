@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../kernel/html';
+import { type Content, type Html, html } from '../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Channel } from '../live/channel';
 import { channelForm } from './channel-form';

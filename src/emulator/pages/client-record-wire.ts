@@ -8,7 +8,7 @@ const NAMES: Readonly<Record<string, string>> = {
   fairplay: 'FairPlay',
 };
 
-/** The DRM systems that a client's record enables, with their licence addresses. */
+/** The DRM systems that a client's record enables, with their license addresses. */
 export function drmSystemsOf(client: Client): { system: string; licenseUrl: string }[] {
   const { drm_providers, license_urls } = clientRecord(client);
   return drm_providers.map((name) => ({ system: NAMES[name] ?? name, licenseUrl: license_urls[name] ?? '' }));

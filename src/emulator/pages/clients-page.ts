@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
-import { type Html, html } from '../../kernel/html';
+import { onlyMethods } from '../../http/app';
+import { type Html, html } from '../../http/html';
 import type { Client } from '../clients';
 import type { EmulatorContext } from '../context';
 import { addressesFor } from './addresses';

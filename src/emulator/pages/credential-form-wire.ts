@@ -1,4 +1,4 @@
-import { parseBody } from '../../kernel/parse';
+import { parseBody } from '../../http/parse';
 import { CREDENTIAL_FIELDS, CredentialBody, wantedCredential } from '../control/credentials-wire';
 import type { WantedCredential } from '../manage-credentials';
 import type { ReadForm } from './channel-form-wire';

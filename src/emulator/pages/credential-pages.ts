@@ -1,6 +1,6 @@
 import type { Express, Request } from 'express';
-import { onlyMethods } from '../../kernel/app';
-import { HttpError } from '../../kernel/errors';
+import { onlyMethods } from '../../http/app';
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { type Credential, reachesSite } from '../credentials';
 import { createCredential, deleteCredential, replaceCredential } from '../manage-credentials';

@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../kernel/html';
+import { type Content, type Html, html } from '../../http/html';
 import type { EmulatorContext } from '../context';
 import { type Credential, PERMISSIONS } from '../credentials';
 import { confirmedAction, live, secret, table, time } from './elements';

@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../kernel/html';
+import { type Content, type Html, html } from '../../http/html';
 import type { Delivery } from '../webhooks/delivery-history';
 import { isDelivered } from '../webhooks/retry-rules';
 import { pill, type Tone, time } from './elements';

@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../kernel/html';
+import { type Content, type Html, html } from '../../http/html';
 import { breakable } from './breakable';
 
 export type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler } from 'express';
-import { describeThrown, toHttpError } from '../../kernel/errors';
-import { html } from '../../kernel/html';
-import type { Log } from '../../kernel/log';
+import { describeThrown, toHttpError } from '../../http/errors';
+import { html } from '../../http/html';
+import type { Log } from '../../http/log';
 import { layout } from './layout';
 
 const TITLES: Readonly<Record<number, string>> = {

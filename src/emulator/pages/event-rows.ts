@@ -1,4 +1,4 @@
-import { type Content, html } from '../../kernel/html';
+import { type Content, html } from '../../http/html';
 import { isOver, isViewable } from '../live/event-machine';
 import type { LiveEvent } from '../live/live-event';
 import { previewPath } from '../live/preview-address';

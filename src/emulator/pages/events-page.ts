@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
-import { html } from '../../kernel/html';
+import { onlyMethods } from '../../http/app';
+import { html } from '../../http/html';
 import type { EmulatorContext } from '../context';
 import type { LiveEvent } from '../live/live-event';
 import type { EmulatorState } from '../state';

@@ -1,5 +1,5 @@
 import { type RequestHandler, urlencoded } from 'express';
-import type { Problem } from '../../kernel/errors';
+import type { Problem } from '../../http/errors';
 
 /** Reads what a form of the dashboard sends. */
 export const readForm: RequestHandler = urlencoded({ extended: false, limit: '64kb' });

@@ -1,4 +1,4 @@
-import { type Content, html } from '../../kernel/html';
+import { type Content, html } from '../../http/html';
 
 const SECTIONS = [
   { path: '/dashboard', label: 'Overview' },

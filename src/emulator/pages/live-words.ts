@@ -1,4 +1,4 @@
-import type { Html } from '../../kernel/html';
+import type { Html } from '../../http/html';
 import type { Channel } from '../live/channel';
 import type { EventState } from '../live/event-machine';
 import { pill, type Tone } from './elements';

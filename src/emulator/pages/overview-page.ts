@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
-import { type Html, html } from '../../kernel/html';
+import { onlyMethods } from '../../http/app';
+import { type Html, html } from '../../http/html';
 import type { EmulatorContext } from '../context';
 import { type Addresses, addressesFor } from './addresses';
 import { nounFor } from './counted';

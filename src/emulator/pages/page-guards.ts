@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import { HttpError } from '../../kernel/errors';
-import { securityHeaders } from '../../kernel/security-headers';
+import { HttpError } from '../../http/errors';
+import { securityHeaders } from '../../http/security-headers';
 import { isPublicName } from '../public-name';
 
 const SELF = "'self'";

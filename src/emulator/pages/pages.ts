@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/webhook-agent';
 import { mountAssets } from './assets';

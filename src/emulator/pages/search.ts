@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../kernel/html';
+import { type Content, type Html, html } from '../../http/html';
 import { counted, type Noun } from './counted';
 import type { Choice } from './form-elements';
 

@@ -1,4 +1,4 @@
-import { parseBody } from '../../kernel/parse';
+import { parseBody } from '../../http/parse';
 import { WEBHOOK_EVENTS } from '../webhooks/event-names-wire';
 import type { ReceiverRules } from '../webhooks/receiver-address';
 import type { WebhookMetadata } from '../webhooks/webhook';

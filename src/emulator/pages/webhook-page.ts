@@ -1,4 +1,4 @@
-import { html } from '../../kernel/html';
+import { html } from '../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Delivery } from '../webhooks/delivery-history';
 import type { Webhook } from '../webhooks/webhook';

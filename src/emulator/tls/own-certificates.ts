@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { ConfigError } from '../../kernel/config';
-import { systemCode } from '../../kernel/errors';
-import type { TlsFiles } from '../../kernel/tls';
+import { ConfigError } from '../../http/config';
+import { systemCode } from '../../http/errors';
+import type { TlsFiles } from '../../http/tls';
 import { type MadeCertificates, makeCertificates } from './make-certificates';
 
 /** What is made when nobody gives a certificate. */
@@ -26,7 +26,7 @@ export interface KeptCertificates {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** With fewer days left, new ones are made. */
-const LEAST_DAYS = 30;
+const MIN_DAYS = 30;
 
 /**
  * The certificates of a folder; they are made when there are none, when they end soon, and when they lack a name.
@@ -74,7 +74,7 @@ function fits(kept: MadeCertificates, names: readonly string[], now: Date): bool
     const [authority, server] = [new X509Certificate(kept.authority), new X509Certificate(kept.certificate)];
     const daysLeft = (Date.parse(server.validTo) - now.getTime()) / DAY_MS;
     return (
-      daysLeft >= LEAST_DAYS &&
+      daysLeft >= MIN_DAYS &&
       server.verify(authority.publicKey) &&
       server.checkPrivateKey(createPrivateKey(kept.key)) &&
       names.every((name) => (isIP(name) === 0 ? server.checkHost(name) : server.checkIP(name)) !== undefined)

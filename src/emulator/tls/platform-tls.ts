@@ -1,5 +1,5 @@
-import type { Log } from '../../kernel/log';
-import { openTls, type Tls, type TlsFiles } from '../../kernel/tls';
+import type { Log } from '../../http/log';
+import { openTls, type Tls, type TlsFiles } from '../../http/tls';
 import { type OwnCertificates, ownCertificates } from './own-certificates';
 
 /**

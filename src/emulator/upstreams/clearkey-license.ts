@@ -1,9 +1,9 @@
 import { type Express, json } from 'express';
 import { z } from 'zod';
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../drm/clearkey';
-import { onlyMethods } from '../../kernel/app';
-import { HttpError, type Problem } from '../../kernel/errors';
-import { parseBody } from '../../kernel/parse';
+import { onlyMethods } from '../../http/app';
+import { HttpError, type Problem } from '../../http/errors';
+import { parseBody } from '../../http/parse';
 import type { EmulatorContext } from '../context';
 
 const KeyIdText = z.string().transform((text, context) => {
@@ -13,17 +13,17 @@ const KeyIdText = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** The licence request of W3C Encrypted Media Extensions § 9.1.3. */
+/** The license request of W3C Encrypted Media Extensions § 9.1.3. */
 const LicenseRequest = z.object({
   kids: z.array(KeyIdText).min(1, 'names no key id').max(100, 'names more than 100 key ids'),
-  type: z.literal('temporary', 'only temporary licences are given').optional(),
+  type: z.literal('temporary', 'only temporary licenses are given').optional(),
 });
 
-/** The ClearKey licence server: public, as players call it without a credential. */
+/** The ClearKey license server: public, as players call it without a credential. */
 export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
   app
     .route('/keyprovider/clearkey')
-    // Players declare a licence request as they like, or not at all.
+    // Players declare a license request as they like, or not at all.
     .post(json({ limit: '16kb', type: () => true }), (request, response) => {
       const parsed = parseBody(LicenseRequest, request.body, ['kids', 'type']);
       if (!parsed.ok) throw new HttpError(400, parsed.problems);

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { Client, Clients } from '../clients';
 
 /** Older documents of the platform write the header with an underscore, newer ones with a dash. */

@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
+import { onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import { authorizedClient } from './client-credential';
 import { clientRecord } from './config-service-wire';

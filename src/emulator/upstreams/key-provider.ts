@@ -1,7 +1,7 @@
 import type { Express, RequestHandler } from 'express';
 import { sealEnvelope } from '../../drm/envelope';
-import { onlyMethods } from '../../kernel/app';
-import { HttpError } from '../../kernel/errors';
+import { onlyMethods } from '../../http/app';
+import { HttpError } from '../../http/errors';
 import { isPathName } from '../clients';
 import type { EmulatorContext } from '../context';
 import { authorizedClient } from './client-credential';

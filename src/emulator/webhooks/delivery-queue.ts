@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { Log } from '../../kernel/log';
+import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
 import type { Delivery } from './delivery-history';

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { Agent, type ClientRequest, type OutgoingHttpHeaders, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import type { SignedNotification } from './notification-wire';
 import { mayCall, type ReceiverRules } from './receiver-address';
 import type { Answer } from './retry-rules';

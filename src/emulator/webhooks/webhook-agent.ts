@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 
 /** What every webhook call says of its sender. Who registers a webhook has no say in it. */
 export const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';

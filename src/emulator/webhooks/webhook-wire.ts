@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Problem } from '../../kernel/errors';
+import type { Problem } from '../../http/errors';
 import type { Fields } from '../listing/fields';
 import { wireTime } from '../wire-time';
 import { WEBHOOK_EVENTS } from './event-names-wire';

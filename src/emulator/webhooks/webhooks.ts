@@ -1,4 +1,4 @@
-import type { Log } from '../../kernel/log';
+import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
 import { type Delivery, DeliveryHistory } from './delivery-history';

@@ -1,4 +1,4 @@
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 
 declare global {
   namespace Express {

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { ConfigError } from '../../kernel/config';
-import type { Log } from '../../kernel/log';
-import { watchFiles, whyUnreadable } from '../../kernel/watched-file';
+import { ConfigError } from '../../http/config';
+import type { Log } from '../../http/log';
+import { watchFiles, whyUnreadable } from '../../http/watched-file';
 import type { ApiKey, FindApiKey } from './api-key';
 import { digestOf, type HeldKey, parseKeysFile } from './keys-file';
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { ConfigError } from '../../kernel/config';
-import { nearest } from '../../kernel/nearest';
-import { printable } from '../../kernel/parse';
+import { ConfigError } from '../../http/config';
+import { nearest } from '../../http/nearest';
+import { printable } from '../../http/parse';
 import type { ApiKey } from './api-key';
 
 /** An API key as it is kept: its SHA-256 digest in place of the key. */
@@ -11,11 +11,11 @@ export interface HeldKey {
   readonly digest: Buffer;
 }
 
-const MOST_KEYS = 1000;
-const LEAST_CHARACTERS = 16;
-const MOST_STREAMS = 100;
+const MAX_KEYS = 1000;
+const MIN_CHARACTERS = 16;
+const MAX_STREAMS = 100;
 /** Nobody mends more than this at once. */
-const MOST_FAULTS = 20;
+const MAX_FAULTS = 20;
 
 const text = z.string({
   error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string'),
@@ -36,7 +36,7 @@ const entry = z.strictObject(
       'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
     ),
     key: text
-      .min(LEAST_CHARACTERS, `must have at least ${LEAST_CHARACTERS} characters`)
+      .min(MIN_CHARACTERS, `must have at least ${MIN_CHARACTERS} characters`)
       .max(1000, 'must have at most 1000 characters')
       .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces: it travels in a header')
       .optional(),
@@ -45,7 +45,7 @@ const entry = z.strictObject(
     streams: z
       .array(beginning, 'must be a list of beginnings of stream ids')
       .min(1, 'is empty; leave it out for a key that reaches all streams')
-      .max(MOST_STREAMS, `must have at most ${MOST_STREAMS} entries`)
+      .max(MAX_STREAMS, `must have at most ${MAX_STREAMS} entries`)
       .optional(),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined) },
@@ -55,7 +55,7 @@ const file = z.strictObject(
   {
     keys: z
       .array(entry, { error: ({ input }) => (input === undefined ? 'is missing' : 'must be a list') })
-      .max(MOST_KEYS, `must have at most ${MOST_KEYS} entries`),
+      .max(MAX_KEYS, `must have at most ${MAX_KEYS} entries`),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'the file must hold one JSON object' : undefined) },
 );
@@ -80,8 +80,8 @@ export function parseKeysFile(bytes: Buffer, present: readonly HeldKey[]): reado
   if (result.success && present.length + result.data.keys.length === 0)
     faults.push('keys: is empty; with no key nobody could use the service');
   if (!result.success || faults.length > 0) {
-    const more = faults.length - MOST_FAULTS;
-    throw new ConfigError([...faults.slice(0, MOST_FAULTS), ...(more > 0 ? [`and ${more} more`] : [])]);
+    const more = faults.length - MAX_FAULTS;
+    throw new ConfigError([...faults.slice(0, MAX_FAULTS), ...(more > 0 ? [`and ${more} more`] : [])]);
   }
   const held = result.data.keys.map(({ name, key, sha256, scope, streams }) => ({
     apiKey: { name, scope, streams },
@@ -120,8 +120,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
     const near = nearest(name, known);
     const hint = near ? `did you mean ${near}?` : `the fields are ${known.join(', ')}`;
     // What is as long as a key may be one that stands in the wrong place.
-    const shown =
-      name.length < LEAST_CHARACTERS ? `${printable(name)} is not a field` : 'has an unknown field';
+    const shown = name.length < MIN_CHARACTERS ? `${printable(name)} is not a field` : 'has an unknown field';
     return `${place === '' ? 'the file' : place}: ${shown}; ${hint}`;
   });
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { networkOf } from '../../kernel/address';
-import { HttpError } from '../../kernel/errors';
+import { networkOf } from '../../http/address';
+import { HttpError } from '../../http/errors';
 
 export type RefuseStranger = (
   request: IncomingMessage,
@@ -21,7 +21,7 @@ const FREE_ATTEMPTS = 10;
 const WINDOW_SECONDS = 60;
 const FIRST_DELAY_MS = 125;
 const LONGEST_DELAY_MS = 2000;
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 /** A power of two: networks share this many counters, so that no number of them takes more memory. */
 const COUNTERS = 8192;
 
@@ -36,7 +36,7 @@ export function createRefuseStranger({ now, wait = waitOrClose }: SlowingOptions
     const { attempts, msLeft } = await count(networkOf(request.socket.remoteAddress));
     if (attempts <= FREE_ATTEMPTS) throw new HttpError(401, { code: 'unauthorized', description: why });
     // A place in the queue costs a stranger's connection and our memory; beyond a few, the answer comes at once.
-    if (waiting < MOST_WAITING) {
+    if (waiting < MAX_WAITING) {
       waiting += 1;
       await wait(delayOf(attempts - FREE_ATTEMPTS), response).finally(() => {
         waiting -= 1;

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
-import { requireJson } from '../../kernel/app';
-import { HttpError } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { requireJson } from '../../http/app';
+import { HttpError } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { requireScope } from '../access/api-key';
 import { isDryRun } from '../key-files/dry-run';
 import type { KeyFileChanges } from '../key-files/key-file-changes';
@@ -36,7 +36,7 @@ export interface Batch {
 }
 
 /** Each may hold its body, what is read of it, and its answer: tens of megabytes. */
-const MOST_BATCHES = 4;
+const MAX_BATCHES = 4;
 /** As many entries take some milliseconds. */
 const STEPS_AT_A_STRETCH = 20;
 
@@ -63,9 +63,9 @@ export function createBatch(context: BatchContext): Batch {
     refusePreconditions(request);
     const dryRun = isDryRun(request.query);
     // Asked for before a body is received in vain, and again when it is there.
-    if (underWay >= MOST_BATCHES) throw tooManyBatches();
+    if (underWay >= MAX_BATCHES) throw tooManyBatches();
     await receiveBody(request, response);
-    if (underWay >= MOST_BATCHES) throw tooManyBatches();
+    if (underWay >= MAX_BATCHES) throw tooManyBatches();
     if (stopping()) throw stoppingError();
     underWay += 1;
     try {
@@ -98,6 +98,6 @@ function refusePreconditions({ headers }: Request): void {
 }
 
 function tooManyBatches(): HttpError {
-  const description = `${MOST_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
+  const description = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
   return new HttpError(503, { code: 'too_many_batches', description }, { headers: { 'retry-after': '5' } });
 }

@@ -1,12 +1,12 @@
-import { describeThrown, HttpError, type Problem } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown, HttpError, type Problem } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { lineChanges } from '../key-files/dry-run';
 import type { PutOutcome } from '../key-files/key-file-changes';
 import type { BatchResult, BatchSummary } from './batch-wire';
 import type { Planned } from './planned';
 
 /** A batch of nothing but faults must not make an answer without bounds. */
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
 
 export interface BatchResults {
   report(planned: Planned, outcome: PutOutcome | HttpError): void;
@@ -30,7 +30,7 @@ export function createBatchResults(
   const render = (planned: Planned, outcome: PutOutcome | HttpError): BatchResult => {
     const streamid = planned.streamId ?? null;
     if (outcome instanceof HttpError) {
-      return { streamid, result: 'failed', errors: outcome.problems.slice(0, MOST_PROBLEMS).map(asProblem) };
+      return { streamid, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
     }
     const { result, etag, warnings } = outcome;
     return {

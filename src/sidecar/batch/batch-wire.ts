@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../drm/json-object';
-import { HttpError, type Problem } from '../../kernel/errors';
-import { nearest } from '../../kernel/nearest';
-import { parseBody, printable } from '../../kernel/parse';
+import { HttpError, type Problem } from '../../http/errors';
+import { nearest } from '../../http/nearest';
+import { parseBody, printable } from '../../http/parse';
 
 /** How many streams a batch may have, those of its groups counted. */
-export const MOST_STREAMS = 10_000;
+export const MAX_STREAMS = 10_000;
 
 const list = z.array(z.unknown(), 'must be a list').nullish();
 
@@ -58,12 +58,12 @@ export function readBatchBody(body: unknown): BatchBody {
   if (!parsed.ok) throw new HttpError(400, parsed.problems);
   const { streams, groups } = parsed.value;
   if (!streams && !groups) throw invalid('Give streams, groups, or both.');
-  if ((streams?.length ?? 0) + (groups?.length ?? 0) > MOST_STREAMS) throw tooManyStreams();
+  if ((streams?.length ?? 0) + (groups?.length ?? 0) > MAX_STREAMS) throw tooManyStreams();
   return { streams: streams ?? [], groups: groups ?? [] };
 }
 
 export function tooManyStreams(): HttpError {
-  return invalid(`A batch has ${MOST_STREAMS} streams at most, its groups' counted. Send several batches.`);
+  return invalid(`A batch has ${MAX_STREAMS} streams at most, its groups' counted. Send several batches.`);
 }
 
 function invalid(description: string): HttpError {
@@ -83,7 +83,7 @@ const REQUEST_FIELDS = [
 export type Fields = JsonObject;
 
 /** An entry of more fields is nonsense, and no time is spent on their names. */
-const MOST_FIELDS = 50;
+const MAX_FIELDS = 50;
 
 /**
  * Divides an entry into the fields of its own and those of the key-file request in it, and finds those that most
@@ -94,8 +94,8 @@ export function divideFields(entry: Fields, own: readonly string[]) {
   const mine: [string, unknown][] = [];
   const request: [string, unknown][] = [];
   const names = Object.keys(entry);
-  if (names.length > MOST_FIELDS) problems.push(tooManyFields(names.length));
-  for (const name of names.slice(0, MOST_FIELDS)) {
+  if (names.length > MAX_FIELDS) problems.push(tooManyFields(names.length));
+  for (const name of names.slice(0, MAX_FIELDS)) {
     if (own.includes(name)) {
       mine.push([name, entry[name]]);
       continue;

@@ -1,9 +1,9 @@
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 
 /** Ten thousand streams with every field there is have 200,000. */
-const MOST_VALUES = 250_000;
+const MAX_VALUES = 250_000;
 /** A stream knows some twenty. Objects that have all their names to themselves take long to parse. */
-const MOST_NAMES = 300;
+const MAX_NAMES = 300;
 /** What a single POST takes needs no look. */
 const SMALL_BYTES = 64 * 1024;
 
@@ -36,10 +36,10 @@ export function refuseDenseJson(body: Buffer): void {
       hash = 0x811c9dc5;
     } else if (byte === COLON) {
       // Told by a hash (FNV-1a), which costs next to nothing: two names that share one are counted once.
-      if (names.add(hash).size > MOST_NAMES) throw tooMany(`${MOST_NAMES} different names of fields`);
+      if (names.add(hash).size > MAX_NAMES) throw tooMany(`${MAX_NAMES} different names of fields`);
     } else if (byte === COMMA || byte === BRACE || byte === BRACKET) {
       values += 1;
-      if (values > MOST_VALUES) throw tooMany(`${MOST_VALUES} values`);
+      if (values > MAX_VALUES) throw tooMany(`${MAX_VALUES} values`);
     }
   }
 }

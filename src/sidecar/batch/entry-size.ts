@@ -1,5 +1,5 @@
-import type { Problem } from '../../kernel/errors';
-import { MOST_BODY_BYTES } from '../key-files/key-file-routes';
+import type { Problem } from '../../http/errors';
+import { MAX_BODY_BYTES } from '../key-files/key-file-routes';
 import type { Fields } from './batch-wire';
 
 /** What an entry of a batch may have is what the body of a single POST may, told by its names and texts. */
@@ -17,12 +17,12 @@ export function sizeFault(fields: Fields): Problem | undefined {
         waiting.push(field);
       }
     }
-    if (size > MOST_BODY_BYTES) return TOO_LARGE;
+    if (size > MAX_BODY_BYTES) return TOO_LARGE;
   }
   return undefined;
 }
 
 const TOO_LARGE: Problem = {
   code: 'body_too_large',
-  description: `The fields have more than ${MOST_BODY_BYTES / 1024} KiB, the most that a request for one stream may have.`,
+  description: `The fields have more than ${MAX_BODY_BYTES / 1024} KiB, the most that a request for one stream may have.`,
 };

@@ -1,16 +1,16 @@
+import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { Checked } from '../../drm/bytes';
 import { isJsonObject } from '../../drm/json-object';
 import { QUALITY, type QualityLimits, qualityOf, readLimits } from '../../drm/quality';
 import { readSmilStreams } from '../../drm/smil';
-import { parseStreamId, type StreamId } from '../../drm/stream-id';
-import type { Problem } from '../../kernel/errors';
+import type { Problem } from '../../http/errors';
 import { parseKeyFileRequest } from '../key-files/key-file-request';
 import {
   divideFields,
   type Fields,
   GROUP_FIELDS,
+  MAX_STREAMS,
   MEMBER_FIELDS,
-  MOST_STREAMS,
   tooManyStreams,
   unknownField,
 } from './batch-wire';
@@ -102,7 +102,7 @@ function readMembers(
   if (members !== null && smil !== null) return wrong('give its members or its smil, not both');
   if (smil === null) {
     if (!Array.isArray(members)) return wrong('members: must be a list');
-    if (members.length > MOST_STREAMS) throw tooManyStreams();
+    if (members.length > MAX_STREAMS) throw tooManyStreams();
     if (members.length === 0) return wrong('members: is empty');
     return { members: members.map((member) => ({ member })), problems: [] };
   }

@@ -1,9 +1,9 @@
-import { HttpError, toHttpError } from '../../kernel/errors';
+import { HttpError, toHttpError } from '../../http/errors';
 
 /** After so many answers in a row that came too late, an upstream is not asked for the rest of a batch. */
-const MOST_LATE = 24;
+const MAX_LATE = 24;
 /** After so many refusals of a client in a row, nothing more is asked in its name. */
-const MOST_REFUSED = 5;
+const MAX_REFUSED = 5;
 const REFUSALS: readonly (string | undefined)[] = ['client_unknown', 'client_api_key_refused'];
 
 /** In whose name upstreams are asked, as far as a request says it. */
@@ -19,17 +19,17 @@ export interface Asking {
 export type Patience = <T>(asking: Asking, ask: () => Promise<T>) => Promise<T>;
 
 export function createPatience(): Patience {
-  const late = createStreak(MOST_LATE);
+  const late = createStreak(MAX_LATE);
   const refused = new Map<string, Streak>();
   return async ({ client, clientApiKey }, ask) => {
     const name = [client, clientApiKey].map((part) => (typeof part === 'string' ? part : '')).join('\n');
-    const refusals = refused.get(name) ?? createStreak(MOST_REFUSED);
+    const refusals = refused.get(name) ?? createStreak(MAX_REFUSED);
     refused.set(name, refusals);
     const tooLate = late.end();
     if (tooLate)
-      throw notAsked(tooLate, `${MOST_LATE} streams of this batch in a row were not provisioned in time`);
+      throw notAsked(tooLate, `${MAX_LATE} streams of this batch in a row were not provisioned in time`);
     const refusal = refusals.end();
-    if (refusal) throw notAsked(refusal, `an upstream refused this client ${MOST_REFUSED} times in a row`);
+    if (refusal) throw notAsked(refusal, `an upstream refused this client ${MAX_REFUSED} times in a row`);
     const note = (error?: HttpError) => {
       late.note(error?.status === 504 ? error : undefined);
       refusals.note(REFUSALS.includes(error?.problems[0]?.code) ? error : undefined);

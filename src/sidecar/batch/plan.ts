@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../drm/json-object';
-import { type BatchBody, divideFields, MOST_STREAMS, STREAM_FIELDS, tooManyStreams } from './batch-wire';
+import { type BatchBody, divideFields, MAX_STREAMS, STREAM_FIELDS, tooManyStreams } from './batch-wire';
 import { sizeFault } from './entry-size';
 import { readGroup } from './group';
 import { breathe } from './lane';
@@ -23,7 +23,7 @@ export async function planBatch(
     // A SMIL document may take longer than many streams.
     await breathe();
     for (const member of await readGroup(group, `groups.${index}`, claim, pause)) plan.push(member);
-    if (plan.length > MOST_STREAMS) throw tooManyStreams();
+    if (plan.length > MAX_STREAMS) throw tooManyStreams();
   }
   return plan;
 }

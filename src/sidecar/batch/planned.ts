@@ -1,5 +1,5 @@
-import { parseStreamId, type StreamId } from '../../drm/stream-id';
-import type { Problem } from '../../kernel/errors';
+import { parseStreamId, type StreamId } from '../../api/stream-id';
+import type { Problem } from '../../http/errors';
 import type { KeyFileRequest } from '../key-files/key-file-request';
 import type { Fields } from './batch-wire';
 

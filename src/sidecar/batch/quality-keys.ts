@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../drm/json-object';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields } from '../../drm/quality';
-import type { Problem } from '../../kernel/errors';
-import type { Parsed } from '../../kernel/parse';
+import type { Problem } from '../../http/errors';
+import type { Parsed } from '../../http/parse';
 import { type KeyFileRequest, parseKeyFileRequest } from '../key-files/key-file-request';
 import type { Fields } from './batch-wire';
 import { atPlace, invalidBody } from './planned';
@@ -12,13 +12,13 @@ export type KeysByQuality = 'quality' | Readonly<Record<string, Fields>>;
 /** Answers what a quality's members ask for, or what is wrong with it. The same quality has the same request object. */
 export type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
 
-const MOST_QUALITIES = 20;
+const MAX_QUALITIES = 20;
 
 /** What is wrong with a group's `keys` that is an object, apart from what its requests say. */
 export function keysFaults(keys: Fields): Problem[] {
   const names = Object.keys(keys);
-  if (names.length === 0 || names.length > MOST_QUALITIES)
-    return [invalidBody(`keys: must have 1 to ${MOST_QUALITIES} qualities`)];
+  if (names.length === 0 || names.length > MAX_QUALITIES)
+    return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
   if (!names.every((name) => QUALITY.pattern.test(name)))
     return [invalidBody(`keys: the name of a quality ${QUALITY.fault}`)];
   return names.flatMap((name) =>

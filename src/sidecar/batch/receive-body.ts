@@ -1,21 +1,21 @@
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
-import { HttpError } from '../../kernel/errors';
-import { MOST_BODY_BYTES } from '../key-files/key-file-routes';
+import { HttpError } from '../../http/errors';
+import { MAX_BODY_BYTES } from '../key-files/key-file-routes';
 import { refuseDenseJson } from './dense-json';
 
 /** Each may come to hold sixteen megabytes. */
-const MOST_BODIES = 8;
+const MAX_BODIES = 8;
 /** Who sends slowly keeps his own from being received, and nobody else's. */
-const MOST_BODIES_OF_KEY = 2;
+const MAX_BODIES_OF_KEY = 2;
 /** At 5 Mbit/s the largest body takes 27 seconds. */
-const MOST_MS = 30_000;
+const MAX_MS = 30_000;
 
 /** Reads the body of a request into it. @throws HttpError 400, 408, 413, 503. */
 export type ReceiveBody = (request: Request, response: Response) => Promise<void>;
 
 /** Reads bodies, some at a time; those no larger than a single POST's take no place of others. */
-export function createReceiveBody(mostMs = MOST_MS): ReceiveBody {
+export function createReceiveBody(mostMs = MAX_MS): ReceiveBody {
   const readJson = promisify(
     express.json({
       limit: '16mb',
@@ -45,7 +45,7 @@ export function createReceiveBody(mostMs = MOST_MS): ReceiveBody {
     }
     const { name } = response.locals.apiKey;
     const own = receiving.filter((each) => each === name).length;
-    if (own >= MOST_BODIES_OF_KEY || receiving.length >= MOST_BODIES) throw tooManyBodies();
+    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES) throw tooManyBodies();
     receiving.push(name);
     try {
       await inTime(request, response);
@@ -57,7 +57,7 @@ export function createReceiveBody(mostMs = MOST_MS): ReceiveBody {
 
 function isSmall({ headers }: Request): boolean {
   // A body in chunks does not say how long it is.
-  return Number(headers['content-length'] ?? Number.NaN) <= MOST_BODY_BYTES;
+  return Number(headers['content-length'] ?? Number.NaN) <= MAX_BODY_BYTES;
 }
 
 function tooSlow(): HttpError {

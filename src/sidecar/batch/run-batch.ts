@@ -1,4 +1,4 @@
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
 import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
 import { type KeyFileRequest, readKeyFileRequest } from '../key-files/key-file-request';
@@ -9,8 +9,8 @@ import { createPatience } from './patience';
 import type { Planned, PlannedMember, PlannedStream } from './planned';
 
 /** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
-const MOST_WRITES = 32;
-const MOST_PROVISIONINGS = 8;
+const MAX_WRITES = 32;
+const MAX_PROVISIONINGS = 8;
 
 /** Takes what became of one of the planned. */
 export type Report = (planned: Planned, outcome: PutOutcome | HttpError) => void;
@@ -44,8 +44,8 @@ export function createRunBatch({
   refusals,
   stopping,
 }: RunContext): (run: BatchRun) => Promise<void> {
-  const writes = createLane(MOST_WRITES);
-  const provisionings = createLane(MOST_PROVISIONINGS);
+  const writes = createLane(MAX_WRITES);
+  const provisionings = createLane(MAX_PROVISIONINGS);
 
   return async ({ plan, actor, dryRun, report, pause }) => {
     const options = { dryRun, skipUnchanged: true };

@@ -30,7 +30,7 @@ export function checkOperations(): Record<string, PathItem> {
         tag: CHECK_TAG,
         summary: 'Check key material',
         description:
-          'Tells what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, or one value in base64, hex or as a UUID: a PSSH box, an init segment or a media segment, Widevine PSSH data, a PlayReady object or header, a key id, a licence address, a manifest or playlist, or an element or a key line of one. Nothing is written, kept or logged. Any API key will do.',
+          'Tells what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, or one value in base64, hex or as a UUID: a PSSH box, an init segment or a media segment, Widevine PSSH data, a PlayReady object or header, a key id, a license address, a manifest or playlist, or an element or a key line of one. Nothing is written, kept or logged. Any API key will do.',
         parameters: [
           {
             name: 'reveal',

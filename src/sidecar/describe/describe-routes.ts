@@ -1,5 +1,5 @@
 import type { Express, RequestHandler } from 'express';
-import { onlyMethods } from '../../kernel/app';
+import { onlyMethods } from '../../http/app';
 import { etagOf } from '../key-files/etag';
 
 export interface DescribeOptions {

@@ -1,7 +1,7 @@
 import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../../drm/key-file';
-import { HttpError } from '../../kernel/errors';
-import { nearest } from '../../kernel/nearest';
-import { printable } from '../../kernel/parse';
+import { HttpError } from '../../http/errors';
+import { nearest } from '../../http/nearest';
+import { printable } from '../../http/parse';
 
 /** How a line of the file to write differs from the present one. */
 export interface LineChange {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 
 /** The strong entity tag of a key file's bytes, quotes included: it changes with every byte, and with nothing else. */
 export function etagOf(bytes: Buffer): string {

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { ImportFault } from '../../drm/import/import-lines';
-import { HttpError, type Problem } from '../../kernel/errors';
-import type { Parsed } from '../../kernel/parse';
+import { HttpError, type Problem } from '../../http/errors';
+import type { Parsed } from '../../http/parse';
 import type { KeyFileRequest } from './key-file-request';
 
 /** Nobody mends more than this at once. */
-const MOST_PROBLEMS = 50;
+const MAX_PROBLEMS = 50;
 
 /**
  * Reads the lines of an existing key file as what a POST asks for.
@@ -22,7 +22,7 @@ export function parseImport(text: string, keepUnknown: boolean, howToKeep: strin
     return { ok: true, value: { source: 'supplied', keyFile, contentId: undefined, cmaf: false, findings } };
   }
   const { faults, unknown } = imported;
-  const problems: Problem[] = faults.slice(0, MOST_PROBLEMS).map(invalidLine);
+  const problems: Problem[] = faults.slice(0, MAX_PROBLEMS).map(invalidLine);
   if (unknown.length > 0) {
     const description = `These lines are not known: ${listUnknownLines(unknown)}. ${howToKeep} to keep them as they are, or take them away.`;
     problems.push({ code: 'unknown_line', description });

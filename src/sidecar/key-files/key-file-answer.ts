@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Request, Response } from 'express';
+import type { StreamId } from '../../api/stream-id';
 import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
-import type { StreamId } from '../../drm/stream-id';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import { lineChanges, renderLineChanges } from './dry-run';
 import { etagOf } from './etag';
 import type { PutOutcome } from './key-file-changes';

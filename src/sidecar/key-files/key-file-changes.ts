@@ -1,9 +1,9 @@
+import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
-import type { StreamId } from '../../drm/stream-id';
-import { describeThrown, HttpError } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown, HttpError } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import type { Audit, AuditEntry } from '../observe/audit';
 import type { Attempt, Refusals } from '../observe/refusals';
@@ -11,7 +11,6 @@ import type { Provision, Provisioned } from '../provisioning/provision';
 import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
-import { groupNameFindings } from './group-name';
 import { indexedKeysIn, keyConflictFindings } from './key-conflicts';
 import type { KeyFileRequest } from './key-file-request';
 import type { KeyIndex } from './key-index';
@@ -92,7 +91,7 @@ export function createKeyFileChanges({
   ): Promise<PutOutcome> => {
     const { keyFile } = provisioned;
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
-    if (bytes.length > MOST_FILE_BYTES) throw tooLarge(bytes.length);
+    if (bytes.length > MAX_FILE_BYTES) throw tooLarge(bytes.length);
     const { former, notSynced } = await store.write(streamId, bytes, (present) => {
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
@@ -181,10 +180,10 @@ const NOT_DURABLE: Finding = {
 };
 
 /** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
-const MOST_FILE_BYTES = 64 * 1024;
+const MAX_FILE_BYTES = 64 * 1024;
 
 function tooLarge(bytes: number): HttpError {
-  const description = `The key file would have ${bytes} bytes; ${MOST_FILE_BYTES} are the most. Look for a value that is too long.`;
+  const description = `The key file would have ${bytes} bytes; ${MAX_FILE_BYTES} are the most. Look for a value that is too long.`;
   return new HttpError(400, { code: 'invalid_body', description });
 }
 

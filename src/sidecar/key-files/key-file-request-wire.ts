@@ -4,7 +4,7 @@ import type { CmafScheme } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum } from '../../drm/playready';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
-import { MOST_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
+import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
 import { checkedText, checkedValue } from './checked-schema';
 
 const text = z.string('must be a string');
@@ -49,7 +49,7 @@ const cenc = {
 
 const playready = {
   laurl: checkedText(checkLicenseUrl('playready')).meta({
-    description: 'The licence address: `https://…` or `http://…`.',
+    description: 'The license address: `https://…` or `http://…`.',
   }),
   checksum: checkedText(decodePlayReadyChecksum).nullish().meta({
     contentEncoding: 'base64',
@@ -61,7 +61,7 @@ const playready = {
 const widevine = {
   psshdata: checkedValue(readWidevinePsshData).nullish().meta({
     contentEncoding: 'base64',
-    maxLength: MOST_PSSH_CHARACTERS,
+    maxLength: MAX_PSSH_CHARACTERS,
     description:
       'The data of a Widevine `pssh` box, base64; a whole box is unwrapped. Left out (`"widevine": {}`): made of key id and `contentId`.',
   }),
@@ -77,7 +77,7 @@ const fairplay = {
     description: 'The initialisation vector: 32 hex digits, written as given.',
   }),
   laurl: checkedText(checkLicenseUrl('fairplay')).meta({
-    description: 'The licence address: `skd://…`, `https://…` or `http://…`.',
+    description: 'The license address: `skd://…`, `https://…` or `http://…`.',
   }),
 };
 

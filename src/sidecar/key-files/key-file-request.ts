@@ -4,8 +4,8 @@ import { isJsonObject } from '../../drm/json-object';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
 import { widevinePsshDataOf } from '../../drm/widevine';
-import { HttpError, type Problem } from '../../kernel/errors';
-import { type Parsed, parseBody } from '../../kernel/parse';
+import { HttpError, type Problem } from '../../http/errors';
+import { type Parsed, parseBody } from '../../http/parse';
 import { parseImport } from './import-request';
 import {
   FIELDS,

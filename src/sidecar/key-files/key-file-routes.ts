@@ -1,9 +1,9 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { Finding } from '../../drm/cross-check';
-import { parseStreamId, type StreamId } from '../../drm/stream-id';
-import { addressOf } from '../../kernel/address';
-import { onlyMethods } from '../../kernel/app';
-import { HttpError, toHttpError } from '../../kernel/errors';
+import { addressOf } from '../../http/address';
+import { onlyMethods } from '../../http/app';
+import { HttpError, toHttpError } from '../../http/errors';
 import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun, isKeepUnknown, refuseQuery } from './dry-run';
@@ -21,11 +21,11 @@ export interface KeyFileContext {
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 
 /** The most that the body of a POST can have. */
-export const MOST_BODY_BYTES = 64 * 1024;
+export const MAX_BODY_BYTES = 64 * 1024;
 
 // Behind requireJsonOrLines, which has looked at the type.
-const parseJson = express.json({ limit: MOST_BODY_BYTES, type: () => true });
-const parseLines = express.raw({ limit: MOST_BODY_BYTES, type: () => true });
+const parseJson = express.json({ limit: MAX_BODY_BYTES, type: () => true });
+const parseLines = express.raw({ limit: MAX_BODY_BYTES, type: () => true });
 
 /** GET, POST and DELETE of a stream's key file. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext): void {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { parseStreamId, type StreamId } from '../../drm/stream-id';
+import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { ApiKey, FindApiKey } from '../access/api-key';
 import { SPEAKS_OF_JSON } from './key-file-answer';
 

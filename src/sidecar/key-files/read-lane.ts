@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
-import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
+import { type RequestLogOptions, requestLog } from '../../http/request-log';
+import { API_HEADERS, securityHeaders } from '../../http/security-headers';
 import { type FindApiKey, mayRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf } from './etag';

@@ -1,16 +1,16 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { addressOf } from '../../kernel/address';
-import { createErrorAnswer, type ErrorAnswerOptions } from '../../kernel/answer-error';
-import { toHttpError } from '../../kernel/errors';
-import { type RequestLogOptions, requestLog } from '../../kernel/request-log';
-import { API_HEADERS, securityHeaders } from '../../kernel/security-headers';
+import { addressOf } from '../../http/address';
+import { createErrorAnswer, type ErrorAnswerOptions } from '../../http/answer-error';
+import { toHttpError } from '../../http/errors';
+import { type RequestLogOptions, requestLog } from '../../http/request-log';
+import { API_HEADERS, securityHeaders } from '../../http/security-headers';
 import type { FindApiKey } from '../access/api-key';
 import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
 import { KEY_FILE_HEADERS, warningHeader } from './key-file-answer';
 import { type Actor, attemptOf, type KeyFileChanges } from './key-file-changes';
 import { readKeyFileRequest } from './key-file-request';
-import { KEY_FILE_PATH, MOST_BODY_BYTES } from './key-file-routes';
+import { KEY_FILE_PATH, MAX_BODY_BYTES } from './key-file-routes';
 import { type PlainRequest, readPlainRequest } from './plain-request';
 
 /**
@@ -75,7 +75,7 @@ function find(
     return undefined;
   const length = Number(headers['content-length'] ?? Number.NaN);
   // An empty body and one that is too long are the route's.
-  if (!(length > 0 && length <= MOST_BODY_BYTES)) return undefined;
+  if (!(length > 0 && length <= MAX_BODY_BYTES)) return undefined;
   const plain = readPlainRequest(request, 'POST', findApiKey);
   return plain && { plain, length };
 }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, type Stats } from 'node:fs';
+import type { StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
-import type { StreamId } from '../../drm/stream-id';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import { keyFilePath } from '../storage/key-file-path';
 import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
@@ -19,10 +19,10 @@ export interface KeyFileEntry extends KeyFileSummary {
 }
 
 /** A key file has about 1 KiB. Nothing larger than the body of a POST is summed up: a megabyte would hold up all others. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 // What is no key file must not swell the page: one fault, or the beginning of an id, says enough.
-const MOST_FAULTS = 20;
-const MOST_CONTENT_ID = 400;
+const MAX_FAULTS = 20;
+const MAX_CONTENT_ID = 400;
 
 /**
  * Describes a stream's key file under `folder`, or answers undefined when it is gone by now or is none: a link, a
@@ -36,7 +36,7 @@ export function describeKeyFile(
   const { path } = keyFilePath(folder, streamId);
   const stat = areFolders(folder, streamId.split('/').slice(0, -1)) ? statOf(path) : undefined;
   if (!stat) return undefined;
-  const summary = stat.size > MOST_BYTES ? tooLarge() : summaryOf(path, (text) => summarise(text, streamId));
+  const summary = stat.size > MAX_BYTES ? tooLarge() : summaryOf(path, (text) => summarise(text, streamId));
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
   return {
@@ -45,8 +45,8 @@ export function describeKeyFile(
     size: stat.size,
     parts,
     keyId,
-    contentId: contentId?.slice(0, MOST_CONTENT_ID),
-    faults: faults.slice(0, MOST_FAULTS),
+    contentId: contentId?.slice(0, MAX_CONTENT_ID),
+    faults: faults.slice(0, MAX_FAULTS),
   };
 }
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { HttpError, type Problem } from '../../kernel/errors';
-import { nearest } from '../../kernel/nearest';
-import { printable } from '../../kernel/parse';
+import { HttpError, type Problem } from '../../http/errors';
+import { nearest } from '../../http/nearest';
+import { printable } from '../../http/parse';
 import type { KeyFileEntry } from './entry';
 import { checkPrefix } from './search';
 
-const MOST_ENTRIES = 1000;
+const MAX_ENTRIES = 1000;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
@@ -16,9 +16,9 @@ const prefix = text.superRefine((value, context) => {
 });
 
 const limit = text
-  .regex(/^\d{1,9}$/, { message: `must be a whole number from 1 to ${MOST_ENTRIES}`, abort: true })
+  .regex(/^\d{1,9}$/, { message: `must be a whole number from 1 to ${MAX_ENTRIES}`, abort: true })
   .transform(Number)
-  .refine((count) => count >= 1 && count <= MOST_ENTRIES, `must be from 1 to ${MOST_ENTRIES}`);
+  .refine((count) => count >= 1 && count <= MAX_ENTRIES, `must be from 1 to ${MAX_ENTRIES}`);
 
 /** The query of `GET /api/keyfiles`. Without a prefix a cursor goes on with the one it began with. */
 export const listQuery = z.strictObject({

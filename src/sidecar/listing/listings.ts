@@ -1,9 +1,9 @@
+import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/cross-check';
 import { keysIn } from '../../drm/key-file';
-import type { StreamId } from '../../drm/stream-id';
-import { HttpError } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { HttpError } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
 import { toStorageError } from '../storage/storage-error';
 import type { KeyFileEntry, Summarise } from './entry';
@@ -60,9 +60,9 @@ interface Listing {
   state: 'open' | 'ended' | 'closed';
 }
 
-const MOST_LISTINGS = 32;
+const MAX_LISTINGS = 32;
 /** So that one client can't end the lists of all others. */
-const MOST_OF_A_KEY = 8;
+const MAX_OF_A_KEY = 8;
 const IDLE_MS = 5 * 60_000;
 const LOOK_MS = 30_000;
 
@@ -105,8 +105,8 @@ export function createListings({
   const add = (listing: Listing) => {
     const all = [...listings.values()];
     const own = all.filter(({ key }) => key.name === listing.key.name);
-    if (own.length >= MOST_OF_A_KEY) closeOne(own);
-    else if (all.length >= MOST_LISTINGS) closeOne(all);
+    if (own.length >= MAX_OF_A_KEY) closeOne(own);
+    else if (all.length >= MAX_LISTINGS) closeOne(all);
     if (listings.size === 0) watch = setInterval(closeIdle, LOOK_MS).unref();
     listings.set(listing.id, listing);
   };

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { StreamId } from '../../drm/stream-id';
+import type { StreamId } from '../../api/stream-id';
 import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
 import type { Walk } from './walk';
 
@@ -18,7 +18,7 @@ export type Collect = (
 ) => Promise<Collected>;
 
 /** How many folder entries a page looks at before it is answered with what was found, few or none. */
-const MOST_LOOKED_AT = 20_000;
+const MAX_LOOKED_AT = 20_000;
 /** How long a page is worked on before others have their turn. */
 const SLICE_MS = 4;
 
@@ -39,7 +39,7 @@ export function createCollect(folder: string, summarise: Summarise, now: () => n
     let ended = false;
     await nextTurn();
     let since = now();
-    for (let lookedAt = 0; entries.length < limit && lookedAt < MOST_LOOKED_AT; lookedAt += 1) {
+    for (let lookedAt = 0; entries.length < limit && lookedAt < MAX_LOOKED_AT; lookedAt += 1) {
       if (now() - since >= SLICE_MS) {
         await nextTurn();
         since = now();

@@ -1,5 +1,5 @@
+import { parseStreamId } from '../../api/stream-id';
 import type { Checked } from '../../drm/bytes';
-import { parseStreamId } from '../../drm/stream-id';
 
 /** One folder to look in, and how the names in it must begin. */
 export interface Search {

@@ -1,7 +1,7 @@
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { join } from 'node:path';
-import { MOST_PARTS, parseStreamId, type StreamId } from '../../drm/stream-id';
-import { systemCode } from '../../kernel/errors';
+import { MAX_PARTS, parseStreamId, type StreamId } from '../../api/stream-id';
+import { systemCode } from '../../http/errors';
 import type { Search } from './search';
 
 /**
@@ -36,7 +36,7 @@ function* walkFolder(
       const way = entry.isFile() ? withoutExtension(entry.name) : entry.name;
       const parsed = fits(way) ? parseStreamId([...parts, way].join('/')) : undefined;
       yield parsed?.ok && entry.isFile() ? parsed.value : undefined;
-      if (parsed?.ok && entry.isDirectory() && parts.length + 1 < MOST_PARTS) {
+      if (parsed?.ok && entry.isDirectory() && parts.length + 1 < MAX_PARTS) {
         yield* walkFolder(root, [...parts, way], () => true, onUnreadable);
       }
     }

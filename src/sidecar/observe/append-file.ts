@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, write
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import { writeBytes } from '../storage/write-bytes';
 
 const openFile = promisify(open);

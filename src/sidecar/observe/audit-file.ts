@@ -1,22 +1,22 @@
-import { describeThrown } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { type AppendFile, createAppendFile, type Lines } from './append-file';
 import { createLineQueue, type TakenLines } from './line-queue';
 import type { AuditTimes, LineSink } from './line-sink';
 
 /** What may wait in memory, in bytes: twice what a batch of 10,000 streams writes, and no memory without end. */
-export const MOST_WAITING = 8 * 1024 * 1024;
+export const MAX_WAITING = 8 * 1024 * 1024;
 
 type Batch = Lines & Pick<TakenLines, 'count' | 'done'>;
 
 /**
- * Takes lines for a file and writes them in batches. While that fails they wait, those of clients up to `MOST_WAITING`
+ * Takes lines for a file and writes them in batches. While that fails they wait, those of clients up to `MAX_WAITING`
  * bytes, and are tried again and again; later ones are dropped and counted. The log tells when it begins and when it is
  * over.
  */
 export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: AuditTimes): LineSink {
   const file: AppendFile = createAppendFile(path);
-  const queue = createLineQueue(MOST_WAITING);
+  const queue = createLineQueue(MAX_WAITING);
   let batch: Batch | undefined;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;

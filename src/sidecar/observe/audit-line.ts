@@ -1,7 +1,7 @@
 import type { AuditEntry } from './audit';
 
 /** Longer than any value that is in order; what a stranger sends must not fill the disk. */
-const MOST_CHARACTERS = 256;
+const MAX_CHARACTERS = 256;
 
 // JSON leaves these as they are: the control characters of C1 and the line breaks of Unicode, which some readers obey.
 const OBEYED = /[\u007f-\u009f\u2028\u2029]/g;
@@ -37,5 +37,5 @@ export function formatAuditLine(entry: LineEntry, time: Date): string {
 }
 
 function cut(text: string | undefined): string | null {
-  return text === undefined ? null : text.slice(0, MOST_CHARACTERS);
+  return text === undefined ? null : text.slice(0, MAX_CHARACTERS);
 }

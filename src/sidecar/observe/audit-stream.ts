@@ -3,11 +3,11 @@ import { createLineQueue } from './line-queue';
 import type { AuditTimes, LineSink } from './line-sink';
 
 /** What may wait for a slow reader, in bytes; more would be memory without end. The log's lines don't count. */
-const MOST_WAITING = 1024 * 1024;
+const MAX_WAITING = 1024 * 1024;
 
 /** Takes lines for a stream, standard output, and writes them in batches, each whole, so that they mix with the log's by lines. */
 export function openAuditStream(stream: Writable, { batchMs }: Pick<AuditTimes, 'batchMs'>): LineSink {
-  const queue = createLineQueue(MOST_WAITING);
+  const queue = createLineQueue(MAX_WAITING);
   let underWay = 0;
   let lost = 0;
   // Every write has a callback that counts what is lost; an error that nobody listens to would end the process.

@@ -2,7 +2,7 @@
 export type Whose = 'client' | 'stranger';
 
 /** Room for strangers, in bytes. It's their own: whatever they send, none of the clients' lines gives way. */
-export const MOST_OF_STRANGERS = 64 * 1024;
+export const MAX_OF_STRANGERS = 64 * 1024;
 
 /** Lines that were taken out together. Their room is free again once they are done with. */
 export interface TakenLines {
@@ -21,7 +21,7 @@ export interface LineQueue {
 
 /** Lines that wait, of the clients `most` bytes at most. */
 export function createLineQueue(most: number): LineQueue {
-  const room = { client: most, stranger: MOST_OF_STRANGERS };
+  const room = { client: most, stranger: MAX_OF_STRANGERS };
   let lines: string[] = [];
   let held = { client: 0, stranger: 0 };
   return {

@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../kernel/app';
+import { onlyMethods } from '../../http/app';
 import { kept } from './kept';
 import type { Metrics } from './metrics';
 

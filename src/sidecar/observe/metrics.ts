@@ -1,7 +1,7 @@
-import type { Connections } from '../../kernel/connections';
-import type { HttpError } from '../../kernel/errors';
-import type { AnsweredRequest } from '../../kernel/request-log';
-import type { CertificateEnds } from '../../kernel/tls';
+import type { Connections } from '../../http/connections';
+import type { HttpError } from '../../http/errors';
+import type { AnsweredRequest } from '../../http/request-log';
+import type { CertificateEnds } from '../../http/tls';
 import type { CacheEvent } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';
 import type { WritePhase } from '../storage/durable-file';
@@ -45,7 +45,7 @@ export interface MetricsOptions {
 }
 
 /** As many observations wait for the client library to be loaded. */
-const MOST_QUEUED = 1000;
+const MAX_QUEUED = 1000;
 
 /**
  * Collects metrics. The client library is loaded by the first scrape or after some hundred requests, so that it costs
@@ -73,7 +73,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       return;
     }
     queue.push(observation);
-    if (queue.length === MOST_QUEUED) setImmediate(load);
+    if (queue.length === MAX_QUEUED) setImmediate(load);
   };
 
   return {

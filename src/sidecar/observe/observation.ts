@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import type { Shell } from '../../kernel/app';
-import type { HttpError } from '../../kernel/errors';
+import type { Shell } from '../../http/app';
+import type { HttpError } from '../../http/errors';
 import type { CacheEvent } from '../provisioning/provider-cache';
 import type { UpstreamOptions } from '../provisioning/upstream';
 import type { WriteTimes } from '../storage/durable-file';

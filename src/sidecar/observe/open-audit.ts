@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import type { Log } from '../../kernel/log';
+import type { Log } from '../../http/log';
 import type { Audit } from './audit';
 import { openAuditFile } from './audit-file';
 import { formatAuditLine } from './audit-line';

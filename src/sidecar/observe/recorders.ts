@@ -1,4 +1,4 @@
-import { CLIENT_GONE } from '../../kernel/request-log';
+import { CLIENT_GONE } from '../../http/request-log';
 import { CACHE_EVENTS } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';
@@ -29,9 +29,9 @@ const ALERTED_FAILURES = [
 ];
 
 // No label holds a stranger's text: routes are our own patterns, codes our own words. The bounds hold if that fails.
-const MOST_ROUTES = 64;
-const MOST_STATUSES = 64;
-const MOST_CODES = 128;
+const MAX_ROUTES = 64;
+const MAX_STATUSES = 64;
+const MAX_CODES = 128;
 
 /** Loads the client library and defines the metrics. Labels are looked up once for each combination. */
 export function openRecorders(options: RecorderOptions): Recorders {
@@ -85,10 +85,10 @@ export function openRecorders(options: RecorderOptions): Recorders {
     'method',
     'route',
   );
-  const ofRequest = bounded(MOST_ROUTES, 'other', (route: string) =>
+  const ofRequest = bounded(MAX_ROUTES, 'other', (route: string) =>
     bounded(METHODS.size + 1, 'other', (method: string) => ({
       duration: requestSeconds.labels(method, route),
-      count: bounded(MOST_STATUSES, 0, (status: number) =>
+      count: bounded(MAX_STATUSES, 0, (status: number) =>
         requests.labels(method, route, statusLabel(status)),
       ),
     })),
@@ -105,9 +105,9 @@ export function openRecorders(options: RecorderOptions): Recorders {
     'Duration of calls to upstreams.',
     'upstream',
   );
-  const ofCall = bounded(MOST_CODES, 'other', (upstream: string) => ({
+  const ofCall = bounded(MAX_CODES, 'other', (upstream: string) => ({
     duration: callSeconds.labels(upstream),
-    count: bounded(MOST_STATUSES, 0, (status: CallOutcome) =>
+    count: bounded(MAX_STATUSES, 0, (status: CallOutcome) =>
       calls.labels(upstream, typeof status === 'string' ? status : statusLabel(status)),
     ),
   }));
@@ -127,12 +127,12 @@ export function openRecorders(options: RecorderOptions): Recorders {
     'Duration of the phases of writing a key file.',
     'phase',
   );
-  const ofPhase = bounded(MOST_CODES, 'other', (phase: string) => phases.labels(phase));
+  const ofPhase = bounded(MAX_CODES, 'other', (phase: string) => phases.labels(phase));
 
   const failures = counter('failures_total', 'Error answers by the code of their first problem.', 'code');
   // A counter that first appears at 1 has risen by nothing in the eyes of an alert rule.
   for (const code of ALERTED_FAILURES) failures.labels(code).inc(0);
-  const ofFailure = bounded(MOST_CODES, 'other', (code: string) => failures.labels(code));
+  const ofFailure = bounded(MAX_CODES, 'other', (code: string) => failures.labels(code));
 
   const refused = counter(
     'refused_total',
@@ -140,7 +140,7 @@ export function openRecorders(options: RecorderOptions): Recorders {
     'reason',
   );
   for (const reason of REFUSED_REASONS) refused.labels(reason).inc(0);
-  const ofRefusal = bounded(MOST_CODES, 'other', (reason: string) => refused.labels(reason));
+  const ofRefusal = bounded(MAX_CODES, 'other', (reason: string) => refused.labels(reason));
 
   const changes = counter(
     'key_file_changes_total',
@@ -148,8 +148,8 @@ export function openRecorders(options: RecorderOptions): Recorders {
     'action',
     'result',
   );
-  const ofChange = bounded(MOST_CODES, 'other', (action: string) =>
-    bounded(MOST_CODES, 'other', (result: string) => changes.labels(action, result)),
+  const ofChange = bounded(MAX_CODES, 'other', (action: string) =>
+    bounded(MAX_CODES, 'other', (result: string) => changes.labels(action, result)),
   );
 
   gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', keyFiles);

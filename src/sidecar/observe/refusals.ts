@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { addressOf } from '../../kernel/address';
-import { type HttpError, toHttpError } from '../../kernel/errors';
+import { addressOf } from '../../http/address';
+import { type HttpError, toHttpError } from '../../http/errors';
 import { API } from '../access/require-api-key';
 import type { Audit } from './audit';
 

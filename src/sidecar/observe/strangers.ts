@@ -2,9 +2,9 @@ import type { AuditEntry } from './audit';
 import type { LineEntry } from './audit-line';
 
 /** What has a line of its own in one span of time; what comes beyond is summed up. */
-const MOST_LINES = 10;
+const MAX_LINES = 10;
 /** How many addresses and results are told apart in the sums of one span. */
-const MOST_SUMS = 10;
+const MAX_SUMS = 10;
 
 export interface Strangers {
   /** Takes a refused attempt of somebody without an API key. */
@@ -21,7 +21,7 @@ interface Sum {
 }
 
 /**
- * Hands on what strangers tried: the first `MOST_LINES` attempts of each `sumMs` as they are, and those beyond as sums,
+ * Hands on what strangers tried: the first `MAX_LINES` attempts of each `sumMs` as they are, and those beyond as sums,
  * by address and result, when the span ends. Who sends thousands a second fills no disk, and every attempt is counted.
  */
 export function createStrangers(
@@ -45,7 +45,7 @@ export function createStrangers(
     const { address, result } = entry;
     const own = `${result} ${address}`;
     // Beyond the bound only the result is told, one of our own words.
-    const isOwn = sums.has(own) || sums.size < MOST_SUMS;
+    const isOwn = sums.has(own) || sums.size < MAX_SUMS;
     const name = isOwn ? own : result;
     const sum = sums.get(name);
     if (sum) sum.count += 1;
@@ -64,7 +64,7 @@ export function createStrangers(
   return {
     attempted(entry) {
       if (!underWay) beginSpan();
-      if (lines === MOST_LINES) {
+      if (lines === MAX_LINES) {
         add(entry);
         return;
       }

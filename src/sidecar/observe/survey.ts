@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { CheckFault } from '../../drm/check/report';
 import { keysIn } from '../../drm/key-file';
-import type { StreamId } from '../../drm/stream-id';
-import { describeThrown } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { indexedKeysIn } from '../key-files/key-conflicts';
 import type { KeyIndex } from '../key-files/key-index';
 import { describeKeyFile } from '../listing/entry';

@@ -1,5 +1,5 @@
 import type { KeyFile } from '../../drm/key-file';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { ProviderContent } from '../key-files/key-file-request';
 import type { ConfigService } from './config-service';
 import type { KeyProvider } from './key-provider';

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
-import { ConfigError } from '../../kernel/config';
-import { systemCode } from '../../kernel/errors';
+import { ConfigError } from '../../http/config';
+import { systemCode } from '../../http/errors';
 
 const { R_OK, W_OK, X_OK } = constants;
 const VARIABLE = 'PACKAGERDRMAPI_PROVIDERCACHE';

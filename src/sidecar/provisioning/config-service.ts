@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */

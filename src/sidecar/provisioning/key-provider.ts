@@ -5,7 +5,7 @@ import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import { checkedText, checkedValue } from '../key-files/checked-schema';
 import type { ProviderContent } from '../key-files/key-file-request';
 import type { ClientRecord } from './config-service';

@@ -2,8 +2,8 @@ import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { KeyFile } from '../../drm/key-file';
-import { describeThrown } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
 import type { ProviderContent } from '../key-files/key-file-request';
 import type { DurableWriter } from '../storage/durable-file';
 import { queueByName } from '../storage/queue-by-name';
@@ -56,9 +56,9 @@ export interface ProviderCacheOptions {
 }
 
 /** As many as a batch has streams; some 10 MB. */
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 /** How many may wait for a slow disk. */
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 const MODE = 0o600;
 const LOOK_MS = 60 * 60_000;
 const CLOSE_MS = 2000;
@@ -73,7 +73,7 @@ const keptWire = z.strictObject({
 });
 
 export function createProviderCache(options: ProviderCacheOptions): ProviderCache {
-  const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MOST_ENTRIES } = options;
+  const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MAX_ENTRIES } = options;
   const inTurn = queueByName();
   /** The entries and when they were written, the oldest first. */
   let entries = new Map<string, number>();
@@ -171,7 +171,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
 
   return {
     keep(content, { cenc, widevine, playready, fairplay }) {
-      if (waiting.size >= MOST_WAITING) {
+      if (waiting.size >= MAX_WAITING) {
         observe('not_kept');
         return;
       }

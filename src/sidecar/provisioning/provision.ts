@@ -1,6 +1,6 @@
 import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
-import { HttpError } from '../../kernel/errors';
+import { HttpError } from '../../http/errors';
 import type { KeyFileRequest } from '../key-files/key-file-request';
 import {
   type AskProviderOptions,

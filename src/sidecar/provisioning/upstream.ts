@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { HttpError, systemCode } from '../../kernel/errors';
-import type { Log } from '../../kernel/log';
+import { HttpError, systemCode } from '../../http/errors';
+import type { Log } from '../../http/log';
 
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {

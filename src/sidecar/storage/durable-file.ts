@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 import { createFolderSync } from './folder-sync';
 import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
 import { writeBytes } from './write-bytes';

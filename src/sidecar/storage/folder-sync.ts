@@ -1,6 +1,6 @@
 import { closeSync, fsync, openSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 
 const syncAll = promisify(fsync);
 

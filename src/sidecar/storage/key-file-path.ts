@@ -1,5 +1,5 @@
 import { sep } from 'node:path';
-import type { StreamId } from '../../drm/stream-id';
+import type { StreamId } from '../../api/stream-id';
 
 export interface KeyFilePath {
   /** Absolute. */

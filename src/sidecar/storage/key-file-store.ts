@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
-import type { StreamId } from '../../drm/stream-id';
+import type { StreamId } from '../../api/stream-id';
 import type { DurableWriter, NotSynced } from './durable-file';
 import { type KeyFilePath, keyFilePath } from './key-file-path';
 import { queueByName } from './queue-by-name';

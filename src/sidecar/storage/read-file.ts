@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { systemCode } from '../../kernel/errors';
+import { systemCode } from '../../http/errors';
 
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** What stands where a key file belongs: its bytes, or something that is no key file. */
 export type FoundFile =
@@ -50,7 +50,7 @@ export function readSmallFile(path: string): FoundFile | undefined {
   try {
     const stat = fstatSync(descriptor);
     if (!stat.isFile()) return { kind: 'not_a_file' };
-    if (stat.size > MOST_BYTES) return { kind: 'too_large' };
+    if (stat.size > MAX_BYTES) return { kind: 'too_large' };
     const bytes = Buffer.allocUnsafe(stat.size);
     let length = 0;
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {

@@ -1,4 +1,4 @@
-import { HttpError, systemCode } from '../../kernel/errors';
+import { HttpError, systemCode } from '../../http/errors';
 
 const REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the folder is mounted read-only',

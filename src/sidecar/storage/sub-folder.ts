@@ -8,7 +8,7 @@ import {
   mkdirSync,
   openSync,
 } from 'node:fs';
-import { HttpError, systemCode } from '../../kernel/errors';
+import { HttpError, systemCode } from '../../http/errors';
 
 /** A folder that is held open while files in it are used. */
 export interface HeldFolder {

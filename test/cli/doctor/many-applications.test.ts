@@ -40,7 +40,7 @@ http://127.0.0.1:9000  the sidecar
   ok       It lists 3 key files
 
 29 applications  conf/NAME/Application.xml
-  FAULT    The session id is appended to the licence address: the packager does so unless told not to
+  FAULT    The session id is appended to the license address: the packager does so unless told not to
            in 25 of 29, all but channel03, channel05, live, vod
            to do: add in Root/Application/HTTPStreamer/Properties:
              <Property>
@@ -63,7 +63,7 @@ http://127.0.0.1:9000  the sidecar
   ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (28 of 29)
   ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (28 of 29)
   ok       Key files are read from /wowza/keys (26 of 29)
-  ok       The session id is not appended to the licence address (4 of 29: channel03, channel05, live, vod)
+  ok       The session id is not appended to the license address (4 of 29: channel03, channel05, live, vod)
   ok       Key files are read from /wowza/keys/NAME (3 of 29: channel25, channel26, channel27)
   ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 29: vod)
   ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 29: vod)

@@ -14,7 +14,7 @@ const SESSION_ID_XML =
 const EXT_X_VERSION_XML =
   '<Property>\n  <Name>cupertinoExtXVersion</Name>\n  <Value>5</Value>\n  <Type>Integer</Type>\n</Property>';
 const KEY_DIR_XML = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/keys</KeyDir>`;
-const UNSET = 'The session id is appended to the licence address: the packager does so unless told not to';
+const UNSET = 'The session id is appended to the license address: the packager does so unless told not to';
 
 const properties = (...settings: string[]) => ({
   httpStreamer: `<Properties>${settings.join('')}</Properties>`,
@@ -48,7 +48,7 @@ test.each<Row>([
       severity: 'fault',
       code: 'session_id',
       message:
-        'The session id is appended to the licence address: cupertinoAppendQueryParamsToEncUrl is "true"',
+        'The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is "true"',
       todo: `change the Value in ${PLACE} to`,
       xml: SESSION_ID_XML,
     },
@@ -60,7 +60,7 @@ test.each<Row>([
       severity: 'fault',
       code: 'session_id',
       message:
-        'The session id is appended to the licence address: cupertinoAppendQueryParamsToEncUrl is empty',
+        'The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is empty',
       todo: `change the Value in ${PLACE} to`,
       xml: SESSION_ID_XML,
     },
@@ -72,7 +72,7 @@ test.each<Row>([
       severity: 'warning',
       code: 'session_id_type',
       message:
-        'The session id is not appended to the licence address, but its Type is "String" where the packager\'s documentation has Boolean',
+        'The session id is not appended to the license address, but its Type is "String" where the packager\'s documentation has Boolean',
       todo: 'write <Type>Boolean</Type>',
     },
   ],

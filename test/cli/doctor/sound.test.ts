@@ -13,7 +13,7 @@ http://127.0.0.1:9000  the sidecar
   ok       It lists 3 key files
 
 2 applications  conf/NAME/Application.xml
-  ok       The session id is not appended to the licence address (both)
+  ok       The session id is not appended to the license address (both)
   ok       EXT-X-VERSION is 5 (both)
   ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (1 of 2: live)
   ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (1 of 2: live)

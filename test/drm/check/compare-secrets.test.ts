@@ -57,7 +57,7 @@ const RIGHT = { 'news.key': keyFile(KEY_ID, CONTENT_KEY) };
 const CENC = { 'init.mp4': packagedMedia('cenc/v.mp4'), 'stream.mpd': packagedManifest('cenc/s.mpd') };
 
 describe('key and key id exchanged', () => {
-  const ASK = 'find out at the licence server which of the two is the key id, then ';
+  const ASK = 'find out at the license server which of the two is the key id, then ';
   const swap = 'swap the two in news.key, and take a new key if they were in use so';
   const renew = (name: string) =>
     `package again with a new key, for this one stands in ${name} for everybody`;

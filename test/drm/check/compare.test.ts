@@ -39,7 +39,7 @@ describe('a key file and what was packaged with it', () => {
     const inputs = { 'news.key': withKeyId(SWAPPED_KEY_ID), 'init.mp4': media('cenc/v.mp4') };
     expect(said(inputs)).toEqual([
       `error key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
-        `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the licence server which one is ` +
+        `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the license server which one is ` +
         'right, and mend the other.',
     ]);
   });
@@ -91,7 +91,7 @@ describe('a key file and what was packaged with it', () => {
         (name) =>
           `error checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
           'news.key under the same key id, so it was made from another key; restart the stream so that the packager ' +
-          'reads this key file, or write the key file anew from the licence server.',
+          'reads this key file, or write the key file anew from the license server.',
       ),
     );
   });
@@ -121,7 +121,7 @@ describe('a key file and what was packaged with it', () => {
     ]);
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, `${address}?x=1`) })).toEqual([
       `error license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
-        `(${address}?x=1), which the licence server may not know; set cupertinoAppendQueryParamsToEncUrl to false in ` +
+        `(${address}?x=1), which the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in ` +
         'the packager.',
     ]);
   });
@@ -133,7 +133,7 @@ describe('a key file and what was packaged with it', () => {
       `<dashif:Laurl>${address}</dashif:Laurl><mspr:pro>`,
     );
     expect(said({ ...KEY_FILE, 'stream.mpd': mpd })).toEqual([
-      'warning license_address_differs: stream.mpd has the PlayReady licence address https://other.example/rm?a=1&b=2, ' +
+      'warning license_address_differs: stream.mpd has the PlayReady license address https://other.example/rm?a=1&b=2, ' +
         `but news.key has another one (${playready.laurl}); look which server has the key, and restart the stream if ` +
         'the key file was changed.',
     ]);
@@ -161,7 +161,7 @@ describe('a key file and what was packaged with it', () => {
       inputs: ['playlist.m3u8', 'news.key'],
       description:
         'The FairPlay IV in playlist.m3u8 is not that of news.key; set cupertinostreaming-aes128-iv-include-in-chunklist ' +
-        'to false so that the licence brings it, and restart the stream.',
+        'to false so that the license brings it, and restart the stream.',
     });
   });
 
@@ -258,7 +258,7 @@ describe('media and manifests without a key file', () => {
 
   it('differ where the manifest says nothing of the protection', () => {
     expect(said({ 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
-      'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no licence; package ' +
+      'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no license; package ' +
         'again with its signalling, or look whether a proxy takes it away.',
     ]);
   });

@@ -133,7 +133,7 @@ describe('a key file', () => {
       `error wrong_constant ${DASH}-keyserver-playready`,
     ],
     [
-      'no licence address',
+      'no license address',
       fileWith({ [`${DASH}-keyserver-playready-license-url`]: undefined }),
       `error missing_line ${DASH}-keyserver-playready-license-url`,
     ],

@@ -130,7 +130,7 @@ describe('a playlist', () => {
   });
 });
 
-describe('a licence address by itself', () => {
+describe('a license address by itself', () => {
   it.each<[address: string, ...faults: string[]]>([
     ['skd://license.example/content'],
     ['https://license.example/rightsmanager.asmx?a=1&b=2'],

@@ -179,7 +179,7 @@ describe('a manifest of a packager', () => {
   it.each([
     ['<dashif:Laurl>https://a.example/?a=1&amp;b=2</dashif:Laurl>', 'https://a.example/?a=1&b=2'],
     ['<ms:laurl licenseUrl="https://a.example/"/>', 'https://a.example/'],
-  ])('has its licence addresses shown and checked: %s', (element, address) => {
+  ])('has its license addresses shown and checked: %s', (element, address) => {
     const text = packagedManifest('cenc/s.mpd').replaceAll('<mspr:pro>', `${element}<mspr:pro>`);
     expect(valuesOf(text).laurl).toBe(address);
     expect(notesOf(text).laurl).toBe('PlayReady');

@@ -1,6 +1,6 @@
 import { breakable } from '../../../src/emulator/pages/breakable';
 import { STYLE_BASE } from '../../../src/emulator/pages/style-base';
-import { html } from '../../../src/kernel/html';
+import { html } from '../../../src/http/html';
 import { STYLE_FRAME } from '../../../src/sidecar/describe/page/style-frame';
 import { textOf } from '../../support/read-page';
 import { startEmulator } from '../../support/start-emulator';

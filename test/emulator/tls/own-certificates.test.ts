@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createEmulatorApp } from '../../../src/emulator/app';
 import { ownCertificates } from '../../../src/emulator/tls/own-certificates';
 import { openPlatformTls } from '../../../src/emulator/tls/platform-tls';
-import { listen } from '../../../src/kernel/server';
+import { listen } from '../../../src/http/server';
 import { recordedLog } from '../../support/recorded-log';
 import { startEmulator } from '../../support/start-emulator';
 import { temporaryFolder } from '../../support/start-sidecar';

@@ -4,8 +4,8 @@ import { createClock } from '../../../src/emulator/clock';
 import type { Permission } from '../../../src/emulator/credentials';
 import { createState, seedState } from '../../../src/emulator/state';
 import { mountWebhooks } from '../../../src/emulator/webhooks/webhook-routes';
-import { createApp } from '../../../src/kernel/app';
-import { createLog } from '../../../src/kernel/log';
+import { createApp } from '../../../src/http/app';
+import { createLog } from '../../../src/http/log';
 import { START, startWebhooks } from '../../support/start-webhooks';
 import { startWebhookReceiver } from '../../support/webhook-receiver';
 

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createApp } from '../../../src/kernel/app';
-import { ConfigError } from '../../../src/kernel/config';
-import { listen } from '../../../src/kernel/server';
+import { createApp } from '../../../src/http/app';
+import { ConfigError } from '../../../src/http/config';
+import { listen } from '../../../src/http/server';
 import { requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, type KeyRing } from '../../../src/sidecar/access/key-ring';
 import { digestOf } from '../../../src/sidecar/access/keys-file';

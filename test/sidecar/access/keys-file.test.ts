@@ -1,4 +1,4 @@
-import { ConfigError } from '../../../src/kernel/config';
+import { ConfigError } from '../../../src/http/config';
 import { digestOf, parseKeysFile } from '../../../src/sidecar/access/keys-file';
 
 const SECRET = 'a-secret-key-that-no-fault-may-quote';

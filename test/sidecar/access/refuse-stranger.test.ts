@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { createApp } from '../../../src/kernel/app';
-import { HttpError } from '../../../src/kernel/errors';
-import { listen } from '../../../src/kernel/server';
+import { createApp } from '../../../src/http/app';
+import { HttpError } from '../../../src/http/errors';
+import { listen } from '../../../src/http/server';
 import type { FindApiKey } from '../../../src/sidecar/access/api-key';
 import { createRefuseStranger, type RefuseStranger } from '../../../src/sidecar/access/refuse-stranger';
 import { requireApiKey } from '../../../src/sidecar/access/require-api-key';

@@ -1,4 +1,4 @@
-import { HttpError } from '../../../src/kernel/errors';
+import { HttpError } from '../../../src/http/errors';
 import { createPatience } from '../../../src/sidecar/batch/patience';
 
 const late = () =>

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { createApp } from '../../../src/kernel/app';
+import { createApp } from '../../../src/http/app';
 import { describeRoutes } from '../../../src/sidecar/describe/describe-routes';
 import { recordedLog } from '../../support/recorded-log';
 import { DOCUMENT } from '../../support/start-described';

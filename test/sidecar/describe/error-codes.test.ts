@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
-import { errorBody, toHttpError } from '../../../src/kernel/errors';
+import { errorBody, toHttpError } from '../../../src/http/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
 import { ERRORS, type ErrorCode } from '../../../src/sidecar/describe/error-codes';
 import {
@@ -143,23 +143,19 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],
   ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],
   ['key_file_not_found', 'removeKeyFile', ({ sidecar }) => sidecar.api.delete('/api/keyfile/absent')],
-  ['request_timeout', 'readKeyFile', written('request_timeout', 408, 'kernel/last-answer.ts')],
-  ['https_required', 'readKeyFile', written('https_required', 400, 'kernel/last-answer.ts')],
-  ['too_many_connections', 'readKeyFile', written('too_many_connections', 503, 'kernel/last-answer.ts')],
-  [
-    'too_many_requests_ahead',
-    'readKeyFile',
-    written('too_many_requests_ahead', 503, 'kernel/last-answer.ts'),
-  ],
+  ['request_timeout', 'readKeyFile', written('request_timeout', 408, 'http/last-answer.ts')],
+  ['https_required', 'readKeyFile', written('https_required', 400, 'http/last-answer.ts')],
+  ['too_many_connections', 'readKeyFile', written('too_many_connections', 503, 'http/last-answer.ts')],
+  ['too_many_requests_ahead', 'readKeyFile', written('too_many_requests_ahead', 503, 'http/last-answer.ts')],
   [
     'client_certificate_required',
     'readKeyFile',
-    written('client_certificate_required', 401, 'kernel/client-certificate.ts'),
+    written('client_certificate_required', 401, 'http/client-certificate.ts'),
   ],
   [
     'client_certificate_refused',
     'readKeyFile',
-    written('client_certificate_refused', 403, 'kernel/client-certificate.ts', [
+    written('client_certificate_refused', 403, 'http/client-certificate.ts', [
       'The client certificate is refused: ',
       'it has expired',
     ]),
@@ -314,7 +310,7 @@ it('provokes every error of the description', () => {
 
 it('describes every error of the source', () => {
   const told = JSON.stringify(DOCUMENT);
-  const silent = sources(['sidecar', 'kernel']).flatMap(({ file, text }) =>
+  const silent = sources(['sidecar', 'http']).flatMap(({ file, text }) =>
     [...text.matchAll(/\bcode: '([a-z_]+)'/g)]
       .map(([, code = '']) => code)
       // Zod's word for an issue of our own.

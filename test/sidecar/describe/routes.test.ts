@@ -1,12 +1,12 @@
 import type { Express } from 'express';
-import type * as kernelApp from '../../../src/kernel/app';
+import type * as kernelApp from '../../../src/http/app';
 import { OPERATIONS } from '../../support/start-described';
 import { startSidecar } from '../../support/start-sidecar';
 
 let app: Express | undefined;
 
-jest.mock('../../../src/kernel/app', () => {
-  const actual = jest.requireActual<typeof kernelApp>('../../../src/kernel/app');
+jest.mock('../../../src/http/app', () => {
+  const actual = jest.requireActual<typeof kernelApp>('../../../src/http/app');
   const createApp: typeof actual.createApp = (...options) => {
     app = actual.createApp(...options);
     return app;

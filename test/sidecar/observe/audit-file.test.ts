@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MOST_WAITING } from '../../../src/sidecar/observe/audit-file';
+import { MAX_WAITING } from '../../../src/sidecar/observe/audit-file';
 import * as faulty from '../../support/faulty-fs';
 import { auditLine, startAudit, until } from '../../support/start-audit';
 import { temporaryFolder } from '../../support/start-sidecar';
@@ -217,7 +217,7 @@ test('keeps the older lines and counts the newer ones when the disk stays full',
   symlinkSync('/dev/full', path);
   const audit = startAudit(path);
   const size = auditLine('request-000000').length;
-  const fitting = Math.floor(MOST_WAITING / size);
+  const fitting = Math.floor(MAX_WAITING / size);
   for (let count = 0; count < fitting + 100; count += 1) {
     audit.change(`request-${String(count).padStart(6, '0')}`);
   }

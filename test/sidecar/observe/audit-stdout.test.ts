@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { createLog } from '../../../src/kernel/log';
+import { createLog } from '../../../src/http/log';
 import { auditLine, startAudit, until } from '../../support/start-audit';
 
 /** A stream that keeps what it is given, and is slow or broken if asked. */

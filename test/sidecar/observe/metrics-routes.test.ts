@@ -1,6 +1,6 @@
 import express from 'express';
 import request from 'supertest';
-import { createConnections } from '../../../src/kernel/connections';
+import { createConnections } from '../../../src/http/connections';
 import { createMetrics, type Scrape } from '../../../src/sidecar/observe/metrics';
 import { metricsRoutes } from '../../../src/sidecar/observe/metrics-routes';
 

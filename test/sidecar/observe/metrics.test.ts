@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
-import { CONNECTION_STATES } from '../../../src/kernel/connection';
-import { REFUSAL_CAUSES } from '../../../src/kernel/connection-limits';
-import { createConnections } from '../../../src/kernel/connections';
-import { HttpError } from '../../../src/kernel/errors';
+import { CONNECTION_STATES } from '../../../src/http/connection';
+import { REFUSAL_CAUSES } from '../../../src/http/connection-limits';
+import { createConnections } from '../../../src/http/connections';
+import { HttpError } from '../../../src/http/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
 import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../kernel/html';
+import { type Html, html } from '../../../http/html';
 import type { Method, OpenApiDocument } from '../document';
 import { methodBadge, type Placed } from './operation-section';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { html } from '../../../kernel/html';
+import { html } from '../../../http/html';
 import type { OpenApiDocument } from '../document';
 import { contents, groupsOf } from './contents';
 import { errorsSection, introduction, sharedErrors } from './introduction';

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { type Html, html } from '../../../kernel/html';
+import { type Html, html } from '../../../http/html';
 import type { CodeSample, Operation } from '../document';
 import { codeBlock, type Language } from './code-block';
 

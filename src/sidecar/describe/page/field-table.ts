@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../../kernel/html';
+import { type Content, type Html, html } from '../../../http/html';
 import { inline } from './prose';
 import type { Field } from './schema-fields';
 

@@ -1,4 +1,4 @@
-import { type Content, type Html, html } from '../../../kernel/html';
+import { type Content, type Html, html } from '../../../http/html';
 import { API_KEY_VARIABLE, URL_VARIABLE } from '../curl';
 import type { OpenApiDocument, Operation } from '../document';
 import { codeBlock } from './code-block';

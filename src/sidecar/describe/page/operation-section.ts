@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { type Content, type Html, html } from '../../../kernel/html';
+import { type Content, type Html, html } from '../../../http/html';
 import type { ApiResponse, JsonSchema, Method, OpenApiDocument, Operation, Parameter } from '../document';
 import { type ErrorFilter, errorRows, errorTable } from './error-table';
 import { exampleBlocks } from './example-blocks';

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../kernel/html';
+import { type Html, html } from '../../../http/html';
 
 /** Paragraphs, divided by empty lines, with `code` between backticks: what our descriptions use of Markdown. */
 export function prose(text: string): Html {

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import type { Express } from 'express';
 import request from 'supertest';
-import { createApp } from '../../src/kernel/app';
-import { HttpError } from '../../src/kernel/errors';
-import type { Log } from '../../src/kernel/log';
-import type { AnsweredRequest } from '../../src/kernel/request-log';
-import { listen, type RunningServer } from '../../src/kernel/server';
+import { createApp } from '../../src/http/app';
+import { HttpError } from '../../src/http/errors';
+import type { Log } from '../../src/http/log';
+import type { AnsweredRequest } from '../../src/http/request-log';
+import { listen, type RunningServer } from '../../src/http/server';
 
 const log: Log = {
   error: () => undefined,

@@ -3,8 +3,8 @@ import type { Connection } from './connection';
 /** How many requests of a connection may wait for the one under way, in any case. */
 const AHEAD_IN_ANY_CASE = 4;
 /** How many more may wait, of all connections: of strangers, and of those with a valid key. */
-const MOST_AHEAD = 1024;
-const MOST_AHEAD_TRUSTED = 4096;
+const MAX_AHEAD = 1024;
+const MAX_AHEAD_TRUSTED = 4096;
 
 /** What clients send ahead: the requests that wait for those under way on their connections. */
 export interface Ahead {
@@ -34,7 +34,7 @@ export function createAhead(isFromTrusted: (connection: Connection) => boolean):
     isFull(connection) {
       const own = connection.waiting.length;
       if (own < AHEAD_IN_ANY_CASE) return false;
-      return more >= (isFromTrusted(connection) ? MOST_AHEAD_TRUSTED : MOST_AHEAD);
+      return more >= (isFromTrusted(connection) ? MAX_AHEAD_TRUSTED : MAX_AHEAD);
     },
   };
 }

@@ -1,10 +1,10 @@
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import type { RefusalCause } from '../../src/kernel/connection-limits';
-import { type ConnectionOptions, type Connections, createConnections } from '../../src/kernel/connections';
-import { listen, type RunningServer } from '../../src/kernel/server';
-import { openTls, type Tls } from '../../src/kernel/tls';
+import type { RefusalCause } from '../../src/http/connection-limits';
+import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
+import { listen, type RunningServer } from '../../src/http/server';
+import { openTls, type Tls } from '../../src/http/tls';
 import { type HostileClient, hostile } from '../support/hostile-client';
 import { recordedLog } from '../support/recorded-log';
 import { temporaryFolder } from '../support/start-sidecar';

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
-import { type Connections, createConnections } from '../../src/kernel/connections';
-import { listen, type RunningServer } from '../../src/kernel/server';
+import { type Connections, createConnections } from '../../src/http/connections';
+import { listen, type RunningServer } from '../../src/http/server';
 import { hostile } from '../support/hostile-client';
 import { until } from '../support/until';
 

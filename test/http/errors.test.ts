@@ -1,4 +1,4 @@
-import { describeThrown, errorBody, HttpError, systemCode, toHttpError } from '../../src/kernel/errors';
+import { describeThrown, errorBody, HttpError, systemCode, toHttpError } from '../../src/http/errors';
 
 const SECRET = 'lnA03mLuxnL3toiRMxV4Zw==';
 

@@ -1,4 +1,4 @@
-import { type Content, html } from '../../src/kernel/html';
+import { type Content, html } from '../../src/http/html';
 
 test.each<[does: string, value: Content, markup: string]>([
   ['escapes markup in text', '<script>alert(1)</script>', '<p>&#60;script&#62;alert(1)&#60;/script&#62;</p>'],

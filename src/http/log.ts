@@ -54,7 +54,7 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date, 
 }
 
 /** What may wait for a slow reader of the log, in bytes; more would be memory without end. */
-const MOST_WAITING = 1024 * 1024;
+const MAX_WAITING = 1024 * 1024;
 
 function createJsonLogger(stream: Writable): Logger {
   // Loaded with the first lines: by then the service listens, and it takes a tenth of the start.
@@ -96,7 +96,7 @@ class Batch {
 
   write(): void {
     if (this.#text === '') return;
-    if (this.target.writableLength > MOST_WAITING) {
+    if (this.target.writableLength > MAX_WAITING) {
       this.#dropped += this.#text.split('\n').length - 1;
     } else {
       const lost =

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describeThrown } from '../../src/kernel/errors';
-import { type WatchedFiles, watchFiles } from '../../src/kernel/watched-file';
+import { describeThrown } from '../../src/http/errors';
+import { type WatchedFiles, watchFiles } from '../../src/http/watched-file';
 import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 

@@ -1,8 +1,9 @@
-import { type Checked, fault } from './bytes';
+import { type Checked, fault } from '../drm/bytes';
+import type { Finding } from '../drm/cross-check';
 
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 /** How many parts a stream id can have, and so how deep its key file can lie. */
-export const MOST_PARTS = 8;
+export const MAX_PARTS = 8;
 const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 
 /**
@@ -14,12 +15,12 @@ export type StreamId = string & { readonly brand: 'StreamId' };
 
 export function parseStreamId(text: string): Checked<StreamId> {
   if (text.length === 0) return fault('The stream id is empty.');
-  if (text.length > MOST_CHARACTERS) {
-    return fault(`The stream id has ${text.length} characters; ${MOST_CHARACTERS} are allowed.`);
+  if (text.length > MAX_CHARACTERS) {
+    return fault(`The stream id has ${text.length} characters; ${MAX_CHARACTERS} are allowed.`);
   }
   const parts = text.split('/');
-  if (parts.length > MOST_PARTS) {
-    return fault(`The stream id has ${parts.length} parts; ${MOST_PARTS} are allowed.`);
+  if (parts.length > MAX_PARTS) {
+    return fault(`The stream id has ${parts.length} parts; ${MAX_PARTS} are allowed.`);
   }
   if (parts.some((part) => part === '')) return fault('A part of the stream id is empty.');
   // A key file may have that name: a folder there would stand in its way, or tell that the file is there.
@@ -33,4 +34,12 @@ export function parseStreamId(text: string): Checked<StreamId> {
     );
   }
   return { ok: true, value: text as StreamId };
+}
+
+/** What is odd about a stream id that names a group of streams: the key file is written, and never read. */
+export function groupNameFindings(streamId: string): Finding[] {
+  if (!/\.smil$/i.test(streamId)) return [];
+  const description =
+    'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group of a batch or of a line-up writes them all';
+  return [{ severity: 'warning', code: 'group_name', description }];
 }

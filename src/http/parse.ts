@@ -3,7 +3,7 @@ import type { Problem } from './errors';
 import { nearest } from './nearest';
 
 /** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
-const MOST_PROBLEMS = 50;
+const MAX_PROBLEMS = 50;
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
@@ -19,7 +19,7 @@ export function parseBody<Output>(
   const result = schema.safeParse(body);
   if (result.success) return { ok: true, value: result.data };
   const problems = result.error.issues.flatMap((issue) => problemsOf(issue, knownFields, body));
-  return { ok: false, problems: problems.slice(0, MOST_PROBLEMS) };
+  return { ok: false, problems: problems.slice(0, MAX_PROBLEMS) };
 }
 
 function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[], body: unknown): Problem[] {
@@ -28,7 +28,7 @@ function problemsOf(issue: z.core.$ZodIssue, knownFields: readonly string[], bod
     const siblings = knownFields
       .filter((name) => name.startsWith(here) && !name.slice(here.length).includes('.'))
       .map((name) => name.slice(here.length));
-    return issue.keys.slice(0, MOST_PROBLEMS).map((key) => ({
+    return issue.keys.slice(0, MAX_PROBLEMS).map((key) => ({
       code: 'unknown_field',
       description: unknownField(here, key, siblings, knownFields),
     }));

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openTls, type Tls } from '../../src/kernel/tls';
+import { openTls, type Tls } from '../../src/http/tls';
 import { recordedLog } from '../support/recorded-log';
 import { temporaryFolder } from '../support/start-sidecar';
 import { pem, place } from '../support/tls';

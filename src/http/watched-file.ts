@@ -15,7 +15,7 @@ export interface WatchedFiles {
   close(): void;
 }
 
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 type Look = { readonly contents: readonly Buffer[] } | { readonly cause: unknown };
 
@@ -111,7 +111,7 @@ async function readSoon(path: string): Promise<Buffer> {
 /** A pipe would be waited for without end, and a device read without end. */
 function refuseOdd(path: string, found: Stats): void {
   if (!found.isFile()) throw new Error(`${path} is not a file`);
-  if (found.size > MOST_BYTES) throw new Error(`${path} has more than ${MOST_BYTES / 1024 / 1024} MiB`);
+  if (found.size > MAX_BYTES) throw new Error(`${path} has more than ${MAX_BYTES / 1024 / 1024} MiB`);
 }
 
 /** Why a file could not be read, as a sentence. */

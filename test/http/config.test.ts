@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ConfigError, readConfig, unknownVariables } from '../../src/kernel/config';
+import { ConfigError, readConfig, unknownVariables } from '../../src/http/config';
 
 const schema = z.object({
   APP_NAME: z.string('is missing'),

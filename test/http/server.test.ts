@@ -1,5 +1,5 @@
-import { createApp } from '../../src/kernel/app';
-import { listen, type RunningServer } from '../../src/kernel/server';
+import { createApp } from '../../src/http/app';
+import { listen, type RunningServer } from '../../src/http/server';
 import { rawExchange } from '../support/raw-http';
 
 let server: RunningServer;

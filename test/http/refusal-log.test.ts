@@ -1,4 +1,4 @@
-import { createRefusalLog } from '../../src/kernel/refusal-log';
+import { createRefusalLog } from '../../src/http/refusal-log';
 import { recordedLog } from '../support/recorded-log';
 
 beforeEach(() => {

@@ -191,13 +191,13 @@ export function takeInTurn(
 
 const HEAD_END = '\r\n\r\n';
 /** No head is shorter: `GET / HTTP/1.1`, and its end. Empty lines may come before it. */
-const LEAST_HEAD = 14;
+const MIN_HEAD = 14;
 /** In a body, pieces are no shorter than this: a body may be full of what looks like the end of a head. */
-const LEAST_IN_BODY = 1024;
+const MIN_IN_BODY = 1024;
 
 /** Where to cut what has come: behind a head. Behind a body's end, the next head may come along. */
 function lengthOfPiece(left: Buffer, isInBody: boolean): number {
-  const end = left.indexOf(HEAD_END, Math.min(left.length, isInBody ? LEAST_IN_BODY : LEAST_HEAD));
+  const end = left.indexOf(HEAD_END, Math.min(left.length, isInBody ? MIN_IN_BODY : MIN_HEAD));
   return end < 0 ? left.length : end + HEAD_END.length;
 }
 

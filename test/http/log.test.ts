@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
-import { describeThrown } from '../../src/kernel/errors';
-import { createLog, type Log, type LogLevel } from '../../src/kernel/log';
+import { describeThrown } from '../../src/http/errors';
+import { createLog, type Log, type LogLevel } from '../../src/http/log';
 
 const clock = () => new Date('2026-01-02T03:04:05.678Z');
 const TIME = '2026-01-02T03:04:05.678Z';

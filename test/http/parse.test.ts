@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseBody, printable } from '../../src/kernel/parse';
+import { parseBody, printable } from '../../src/http/parse';
 
 const schema = z.strictObject(
   {

@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import request from 'supertest';
-import { createApp, onlyMethods, requireJson } from '../../src/kernel/app';
-import { HttpError } from '../../src/kernel/errors';
-import type { Log, LogFields } from '../../src/kernel/log';
-import { listen, type RunningServer } from '../../src/kernel/server';
+import { createApp, onlyMethods, requireJson } from '../../src/http/app';
+import { HttpError } from '../../src/http/errors';
+import type { Log, LogFields } from '../../src/http/log';
+import { listen, type RunningServer } from '../../src/http/server';
 import { rawRequest } from '../support/raw-http';
 
 type Entry = [level: string, message: string, fields: LogFields | undefined];

@@ -1,4 +1,4 @@
-import { nearest } from '../../src/kernel/nearest';
+import { nearest } from '../../src/http/nearest';
 
 const KNOWN = ['cenc', 'playready', 'widevine', 'fairplay', 'contentId', 'client', 'clientApiKey'];
 
