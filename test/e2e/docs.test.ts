@@ -9,7 +9,7 @@ const DOCS = resolve(__dirname, '../../docs');
 /** What the pages write for the demo's sidecar. */
 const DEMO_URL = 'http://127.0.0.1:9000';
 
-/** A file that a page shows, under the name that stands before it: `lineup.yaml`: */
+/** A file that a page shows, under the name that stands before it: `manifest.yaml`: */
 const FILE = /^`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
 
 interface Step {
@@ -107,7 +107,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   'provision-by-hand.md',
   'provision-from-the-provider.md',
   'rotate-keys.md',
-  'line-up.md',
+  'manifest.md',
   'my-player-says.md',
   'command-line.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
