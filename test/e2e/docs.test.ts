@@ -41,8 +41,8 @@ function patternOf(output: string): RegExp {
   return new RegExp(`^${escaped}$`);
 }
 
-// A page starts a dozen programs.
-jest.setTimeout(60_000);
+// A page starts some thirty programs, one after another.
+jest.setTimeout(120_000);
 
 let folder: string;
 
