@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { addressOf } from '../../http/address';
 import { type HttpError, toHttpError } from '../../http/errors';
-import { API } from '../access/require-api-key';
+import { API } from '../access/api-key';
 import type { Audit } from './audit';
 
 /** Who tried what, as far as it was read. */

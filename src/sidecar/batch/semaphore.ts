@@ -1,10 +1,10 @@
 /** Holds back what would be too much at a time: whoever enters waits for a place, in the order of coming. */
-export interface Lane {
+export interface Semaphore {
   /** Resolves, when there is a place, with what gives it back. */
   enter(): Promise<() => void>;
 }
 
-export function createLane(places: number): Lane {
+export function createSemaphore(places: number): Semaphore {
   let free = places;
   // A set keeps its order, and gives up its first without moving the others.
   const waiting = new Set<() => void>();
@@ -28,15 +28,15 @@ export function createLane(places: number): Lane {
 }
 
 /** Lets the event loop go round once, so that others are served amid a long work. */
-export function breathe(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Answers what to await between the steps of a long work: it breathes once in so many of them. */
-export function createBreath(steps: number): () => Promise<void> | undefined {
+export function createPause(steps: number): () => Promise<void> | undefined {
   let count = 0;
   return () => {
     count += 1;
-    return count % steps === 0 ? breathe() : undefined;
+    return count % steps === 0 ? yieldToEventLoop() : undefined;
   };
 }

@@ -4,9 +4,11 @@ import { Socket } from 'node:net';
 import { createApp } from '../../../src/http/app';
 import { HttpError } from '../../../src/http/errors';
 import { listen } from '../../../src/http/server';
-import type { FindApiKey } from '../../../src/sidecar/access/api-key';
-import { createRefuseStranger, type RefuseStranger } from '../../../src/sidecar/access/refuse-stranger';
-import { requireApiKey } from '../../../src/sidecar/access/require-api-key';
+import { type FindApiKey, requireApiKey } from '../../../src/sidecar/access/api-key';
+import {
+  createRefuseUnauthenticated,
+  type RefuseUnauthenticated,
+} from '../../../src/sidecar/access/unauthenticated';
 import { recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
@@ -27,7 +29,7 @@ function heldWait() {
   return { waits, wait };
 }
 
-async function serve(refuse: RefuseStranger) {
+async function serve(refuse: RefuseUnauthenticated) {
   const find: FindApiKey = (given) =>
     given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
@@ -42,7 +44,7 @@ async function serve(refuse: RefuseStranger) {
 }
 
 /** Refuses a request from an address, and answers the error. */
-async function refuseFrom(refuse: RefuseStranger, address: string): Promise<HttpError> {
+async function refuseFrom(refuse: RefuseUnauthenticated, address: string): Promise<HttpError> {
   const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: address });
   const request = new IncomingMessage(socket);
   return refuse(request, new ServerResponse(request), WHY).then(
@@ -51,12 +53,12 @@ async function refuseFrom(refuse: RefuseStranger, address: string): Promise<Http
   );
 }
 
-const statusFrom = async (refuse: RefuseStranger, address: string) =>
+const statusFrom = async (refuse: RefuseUnauthenticated, address: string) =>
   (await refuseFrom(refuse, address)).status;
 
 test('answers 401 to the first ten strangers from an address, and 429 to the next, later and later', async () => {
   const { waits, wait } = heldWait();
-  const call = await serve(createRefuseStranger({ now, wait }));
+  const call = await serve(createRefuseUnauthenticated({ now, wait }));
   for (let attempt = 1; attempt <= 10; attempt += 1)
     expect((await call(`wrong-${attempt}`)).status).toBe(401);
   expect(waits).toEqual([]);
@@ -84,7 +86,7 @@ test('answers 401 to the first ten strangers from an address, and 429 to the nex
 
 test('never slows or refuses who holds a key, nor what needs none', async () => {
   const { waits, wait } = heldWait();
-  const call = await serve(createRefuseStranger({ now, wait }));
+  const call = await serve(createRefuseUnauthenticated({ now, wait }));
   for (let attempt = 1; attempt <= 10; attempt += 1) await call('wrong');
   const slowed = [call('wrong'), call('wrong'), call('wrong')];
   await until(() => waits.length === 3);
@@ -98,7 +100,7 @@ test('never slows or refuses who holds a key, nor what needs none', async () => 
 
 test('delays 64 at most at a time and answers the others at once', async () => {
   const { waits, wait } = heldWait();
-  const refuse = createRefuseStranger({ now, wait });
+  const refuse = createRefuseUnauthenticated({ now, wait });
   for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
   const slowed = Array.from({ length: 64 }, () => statusFrom(refuse, '192.0.2.1'));
   await until(() => waits.length === 64);
@@ -115,7 +117,7 @@ test('delays 64 at most at a time and answers the others at once', async () => {
 test('ends its own delay by time, and by the end of the response', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger({ now });
+    const refuse = createRefuseUnauthenticated({ now });
     const [request, response] = [new IncomingMessage(new Socket()), new EventEmitter()];
     const attempt = () =>
       refuse(request, response as ServerResponse, WHY).catch(({ status }: HttpError) => status);
@@ -134,7 +136,7 @@ test('ends its own delay by time, and by the end of the response', async () => {
 });
 
 test('counts each IPv4 address and each /64 of IPv6 by itself', async () => {
-  const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
+  const refuse = createRefuseUnauthenticated({ now, wait: () => Promise.resolve() });
   for (let attempt = 1; attempt <= 10; attempt += 1) {
     await refuseFrom(refuse, `2001:db8:0:1::${attempt}`);
     await refuseFrom(refuse, attempt % 2 ? '192.0.2.1' : '::ffff:192.0.2.1');
@@ -148,7 +150,7 @@ test('counts each IPv4 address and each /64 of IPv6 by itself', async () => {
 test('starts anew after a minute', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
+    const refuse = createRefuseUnauthenticated({ now, wait: () => Promise.resolve() });
     for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
     expect(await statusFrom(refuse, '192.0.2.1')).toBe(429);
     jest.advanceTimersByTime(59_000);
@@ -166,7 +168,7 @@ test('starts anew after a minute', async () => {
 test('tells the rest of the minute also when the wall clock jumps', async () => {
   jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) });
   try {
-    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
+    const refuse = createRefuseUnauthenticated({ now, wait: () => Promise.resolve() });
     for (let attempt = 1; attempt <= 10; attempt += 1) await refuseFrom(refuse, '192.0.2.1');
     jest.advanceTimersByTime(20_000);
     for (const time of [Date.UTC(1998, 0, 1), Date.UTC(2026, 0, 1)]) {
@@ -181,7 +183,7 @@ test('tells the rest of the minute also when the wall clock jumps', async () => 
 test('remembers no more than 8192 counters, however many addresses come', async () => {
   jest.useFakeTimers();
   try {
-    const refuse = createRefuseStranger({ now, wait: () => Promise.resolve() });
+    const refuse = createRefuseUnauthenticated({ now, wait: () => Promise.resolve() });
     for (let address = 0; address < 100_000; address += 1) {
       await refuseFrom(refuse, `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}`);
     }

@@ -1,20 +1,19 @@
 import type { Request, RequestHandler } from 'express';
-import { readBatchBody } from '../../api/batch';
+import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
 import { requireJson } from '../../http/app';
-import { type HttpError, parsedOr400 } from '../../http/errors';
+import { describeThrown, HttpError, type Problem, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { callerOf, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
-import { isDryRun } from '../key-files/dry-run';
-import type { KeyFileChanges } from '../key-files/key-file-changes';
-import { actorOf } from '../key-files/key-file-routes';
+import type { KeyFileChanges, PutOutcome } from '../key-files/changes';
+import { isDryRun, lineChanges } from '../key-files/dry-run';
+import { actorOf } from '../key-files/routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
-import { createBatchResults } from './batch-results';
-import { breathe, createBreath } from './lane';
 import { createReceiveBody } from './receive-body';
 import { createRunBatch, stoppingError } from './run-batch';
+import { createPause, yieldToEventLoop } from './semaphore';
 
 export interface BatchContext {
   readonly changes: KeyFileChanges;
@@ -29,7 +28,7 @@ export interface BatchContext {
   readonly mostReceiveMs?: number;
 }
 
-export interface Batch {
+interface Batch {
   /** `POST /api/keyfiles`, behind the guard. */
   readonly handlers: RequestHandler[];
   /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
@@ -71,9 +70,9 @@ export function createBatch(context: BatchContext): Batch {
     underWay += 1;
     try {
       const actor = actorOf(request, response);
-      const pause = createBreath(STEPS_AT_A_STRETCH);
+      const pause = createPause(STEPS_AT_A_STRETCH);
       const body = parsedOr400(readBatchBody(request.body));
-      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: breathe }));
+      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: yieldToEventLoop }));
       const results = createBatchResults(plan, dryRun, onError);
       await runBatch({ plan, actor, dryRun, pause, report: results.report });
       const { requestId } = actor;
@@ -102,4 +101,77 @@ function refusePreconditions({ headers }: Request): void {
 function tooManyBatches(): HttpError {
   const description = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
   return apiError('too_many_batches', description);
+}
+
+/** A batch of nothing but faults must not make an answer without bounds. */
+const MAX_PROBLEMS = 10;
+
+interface BatchResults {
+  report(planned: Planned, outcome: PutOutcome | HttpError): void;
+  summary(): BatchSummary;
+  /** The answer as JSON. */
+  text(): string;
+  /** Logs each kind of failure that a single request would have been logged for, once with the first one's cause. */
+  logFailures(log: Log, requestId: string): void;
+}
+
+/** Collects what becomes of a plan, each result as the JSON it will be in the answer. */
+function createBatchResults(
+  plan: readonly Planned[],
+  dryRun: boolean,
+  onError?: (error: HttpError) => void,
+): BatchResults {
+  const texts = new Map<Planned, string>();
+  const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
+  const failures = new Map<string, { first: HttpError; count: number }>();
+
+  const render = (planned: Planned, outcome: PutOutcome | HttpError): BatchResult => {
+    const streamid = planned.streamId ?? null;
+    if (outcome instanceof HttpError) {
+      return { streamid, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
+    }
+    const { result, etag, warnings } = outcome;
+    return {
+      streamid,
+      result,
+      etag,
+      ...(dryRun && result !== 'unchanged' && { lines: changedLines(outcome) }),
+      ...(warnings.length > 0 && { warnings: warnings.map(asProblem) }),
+    };
+  };
+
+  return {
+    report(planned, outcome) {
+      const result = render(planned, outcome);
+      counts[result.result] += 1;
+      texts.set(planned, JSON.stringify(result));
+      if (!(outcome instanceof HttpError)) return;
+      onError?.(outcome);
+      const code = outcome.problems[0]?.code ?? '';
+      const known = failures.get(code);
+      if (known) known.count += 1;
+      else if (outcome.status >= 500) failures.set(code, { first: outcome, count: 1 });
+    },
+    summary: () => ({ ...counts }),
+    text() {
+      const results = plan.map((planned) => texts.get(planned)).join(',');
+      return `{"results":[${results}],"summary":${JSON.stringify(counts)}}`;
+    },
+    logFailures(log, requestId) {
+      for (const [code, { first, count }] of failures) {
+        const cause = first.cause === undefined ? undefined : describeThrown(first.cause);
+        log.error('streams of a batch failed', { requestId, status: first.status, code, count, cause });
+      }
+    },
+  };
+}
+
+function changedLines({ bytes, former }: PutOutcome): BatchResult['lines'] {
+  return lineChanges(bytes.toString('utf8'), former).flatMap(({ change, ...line }) =>
+    change === 'same' ? [] : [{ ...line, change }],
+  );
+}
+
+function asProblem({ code, description }: Problem): Problem {
+  return { code, description };
 }

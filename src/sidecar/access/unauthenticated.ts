@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RateLimiterMemory } from 'rate-limiter-flexible';
 import { networkOf } from '../../http/address';
 import { apiError } from '../errors';
 
-export type RefuseStranger = (
+export type RefuseUnauthenticated = (
   request: IncomingMessage,
   response: ServerResponse,
   /** What is wrong with the request's key, as a sentence. */
   why: string,
 ) => Promise<never>;
 
-export interface SlowingOptions {
+interface SlowingOptions {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** Resolves after that time, or earlier when the response closes. */
@@ -29,13 +30,16 @@ const COUNTERS = 8192;
  * Refuses requests without a valid API key: 401, and to a network's eleventh in a minute and further ones 429, later
  * and later. Who holds a valid key never comes here, so nobody can lock others out.
  */
-export function createRefuseStranger({ now, wait = waitOrClose }: SlowingOptions): RefuseStranger {
+export function createRefuseUnauthenticated({
+  now,
+  wait = waitOrClose,
+}: SlowingOptions): RefuseUnauthenticated {
   const count = createCounter(now);
   let waiting = 0;
   return async (request, response, why) => {
     const { attempts, msLeft } = await count(networkOf(request.socket.remoteAddress));
     if (attempts <= FREE_ATTEMPTS) throw apiError('unauthorized', why);
-    // A place in the queue costs a stranger's connection and our memory; beyond a few, the answer comes at once.
+    // A place in the queue costs a client's connection and our memory; beyond a few, the answer comes at once.
     if (waiting < MAX_WAITING) {
       waiting += 1;
       await wait(delayOf(attempts - FREE_ATTEMPTS), response).finally(() => {
@@ -55,22 +59,21 @@ function delayOf(excess: number): number {
 type Count = (network: string) => Promise<{ attempts: number; msLeft: number }>;
 
 function createCounter(now: () => number): Count {
-  let counter: InstanceType<typeof import('rate-limiter-flexible').RateLimiterMemory> | undefined;
+  let counter: Promise<RateLimiterMemory> | undefined;
   // The limiter ends a window by a timer, but tells its rest by the wall clock, which may jump.
   const began = new Float64Array(COUNTERS);
   return async (network) => {
     counter ??= createLimiter();
     const slot = hash('sha256', network, 'buffer').readUInt16LE() % COUNTERS;
-    const { consumedPoints } = await counter.penalty(slot);
+    const { consumedPoints } = await (await counter).penalty(slot);
     if (consumedPoints === 1) began[slot] = now();
     return { attempts: consumedPoints, msLeft: (began[slot] ?? 0) + WINDOW_SECONDS * 1000 - now() };
   };
 }
 
-function createLimiter() {
-  // Loaded with the first stranger, and of the package this file alone: all of it takes 15 ms.
-  const RateLimiterMemory: typeof import('rate-limiter-flexible').RateLimiterMemory =
-    require('rate-limiter-flexible/lib/RateLimiterMemory');
+/** The package is loaded with the first request that it is needed for: it holds limiters for a dozen databases. */
+async function createLimiter(): Promise<RateLimiterMemory> {
+  const { RateLimiterMemory } = await import('rate-limiter-flexible');
   return new RateLimiterMemory({ points: FREE_ATTEMPTS, duration: WINDOW_SECONDS });
 }
 

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../src/http/errors';
-import { createPatience } from '../../../src/sidecar/batch/patience';
+import { createCircuitBreaker } from '../../../src/sidecar/batch/circuit-breaker';
 
 const late = () =>
   Promise.reject(new HttpError(504, { code: 'key_provider_failed', description: 'Too late.' }));
@@ -12,7 +12,7 @@ const ASKING = { client: 'demo', clientApiKey: 'wrong' };
 
 /** Asks one after the other, and answers what came of it: the answer, or the status. */
 async function askAll(asks: readonly (() => Promise<string>)[]) {
-  const patiently = createPatience();
+  const patiently = createCircuitBreaker();
   const outcomes: unknown[] = [];
   for (const ask of asks)
     outcomes.push(await patiently(ASKING, ask).catch((error: HttpError) => error.status));

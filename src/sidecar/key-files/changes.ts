@@ -14,8 +14,7 @@ import type { Provision, Provisioned } from '../provisioning/provision';
 import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
-import { indexedKeysIn, keyConflictFindings } from './key-conflicts';
-import type { KeyIndex } from './key-index';
+import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
 
 /** On whose behalf a key file is changed. */
 export interface Actor {
@@ -24,7 +23,7 @@ export interface Actor {
   readonly requestId: string;
 }
 
-export interface PutOptions {
+interface PutOptions {
   readonly precondition?: Precondition | undefined;
   /** Only tell what would be written. */
   readonly dryRun?: boolean;
@@ -42,7 +41,7 @@ export interface PutOutcome {
   readonly warnings: readonly Finding[];
 }
 
-export interface RemoveOutcome {
+interface RemoveOutcome {
   /** What the file held, or undefined when there was none. */
   readonly bytes: Buffer | undefined;
   readonly warnings: readonly Finding[];
@@ -68,7 +67,7 @@ export interface KeyFileChanges {
   remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<RemoveOutcome>;
 }
 
-export interface ChangeOptions {
+interface ChangeOptions {
   readonly store: KeyFileStore;
   readonly provision: Provision;
   readonly audit: Audit;

@@ -6,8 +6,8 @@ import { onlyMethods } from '../../http/app';
 import type { Exchange } from '../../http/shell';
 import { callerOf, type FindApiKey } from '../access/api-key';
 import { apiError } from '../errors';
+import type { Actor } from './changes';
 import type { KeyFileHandler, KeyFileHandlers } from './handlers';
-import type { Actor } from './key-file-changes';
 
 const KEY_FILE_PATH = '/api/keyfile/:streamid';
 

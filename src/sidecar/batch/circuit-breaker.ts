@@ -7,7 +7,7 @@ const MAX_REFUSED = 5;
 const REFUSALS: readonly (string | undefined)[] = ['client_unknown', 'client_api_key_refused'];
 
 /** In whose name upstreams are asked, as far as a request says it. */
-export interface Asking {
+interface Asking {
   readonly client?: unknown;
   readonly clientApiKey?: unknown;
 }
@@ -16,9 +16,9 @@ export interface Asking {
  * Runs what asks upstreams, as long as they answer in time and take the client: ten thousand timeouts would take hours,
  * and as many refusals minutes.
  */
-export type Patience = <T>(asking: Asking, ask: () => Promise<T>) => Promise<T>;
+type CircuitBreaker = <T>(asking: Asking, ask: () => Promise<T>) => Promise<T>;
 
-export function createPatience(): Patience {
+export function createCircuitBreaker(): CircuitBreaker {
   const late = createStreak(MAX_LATE);
   const refused = new Map<string, Streak>();
   return async ({ client, clientApiKey }, ask) => {
