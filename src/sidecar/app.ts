@@ -11,10 +11,11 @@ import type { FindApiKey } from './access/api-key';
 import { createRefuseStranger } from './access/refuse-stranger';
 import { requireApiKey } from './access/require-api-key';
 import { createBatch } from './batch/batch-handlers';
+import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
-import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
 import { createKeyFileChanges } from './key-files/key-file-changes';
 import { keyFileRoutes } from './key-files/key-file-routes';
@@ -22,15 +23,13 @@ import { createKeyIndex } from './key-files/key-index';
 import { withReadLane } from './key-files/read-lane';
 import { withWriteLane } from './key-files/write-lane';
 import { createList, LIST_PATH } from './listing/list-handler';
-import { createObservation, type Observation } from './observe/observation';
-import type { OpenAudit } from './observe/open-audit';
+import type { OpenAudit } from './observe/audit';
+import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import type { Upstreams } from './provisioning/ask-provider';
-import { createConfigService } from './provisioning/config-service';
-import { createKeyProvider } from './provisioning/key-provider';
+import { createConfigService, createKeyProvider } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
-import { createProvision } from './provisioning/provision';
+import { createProvision, type Upstreams } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
@@ -63,6 +62,9 @@ export interface Sidecar {
   close(): Promise<void>;
 }
 
+/** In milliseconds. */
+const PROBE_KEPT_MS = 1000;
+
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
   const { log, newId, now, findApiKey, audit, version } = ambient;
@@ -93,15 +95,22 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     store,
     provision,
     audit: observation.audit,
-    refusals,
     log,
   });
   let swept = false;
-  const checkReady = shareRuns(async () => {
+  // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
+  const probe = cached(PROBE_KEPT_MS, now, () =>
+    store.probe().then(
+      () => undefined,
+      (thrown: unknown) => ({ thrown }),
+    ),
+  );
+  const checkReady = async () => {
     if (!swept)
       throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
-    await store.probe();
-  });
+    const failure = await probe();
+    if (failure) throw failure.thrown;
+  };
   let hurrying = false;
   const batch = createBatch({
     changes,
@@ -140,7 +149,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
-  const writeLane = withWriteLane(app, findApiKey, changes, refusals, requests);
+  const writeLane = withWriteLane(app, findApiKey, changes, requests);
   const lane = withReadLane(writeLane, findApiKey, store, requests);
   return {
     handler:

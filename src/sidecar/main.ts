@@ -8,12 +8,15 @@ import { configOrExit, listen, runAsProcess } from '../http/server';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
-import { openAudit } from './observe/open-audit';
-import { refuseCacheFolder } from './provisioning/cache-folder';
-import { guardDocumentedKeys } from './start-documented-keys';
-import { readSecret, refuseUnreadable, whyNotWritable } from './start-rights';
-import { openKeyFilesFolder } from './storage/key-file-store';
-import { toStorageError } from './storage/storage-error';
+import { openAudit } from './observe/audit';
+import {
+  guardDocumentedKeys,
+  readSecret,
+  refuseCacheFolder,
+  refuseUnreadable,
+  whyNotWritable,
+} from './start-up';
+import { openKeyFilesFolder, toStorageError } from './storage/key-file-store';
 
 const GRACE_MS = 10_000;
 /** What a batch needs to be answered once it begins no further stream. */

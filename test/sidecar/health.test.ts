@@ -1,5 +1,3 @@
-import { HttpError } from '../../src/http/errors';
-import { shareRuns } from '../../src/sidecar/health-routes';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -55,41 +53,4 @@ test('logs probes at debug, and those that fail where they are seen', async () =
     ['warn', 'not available', 503],
     ['info', 'request', 503],
   ]);
-});
-
-describe('shared runs', () => {
-  test('are one for all who ask while it is under way, and a new one for the next', async () => {
-    let runs = 0;
-    let end = () => {};
-    const check = shareRuns(() => {
-      runs += 1;
-      return new Promise((resolve) => {
-        end = resolve;
-      });
-    });
-    const asked = [check(), check(), check()];
-    expect(runs).toBe(1);
-    end();
-    await Promise.all(asked);
-    const next = check();
-    expect(runs).toBe(2);
-    end();
-    await next;
-  });
-
-  test('tell a failure to all who share it, and start anew after it', async () => {
-    const failure = new HttpError(500, { code: 'key_files_not_writable', description: 'It is gone.' });
-    let runs = 0;
-    const check = shareRuns(async () => {
-      runs += 1;
-      if (runs === 1) throw failure;
-    });
-    const asked = await Promise.allSettled([check(), check()]);
-    expect(asked).toEqual([
-      { status: 'rejected', reason: failure },
-      { status: 'rejected', reason: failure },
-    ]);
-    await expect(check()).resolves.toBeUndefined();
-    expect(runs).toBe(2);
-  });
 });

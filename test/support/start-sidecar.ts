@@ -11,7 +11,7 @@ import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/access/key-ring';
 import { createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
-import { openAudit } from '../../src/sidecar/observe/open-audit';
+import { openAudit } from '../../src/sidecar/observe/audit';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 

@@ -4,7 +4,7 @@ import { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { requireScope } from '../access/api-key';
 import { isDryRun } from '../key-files/dry-run';
-import type { KeyFileChanges } from '../key-files/key-file-changes';
+import { attemptOf, type KeyFileChanges } from '../key-files/key-file-changes';
 import { actorOf } from '../key-files/key-file-routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
@@ -46,7 +46,7 @@ const STEPS_AT_A_STRETCH = 20;
  */
 export function createBatch(context: BatchContext): Batch {
   const { changes, provision, refusals, log, onError, stopping, mostReceiveMs } = context;
-  const runBatch = createRunBatch({ changes, provision, refusals, stopping });
+  const runBatch = createRunBatch({ changes, provision, stopping });
   const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
   const whenIdle = new Set<() => void>();
@@ -72,7 +72,10 @@ export function createBatch(context: BatchContext): Batch {
       const actor = actorOf(request, response);
       const pause = createBreath(STEPS_AT_A_STRETCH);
       const plan = await planBatch(readBatchBody(request.body), pause);
-      const results = createBatchResults(plan, dryRun, onError);
+      const results = createBatchResults(plan, dryRun, (error, streamId) => {
+        onError?.(error);
+        refusals.failed(error, attemptOf(actor, streamId), dryRun);
+      });
       await runBatch({ plan, actor, dryRun, pause, report: results.report });
       const { requestId } = actor;
       results.logFailures(log, requestId);

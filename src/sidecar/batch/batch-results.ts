@@ -1,3 +1,4 @@
+import type { StreamId } from '../../api/stream-id';
 import { describeThrown, HttpError, type Problem } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { lineChanges } from '../key-files/dry-run';
@@ -21,7 +22,7 @@ export interface BatchResults {
 export function createBatchResults(
   plan: readonly Planned[],
   dryRun: boolean,
-  onError?: (error: HttpError) => void,
+  onError: (error: HttpError, streamId: StreamId | undefined) => void,
 ): BatchResults {
   const texts = new Map<Planned, string>();
   const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
@@ -48,7 +49,7 @@ export function createBatchResults(
       counts[result.result] += 1;
       texts.set(planned, JSON.stringify(result));
       if (!(outcome instanceof HttpError)) return;
-      onError?.(outcome);
+      onError(outcome, planned.streamId ?? undefined);
       const code = outcome.problems[0]?.code ?? '';
       const known = failures.get(code);
       if (known) known.count += 1;

@@ -1,8 +1,7 @@
-import { HttpError } from '../../http/errors';
+import { HttpError, toHttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
-import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
+import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/key-file-changes';
 import { type KeyFileRequest, readKeyFileRequest } from '../key-files/key-file-request';
-import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createLane, type Lane } from './lane';
 import { createPatience } from './patience';
@@ -27,7 +26,6 @@ export interface BatchRun {
 export interface RunContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
-  readonly refusals: Refusals;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
 }
@@ -41,7 +39,6 @@ type Task = () => Promise<void>;
 export function createRunBatch({
   changes,
   provision,
-  refusals,
   stopping,
 }: RunContext): (run: BatchRun) => Promise<void> {
   const writes = createLane(MAX_WRITES);
@@ -66,8 +63,7 @@ export function createRunBatch({
         if (stopping()) throw stoppingError();
         report(planned, await put());
       } catch (thrown) {
-        // Audited here, unless it is so already: what was not tried was refused by nobody else.
-        report(planned, refusals.refused(thrown, attemptOf(actor, planned.streamId)));
+        report(planned, toHttpError(thrown));
       }
     };
 
@@ -94,10 +90,7 @@ export function createRunBatch({
     };
 
     for (const planned of plan) {
-      if (planned.kind !== 'failed') continue;
-      const { apiKey, address, requestId } = actor;
-      const attempt = { key: apiKey.name, address, streamId: planned.streamId ?? undefined, requestId };
-      report(planned, refusals.refused(new HttpError(400, planned.problems), attempt));
+      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);

@@ -5,10 +5,9 @@ import { toHttpError } from '../../http/errors';
 import { type RequestLogOptions, requestLog } from '../../http/request-log';
 import { API_HEADERS, securityHeaders } from '../../http/security-headers';
 import type { FindApiKey } from '../access/api-key';
-import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
 import { KEY_FILE_HEADERS, warningHeader } from './key-file-answer';
-import { type Actor, attemptOf, type KeyFileChanges } from './key-file-changes';
+import type { Actor, KeyFileChanges } from './key-file-changes';
 import { readKeyFileRequest } from './key-file-request';
 import { KEY_FILE_PATH, MAX_BODY_BYTES } from './key-file-routes';
 import { type PlainRequest, readPlainRequest } from './plain-request';
@@ -22,7 +21,6 @@ export function withWriteLane(
   app: RequestListener,
   findApiKey: FindApiKey,
   changes: KeyFileChanges,
-  refusals: Refusals,
   options: RequestLogOptions & ErrorAnswerOptions,
 ): RequestListener {
   const follow = requestLog(options);
@@ -41,6 +39,9 @@ export function withWriteLane(
     const facts = () => ({ route: KEY_FILE_PATH, path, fields: { streamId } });
     const requestId = follow(request, response, facts, started);
     const actor: Actor = { apiKey, requestId, address: addressOf(request) };
+    const locals: Express.Locals = { apiKey, requestId, logFields: { streamId } };
+    // Where the audit of refusals looks for them.
+    Object.assign(response, { locals });
     const put = async () => {
       const body = parseJson(await readBody(request, length));
       const precondition = preconditionOf(request.headers);
@@ -54,13 +55,12 @@ export function withWriteLane(
         response.end(bytes.toString('latin1'), 'latin1');
       },
       (thrown: unknown) => {
-        const error = refusals.refused(thrown, attemptOf(actor, streamId));
         // A body that came too late has been answered by the server.
         if (!response.headersSent) {
           response.setHeader('x-request-id', requestId);
           for (const [name, value] of common) response.setHeader(name, value);
         }
-        answerError(request, response, requestId, error);
+        answerError(request, response, requestId, thrown);
       },
     );
   };

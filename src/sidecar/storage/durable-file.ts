@@ -3,19 +3,19 @@ import {
   fchmod,
   fdatasync,
   fstatSync,
+  fsync,
   open,
+  opendir,
   openSync,
   rename,
   renameSync,
   unlink,
+  write,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
-import { createFolderSync } from './folder-sync';
-import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
-import { writeBytes } from './write-bytes';
 
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
@@ -191,3 +191,97 @@ async function fill(
     closeSync(descriptor);
   }
 }
+
+const syncAll = promisify(fsync);
+
+async function syncNow(folder: string): Promise<void> {
+  const descriptor = openSync(folder, 'r');
+  try {
+    await syncAll(descriptor);
+  } catch (thrown) {
+    // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
+    if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
+ * after its own rename, so whoever asks while one is under way waits for the next, together with all others who ask
+ * meanwhile. `id` is the same for all paths that lead to the same folder; a path must lead there until its sync is done.
+ */
+export function createFolderSync(): (folder: string, id?: string) => Promise<void> {
+  const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  const start = (folder: string, id: string): Promise<void> => {
+    const running = syncNow(folder).finally(() => {
+      if (folders.get(id)?.running === running) folders.delete(id);
+    });
+    folders.set(id, { running });
+    return running;
+  };
+  return (folder, id = folder) => {
+    const state = folders.get(id);
+    if (!state) return start(folder, id);
+    state.next ??= state.running.then(
+      () => start(folder, id),
+      () => start(folder, id),
+    );
+    return state.next;
+  };
+}
+
+const openSweptFolder = promisify(opendir);
+const unlinkSwept = promisify(unlink);
+
+/**
+ * How the names of temporaries begin. No key file's does (a stream id never starts with a dot), so that a sweep takes
+ * nobody else's files.
+ */
+export const TEMPORARY_PREFIX = '.packagerdrmapi-';
+const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
+
+export interface Swept {
+  /** How many temporaries were removed. */
+  readonly temporaries: number;
+  /** How many key files there are. */
+  readonly keyFiles: number;
+}
+
+/**
+ * Removes the temporaries in a folder and `depth` levels below it whose names don't begin with `except`, and counts the
+ * key files. What can't be read is passed over.
+ */
+export async function sweepFolder(folder: string, depth: number, except: string): Promise<Swept> {
+  let temporaries = 0;
+  let keyFiles = 0;
+  try {
+    for await (const entry of await openSweptFolder(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
+        const removed = await unlinkSwept(path).then(
+          () => true,
+          () => false,
+        );
+        temporaries += removed ? 1 : 0;
+      } else if (entry.isFile() && entry.name.endsWith('.key') && !entry.name.startsWith('.')) {
+        keyFiles += 1;
+      } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
+        const below = await sweepFolder(path, depth - 1, except);
+        temporaries += below.temporaries;
+        keyFiles += below.keyFiles;
+      }
+    }
+  } catch {
+    // A folder that can't be read is no reason to refuse the start; /readyz tells when it can't be written.
+  }
+  return { temporaries, keyFiles };
+}
+
+/** `fs.write` of a piece of a buffer at the descriptor's position; may write less than it is given. */
+export const writeBytes = promisify(write) as (
+  descriptor: number,
+  bytes: Buffer,
+  at: number,
+  length: number,
+) => Promise<{ bytesWritten: number }>;

@@ -10,7 +10,7 @@ import {
   SWAPPED,
   WITH_UNKNOWN,
 } from '../../../src/sidecar/describe/samples-wire';
-import { toStorageError } from '../../../src/sidecar/storage/storage-error';
+import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 import { objections } from '../../support/accepts-schema';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';

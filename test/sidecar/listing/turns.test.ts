@@ -1,4 +1,4 @@
-import { createCollect } from '../../../src/sidecar/listing/page';
+import { createCollect } from '../../../src/sidecar/listing/listings';
 import { type Walk, walk } from '../../../src/sidecar/listing/walk';
 import { temporaryFolder } from '../../support/start-sidecar';
 import { place } from './start-listing';

@@ -1,10 +1,10 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as faulty from '../support/faulty-fs';
-import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import * as faulty from '../../support/faulty-fs';
+import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 // Takes bits of the mode away, so that it has to be set.
 const umask = process.umask(0o277);

@@ -1,4 +1,4 @@
-import { queueByName } from '../../src/sidecar/storage/queue-by-name';
+import { queueByName } from '../../../src/sidecar/storage/key-file-store';
 
 /** A task that ends when it is told to. */
 function task(log: string[], name: string) {

@@ -1,11 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
-import * as faulty from '../support/faulty-fs';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import * as faulty from '../../support/faulty-fs';
+import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const RUNNING = '0c0ffee0-0000-4000-8000-000000000001';
 const KILLED = '0c0ffee0-0000-4000-8000-00000000dead';

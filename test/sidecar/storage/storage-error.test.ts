@@ -1,5 +1,5 @@
-import { HttpError } from '../../src/http/errors';
-import { toStorageError } from '../../src/sidecar/storage/storage-error';
+import { HttpError } from '../../../src/http/errors';
+import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: at /a/path`), { code });

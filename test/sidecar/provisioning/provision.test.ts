@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { refusedUrl, type Script, startFakeUpstream } from '../support/fake-upstream';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -12,9 +12,9 @@ import {
   SHARED_SECRET,
   sealed,
   startProvisioning,
-} from '../support/start-provisioning';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
-import { drmVectors } from '../vectors/drm-vectors';
+} from '../../support/start-provisioning';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
 

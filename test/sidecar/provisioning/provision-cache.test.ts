@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { ConfigError } from '../../src/http/config';
-import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
-import { refuseCacheFolder } from '../../src/sidecar/provisioning/cache-folder';
-import { createProviderCache } from '../../src/sidecar/provisioning/provider-cache';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
-import { type FakeUpstream, type Script, startFakeUpstream } from '../support/fake-upstream';
-import { recordedLog } from '../support/recorded-log';
-
-import { seriesOf } from '../support/start-observed';
+import { ConfigError } from '../../../src/http/config';
+import { readSidecarConfig, type SidecarConfig } from '../../../src/sidecar/config';
+import { createProviderCache } from '../../../src/sidecar/provisioning/provider-cache';
+import { refuseCacheFolder } from '../../../src/sidecar/start-up';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { recordedLog } from '../../support/recorded-log';
+import { seriesOf } from '../../support/start-observed';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -22,9 +21,9 @@ import {
   SHARED_SECRET,
   sealed,
   startProvisioning,
-} from '../support/start-provisioning';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
-import { until } from '../support/until';
+} from '../../support/start-provisioning';
+import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/demo';
 const MINUTE = 60_000;

@@ -4,11 +4,11 @@ import {
   createDurableWriter,
   type DurableWriter,
   type WritePhase,
-} from '../../src/sidecar/storage/durable-file';
-import * as faulty from '../support/faulty-fs';
-import { temporaryFolder } from '../support/start-sidecar';
+} from '../../../src/sidecar/storage/durable-file';
+import * as faulty from '../../support/faulty-fs';
+import { temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 const TEMPORARY = `.packagerdrmapi-${ID}-1.tmp`;

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { MAX_OF_STRANGERS } from '../../../src/sidecar/observe/line-queue';
-import type { OpenAudit } from '../../../src/sidecar/observe/open-audit';
+import type { OpenAudit } from '../../../src/sidecar/observe/audit';
+import { MAX_UNAUTHENTICATED } from '../../../src/sidecar/observe/audit-file';
 import { AUDIT_TIME, auditLine, startAudit, until } from '../../support/start-audit';
 import { temporaryFolder } from '../../support/start-sidecar';
 
@@ -129,7 +129,7 @@ describe('when nothing can be written', () => {
     rmSync(path);
     await until(() => audit.waiting() === 0);
     expect(text().endsWith(auditLine('rightful'))).toBe(true);
-    expect(text().length).toBeLessThanOrEqual(MAX_OF_STRANGERS + auditLine('rightful').length);
+    expect(text().length).toBeLessThanOrEqual(MAX_UNAUTHENTICATED + auditLine('rightful').length);
   });
 
   test('a stalled standard output keeps it too, however much the log has filled it', async () => {
@@ -151,7 +151,7 @@ describe('when nothing can be written', () => {
     }
     expect(audit.lost()).toBeGreaterThan(0);
     audit.change('rightful');
-    await until(() => stdout.writableLength > 2 * 1024 * 1024 + MAX_OF_STRANGERS - 4096);
+    await until(() => stdout.writableLength > 2 * 1024 * 1024 + MAX_UNAUTHENTICATED - 4096);
     goOn();
     await audit.close();
     expect(writes.join('').endsWith(auditLine('rightful'))).toBe(true);

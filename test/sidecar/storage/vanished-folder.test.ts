@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 let folder: string;
 let sidecar: TestSidecar;

@@ -1,17 +1,17 @@
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
-import { parseStreamId, type StreamId } from '../../src/api/stream-id';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
+import { parseStreamId, type StreamId } from '../../../src/api/stream-id';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import {
   createKeyFileStore,
   type KeyFileStore,
   openKeyFilesFolder,
-} from '../../src/sidecar/storage/key-file-store';
-import * as faulty from '../support/faulty-fs';
-import { temporaryFolder } from '../support/start-sidecar';
+} from '../../../src/sidecar/storage/key-file-store';
+import * as faulty from '../../support/faulty-fs';
+import { temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 
