@@ -75,6 +75,7 @@ describe(`on a small disk${mounted ? '' : ' (skipped: mounting a tmpfs takes roo
       free();
       expect((await post(streamId)).status).toBe(200);
       expect((await sidecar.api.get(`/api/keyfile/${streamId}`)).text).toBe(POST_MANUAL_FILE);
+      sidecar.advance(1000);
       expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
     },
   );

@@ -56,6 +56,7 @@ test.each(['live', 'never-written', 'site%2Fevent'])(
     expect(text).toBe(CENC_ONLY_FILE);
     expect((await sidecar.api.post(`/api/keyfile/${streamId}`).send(CENC_ONLY)).status).toBe(200);
     expect((await sidecar.api.delete(`/api/keyfile/${streamId}`)).text).toBe(CENC_ONLY_FILE);
+    sidecar.advance(1000);
     expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
   },
 );
@@ -105,6 +106,7 @@ describe('another file system at the path of the folder', () => {
         await fs.unlink(folder);
         await fs.move(`${folder}-elsewhere`, folder);
         expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
+        sidecar.advance(1000);
         expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
       } finally {
         await fs.remove(other);
