@@ -54,7 +54,7 @@ export interface Sidecar {
   readonly handler: RequestListener;
   /** What the server that runs the handler has its connections followed by. */
   readonly connections: Connections;
-  /** Removes what killed writers left; until it is done, `/readyz` says no. */
+  /** Removes what killed writers left; until it is done, `/readyz` says no. `close` ends it before that. */
   sweep(): Promise<void>;
   /** Has batches begin no further stream, since the service is about to stop. */
   hurry(): void;
@@ -98,6 +98,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     log,
   });
   let swept = false;
+  const sweeping = new AbortController();
   // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
@@ -158,7 +159,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
         : requireClientCertificate(lane, requests, HEALTH_PATHS),
     connections,
     async sweep() {
-      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS);
+      const { signal } = sweeping;
+      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
+      if (signal.aborted) return;
       if (count > 0) log.info('swept left-over temporary files', { count });
       observation.keyFilesCounted(keyFiles);
       swept = true;
@@ -171,6 +174,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     async close() {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
       hurrying = true;
+      sweeping.abort();
       survey.close();
       await batch.idle();
       await cache?.close();

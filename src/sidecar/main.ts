@@ -75,7 +75,8 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
     keyFilesPath,
     provisioning: config.keyProviderUrl !== undefined,
   });
-  await sidecar.sweep();
+  // Not waited for: a stop must not wait for it either.
+  void sidecar.sweep();
   const stop = async () => {
     const hurry = setTimeout(sidecar.hurry, GRACE_MS - ANSWER_MS);
     await server.stop(GRACE_MS);

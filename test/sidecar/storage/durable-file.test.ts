@@ -90,6 +90,26 @@ test('probes with a file that is written, synced and removed', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test.each<[what: string, call: 'unlink' | 'fsync' | 'fdatasync', start: () => Promise<unknown>]>([
+  ['the removal of another', 'unlink', () => writer.remove(join(folder, 'other.key'))],
+  ['a probe', 'fdatasync', () => writer.probe(folder)],
+  ['the sync of a folder', 'fsync', () => writer.syncFolder(folder)],
+])('holds up nobody by a write beside %s', async (_what, call, start) => {
+  const gate = faulty.hold(call);
+  const other = start();
+  await gate.reached;
+  // What is done at once can't be held.
+  const steps = (['open', 'write', 'rename'] as const).map((step) => faulty.hold(step));
+  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
+  for (const { reached, release } of steps) {
+    await reached;
+    release();
+  }
+  gate.release();
+  await Promise.all([other, writing]);
+  expect(readFileSync(path, 'utf8')).toBe('new\n');
+});
+
 test('takes a probe whose file another service swept for a good one', async () => {
   const unlink = faulty.hold('unlink');
   const probe = writer.probe(folder);

@@ -62,6 +62,17 @@ test('counts as key files what a stream id can name, and nothing else', async ()
   expect(await writer.sweep(folder, 8)).toEqual({ temporaries: 0, keyFiles: 3 });
 });
 
+test('ends before the next file or folder when it is told to', async () => {
+  for (const place of ['a', 'b', 'c']) await fs.outputFile(join(folder, place, LEFT_OVER), 'half a');
+  const stop = new AbortController();
+  const gate = faulty.hold('unlink');
+  const sweeping = writer.sweep(folder, 8, stop.signal);
+  await gate.reached;
+  stop.abort();
+  gate.release();
+  expect(await sweeping).toMatchObject({ temporaries: 1 });
+});
+
 test('goes no deeper than it is told', async () => {
   mkdirSync(join(folder, 'a', 'b'), { recursive: true });
   writeFileSync(join(folder, 'a', 'b', LEFT_OVER), 'half a');
