@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
 import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
 import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
-import { playReadyChecksum } from '../../drm/playready';
+import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
 import { HttpError } from '../../http/errors';
 import { checkedText, checkedValue } from '../key-files/checked-schema';
@@ -46,7 +46,7 @@ export function createConfigService(baseUrl: string, upstream: Upstream): Config
 }
 
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */
-export type SealedKeys = { readonly json: unknown };
+type SealedKeys = { readonly json: unknown };
 
 export interface KeyProvider {
   /** Asks for a content's keys. The same content id always has the same keys. */
@@ -59,7 +59,7 @@ type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
 
 const envelopeWire = z.object({ key: z.string() });
 
-const checksum = checkedText(decodeBase64).nullish();
+const checksum = checkedText(decodePlayReadyChecksum).nullish();
 
 const cencWire = z.object({
   key_id_big: checkedText(decodeBase64Block),

@@ -493,6 +493,20 @@ describe('a failure of an upstream changes no key file', () => {
     expect(upstream.received).toEqual([]);
   });
 
+  it.each(['strict', 'warn'] as const)('refuses a checksum that is none, with checks %s', async (checks) => {
+    const { sidecar, upstream } = await startProvisioning({ checks });
+    for (const name of ['checksum', 'playready_checksum']) {
+      upstream.on(CENC_PATH, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
+      const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
+      const description = `The key provider answered cenc keys with missing or wrong values: ${name}. No key file was changed.`;
+      expect({ status, body }).toEqual({
+        status: 502,
+        body: { errors: [{ code: 'key_provider_failed', description }] },
+      });
+    }
+    expect(await sidecar.files()).toEqual({});
+  });
+
   it('lets a wrong checksum through with a Warning when checks only warn', async () => {
     const { sidecar, upstream } = await startProvisioning({ checks: 'warn' });
     upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
