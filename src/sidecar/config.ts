@@ -148,7 +148,7 @@ const MAX_KEY_CHARACTERS = 1000;
 
 const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
 
-export const apiKey = z
+const apiKey = z
   .string()
   .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
   .max(MAX_KEY_CHARACTERS, `must have at most ${MAX_KEY_CHARACTERS} characters`);
@@ -207,7 +207,7 @@ const cacheFolder = z
 const connectionCount = wholeNumber(8, 100_000);
 
 /** Every variable of the sidecar. */
-export const variables = z.object({
+const variables = z.object({
   PACKAGERDRMAPI_APIKEY: apiKey.optional(),
   PACKAGERDRMAPI_APIKEY_FILE: z.string().optional(),
   PACKAGERDRMAPI_APIKEYS_FILE: z.string().optional(),

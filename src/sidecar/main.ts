@@ -5,6 +5,7 @@ import { config as loadDotenv } from 'dotenv';
 import { describeThrown } from '../http/errors';
 import { createLog, type Log } from '../http/log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
+import { openTls } from '../http/tls';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
@@ -43,7 +44,6 @@ function openAccess(config: SidecarConfig, log: Log) {
   const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
   const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
   if (!tls) return { findApiKey, tls: undefined };
-  const { openTls }: typeof import('../http/tls') = require('../http/tls');
   return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
 }
 

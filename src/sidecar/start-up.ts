@@ -7,7 +7,7 @@ import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
 import type { FindApiKey } from './access/api-key';
 
-export const { R_OK, W_OK, X_OK } = constants;
+const { R_OK, W_OK, X_OK } = constants;
 
 /** Reads the file of a container secret. @throws ConfigError that says why it can't be read, and what to do. */
 export function readSecret(file: string): string {
@@ -31,7 +31,7 @@ export function refuseUnreadable(files: Readonly<Record<string, string | undefin
 }
 
 /** Why a file that is there can't be read, and what to do; undefined when neither its rights nor its kind are why. */
-export function whyNotReadable(file: string): string | undefined {
+function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
   if (look(file)?.isDirectory())
@@ -64,6 +64,37 @@ export function whyDenied(thrown: unknown): string | undefined {
   const above = folderClosed(folder);
   if (above !== undefined) return mayNot('enter', above, ENTER, 'a folder above it');
   return isClosed(folder) ? mayNot('write to', folder, giveFolder(), 'it') : undefined;
+}
+
+/**
+ * Refuses a folder for the provider cache that can't be used. It is not made here: in the place of a mount that is
+ * missing, what is kept would be gone with the container.
+ * @throws ConfigError that says why, and what to do.
+ */
+export function refuseCacheFolder(folder: string, keyFilesPath: string): void {
+  const why = isIn(folder, keyFilesPath)
+    ? `${folder} is in the key-file folder, which the packager reads. Give it a folder of its own.`
+    : whyUnusable(folder);
+  if (why !== undefined) throw new ConfigError([`PACKAGERDRMAPI_PROVIDERCACHE: ${why}`]);
+}
+
+function isIn(folder: string, other: string): boolean {
+  return `${resolve(folder)}${sep}`.startsWith(`${resolve(other)}${sep}`);
+}
+
+function whyUnusable(folder: string): string | undefined {
+  const { uid, gid } = ids();
+  const give = `chown ${uid}:${gid} and chmod 0700`;
+  try {
+    if (!statSync(folder).isDirectory()) return `${folder} is no folder. Give the path of one.`;
+    accessSync(folder, R_OK | W_OK | X_OK);
+    return undefined;
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === 'ENOENT') return `the folder ${folder} is missing. Mount it, or make it as root: ${give}.`;
+    if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it to be written to.`;
+    return `this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (${code}). As root: ${give}.`;
+  }
 }
 
 const ENTER = 'let its group enter, chgrp and chmod g+x, or everybody, chmod o+x';
@@ -127,39 +158,6 @@ function ids(): { uid: number; gid: number } {
   return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
-const VARIABLE = 'PACKAGERDRMAPI_PROVIDERCACHE';
-
-/**
- * Refuses a folder for the provider cache that can't be used. It is not made here: in the place of a mount that is
- * missing, what is kept would be gone with the container.
- * @throws ConfigError that says why, and what to do.
- */
-export function refuseCacheFolder(folder: string, keyFilesPath: string): void {
-  const why = isIn(folder, keyFilesPath)
-    ? `${folder} is in the key-file folder, which the packager reads. Give it a folder of its own.`
-    : whyUnusable(folder);
-  if (why !== undefined) throw new ConfigError([`${VARIABLE}: ${why}`]);
-}
-
-function isIn(folder: string, other: string): boolean {
-  return `${resolve(folder)}${sep}`.startsWith(`${resolve(other)}${sep}`);
-}
-
-function whyUnusable(folder: string): string | undefined {
-  const { uid, gid } = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const give = `chown ${uid}:${gid} and chmod 0700`;
-  try {
-    if (!statSync(folder).isDirectory()) return `${folder} is no folder. Give the path of one.`;
-    accessSync(folder, R_OK | W_OK | X_OK);
-    return undefined;
-  } catch (thrown) {
-    const code = systemCode(thrown);
-    if (code === 'ENOENT') return `the folder ${folder} is missing. Mount it, or make it as root: ${give}.`;
-    if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it to be written to.`;
-    return `this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (${code}). As root: ${give}.`;
-  }
-}
-
 /** Every API key that README.md, docs, .env.example and docker-compose.yml show: anybody knows them. */
 const DOCUMENTED_KEYS: readonly string[] = [
   'demo-api-key',
@@ -169,7 +167,7 @@ const DOCUMENTED_KEYS: readonly string[] = [
   '0b8e4a6d2f7c4b1e9d3a5f6c7b8a9e01',
 ];
 
-export interface Reach {
+interface Reach {
   /** The key of `PACKAGERDRMAPI_APIKEY`. */
   readonly apiKey: string | undefined;
   /** The address that the service listens on. */

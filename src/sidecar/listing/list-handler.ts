@@ -4,7 +4,7 @@ import { HttpError, type Problem } from '../../http/errors';
 import { nearest } from '../../http/nearest';
 import { printable } from '../../http/parse';
 import type { KeyFileEntry } from './entry';
-import type { Listings, ListingsOptions } from './listings';
+import { createListings, type ListingsOptions } from './listings';
 import { checkPrefix } from './search';
 
 export const LIST_PATH = '/api/keyfiles';
@@ -17,16 +17,10 @@ export interface List {
   close(): void;
 }
 
-/** What a list needs is loaded with the first one: the start of the service must not wait for it. */
 export function createList(options: ListingsOptions): List {
-  let listings: Listings | undefined;
-  const open = () => {
-    const { createListings }: typeof import('./listings') = require('./listings');
-    return createListings(options);
-  };
+  const listings = createListings(options);
   return {
     handler: async (request, response) => {
-      const { readListQuery, renderList }: typeof import('./list-handler') = require('./list-handler');
       const { prefix, limit, cursor } = readListQuery(request.query);
       const { apiKey } = response.locals;
       response.setHeader('cache-control', 'no-store');
@@ -35,7 +29,6 @@ export function createList(options: ListingsOptions): List {
         response.type('json').end();
         return;
       }
-      listings ??= open();
       const page =
         cursor === undefined
           ? await listings.first(apiKey, prefix ?? '', limit)
@@ -43,7 +36,7 @@ export function createList(options: ListingsOptions): List {
       response.locals.logFields = { prefix, keyFiles: page.entries.length };
       response.json(renderList(page.entries, page.cursor));
     },
-    close: () => listings?.close(),
+    close: listings.close,
   };
 }
 
@@ -63,7 +56,7 @@ const limit = text
   .refine((count) => count >= 1 && count <= MAX_ENTRIES, `must be from 1 to ${MAX_ENTRIES}`);
 
 /** The query of `GET /api/keyfiles`. Without a prefix a cursor goes on with the one it began with. */
-export const listQuery = z.strictObject({
+const listQuery = z.strictObject({
   prefix: prefix.optional(),
   limit: limit.default(100),
   cursor: text.optional(),
@@ -88,13 +81,13 @@ export const listAnswer = z.object({
 });
 
 /** Reads the query. @throws HttpError 400 with everything that is wrong with it. */
-export function readListQuery(query: unknown): z.output<typeof listQuery> {
+function readListQuery(query: unknown): z.output<typeof listQuery> {
   const result = listQuery.safeParse(query);
   if (result.success) return result.data;
   throw new HttpError(400, result.error.issues.flatMap(problemsOf));
 }
 
-export function renderList(
+function renderList(
   entries: readonly KeyFileEntry[],
   cursor: string | undefined,
 ): z.input<typeof listAnswer> {

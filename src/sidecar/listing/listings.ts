@@ -74,14 +74,14 @@ export function createListings({
   newId,
   now,
 }: ListingsOptions): Listings {
-  const collectFor = (key: ApiKey) => {
-    const summarise: Summarise = (text, streamId) => {
+  const collect = createCollect(folder, now);
+  const summariseFor =
+    (key: ApiKey): Summarise =>
+    (text, streamId) => {
       const summary = summariseKeyFile(text);
       const conflicts = conflictsOf(streamId, keysIn(text), key);
       return conflicts.length === 0 ? summary : { ...summary, faults: [...summary.faults, ...conflicts] };
     };
-    return createCollect(folder, summarise, now);
-  };
   // In the order of their last use.
   const listings = new Map<string, Listing>();
   let watch: NodeJS.Timeout | undefined;
@@ -114,9 +114,9 @@ export function createListings({
   const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
     if (listing.state !== 'open') throw expired();
     try {
-      const { entries, ended } = await collectFor(listing.key)(listing.walk, limit, (streamId) =>
-        mayRead(listing.key, streamId),
-      );
+      const { walk, key } = listing;
+      const isWanted = (streamId: StreamId) => mayRead(key, streamId);
+      const { entries, ended } = await collect(walk, limit, isWanted, summariseFor(key));
       // The walk of a listing that was closed meanwhile ends like one that has seen everything.
       if (isClosed(listing)) throw expired();
       if (!ended) return { entries, cursor: `${listing.id}.${number + 1}` };
@@ -196,19 +196,13 @@ function anotherPrefix(): HttpError {
   return new HttpError(400, { code: 'invalid_query', description });
 }
 
-/** What a walk went past for one page. */
-export interface Collected {
-  readonly entries: readonly KeyFileEntry[];
-  /** Whether the walk is over. */
-  readonly ended: boolean;
-}
-
-/** Goes on with a walk until so many key files are described, or enough entries were looked at. */
-export type Collect = (
+/** Goes on with a walk until so many key files are described, or enough entries were looked at; `ended`: it is over. */
+type Collect = (
   walk: Walk,
   limit: number,
   isWanted: (streamId: StreamId) => boolean,
-) => Promise<Collected>;
+  summarise: Summarise,
+) => Promise<{ readonly entries: readonly KeyFileEntry[]; readonly ended: boolean }>;
 
 /** How many folder entries a page looks at before it is answered with what was found, few or none. */
 const MAX_LOOKED_AT = 20_000;
@@ -220,14 +214,14 @@ const SLICE_MS = 4;
  * slices: however many pages are under way, each turn of the event loop holds one slice at most. `now` answers
  * monotonic milliseconds.
  */
-export function createCollect(folder: string, summarise: Summarise, now: () => number): Collect {
+export function createCollect(folder: string, now: () => number): Collect {
   let turn: Promise<void> = Promise.resolve();
   const nextTurn = () => {
     turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
     return turn;
   };
 
-  return async (walk, limit, isWanted) => {
+  return async (walk, limit, isWanted, summarise) => {
     const entries: KeyFileEntry[] = [];
     let ended = false;
     await nextTurn();

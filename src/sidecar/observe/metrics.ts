@@ -28,7 +28,7 @@ export interface Observation {
   mount(app: Express): void;
 }
 
-export interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
+interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
   readonly audit: OpenAudit;
   /** Whether there is a `/metrics`; without it nothing is measured. */
   readonly metrics: boolean;
@@ -94,14 +94,14 @@ export interface Metrics {
   scrape(): Promise<Scrape>;
 }
 
-export type Upstream = 'config_service' | 'key_provider';
+type Upstream = 'config_service' | 'key_provider';
 
 export interface Scrape {
   readonly contentType: string;
   readonly text: string;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** The version of the sidecar. */
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };

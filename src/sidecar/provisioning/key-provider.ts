@@ -11,7 +11,7 @@ import type { ProviderContent } from '../key-files/key-file-request';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
-export interface ClientRecord {
+interface ClientRecord {
   /** Opens the key provider's envelopes; a client without one gets its keys in plain. */
   readonly sharedSecret: string | undefined;
 }

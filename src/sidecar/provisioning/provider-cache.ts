@@ -40,7 +40,7 @@ export type CacheEvent = 'kept' | 'not_kept' | 'used' | 'missed' | 'damaged';
 
 export const CACHE_EVENTS: readonly CacheEvent[] = ['kept', 'not_kept', 'used', 'missed', 'damaged'];
 
-export interface ProviderCacheOptions {
+interface ProviderCacheOptions {
   readonly folder: string;
   readonly maxAgeMs: number;
   readonly scope: CacheScope;
@@ -228,13 +228,13 @@ function readKept(json: string): KeyFile | undefined {
 }
 
 /** The addresses of the upstreams that answered: what one platform said is nothing to another. */
-export interface CacheScope {
+interface CacheScope {
   readonly configServiceUrl: string;
   readonly keyProviderUrl: string;
 }
 
 /** What an entry was made of. */
-export interface OpenedEntry {
+interface OpenedEntry {
   readonly time: Date;
   readonly text: string;
 }
@@ -253,7 +253,7 @@ const TEXT_AT = TAG_AT + TAG_BYTES;
  * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the client's API key, in hex. Who has the
  * folder alone can't tell which client or content it is of, and another API key leads to another name.
  */
-export function entryName(scope: CacheScope, { client, clientApiKey, contentId }: ProviderContent): string {
+function entryName(scope: CacheScope, { client, clientApiKey, contentId }: ProviderContent): string {
   const key = derive(clientApiKey, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
   const named = JSON.stringify([scope.configServiceUrl, scope.keyProviderUrl, client, contentId]);
   return `${createHmac('sha256', key).update(named).digest('hex')}${EXTENSION}`;
@@ -262,7 +262,7 @@ export function entryName(scope: CacheScope, { client, clientApiKey, contentId }
 const EXTENSION = '.sealed';
 
 /** Whether a file name is that of an entry. */
-export function isEntryName(name: string): boolean {
+function isEntryName(name: string): boolean {
   return /^[0-9a-f]{64}\.sealed$/.test(name);
 }
 
@@ -270,7 +270,7 @@ export function isEntryName(name: string): boolean {
  * Seals a text with AES-256-GCM under a key that HKDF-SHA-256 (RFC 5869) derives from the client's API key. `saltId` is a
  * UUID that was never used before: key and nonce are used once.
  */
-export function sealEntry(
+function sealEntry(
   name: string,
   { clientApiKey }: ProviderContent,
   saltId: string,
@@ -288,11 +288,7 @@ export function sealEntry(
 }
 
 /** Opens an entry; undefined when it was changed, cut off, renamed, or is none. */
-export function openEntry(
-  name: string,
-  { clientApiKey }: ProviderContent,
-  bytes: Buffer,
-): OpenedEntry | undefined {
+function openEntry(name: string, { clientApiKey }: ProviderContent, bytes: Buffer): OpenedEntry | undefined {
   const time = entryTime(bytes);
   if (!time) return undefined;
   const head = bytes.subarray(0, TAG_AT);
@@ -309,7 +305,7 @@ export function openEntry(
 }
 
 /** When an entry says that it was made; undefined when it is none. Only `openEntry` tells whether that is true. */
-export function entryTime(bytes: Buffer): Date | undefined {
+function entryTime(bytes: Buffer): Date | undefined {
   if (bytes.length < TEXT_AT || !bytes.subarray(0, TIME_AT).equals(MAGIC)) return undefined;
   return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));
 }

@@ -16,7 +16,7 @@ export interface Provisioned {
 
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
-export interface ProvisionOptions extends AskProviderOptions {
+interface ProvisionOptions extends AskProviderOptions {
   /** `strict` refuses values that contradict each other, `warn` lets them through. */
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
@@ -90,7 +90,7 @@ export type Upstreams =
   | { readonly missing: readonly string[] };
 
 /** A content's values. */
-export interface ProviderAnswer {
+interface ProviderAnswer {
   readonly keyFile: KeyFile;
   /** Set when they were taken from the cache, since the provider could not be asked. */
   readonly kept?: KeptAnswer;
@@ -100,15 +100,15 @@ export interface ProviderAnswer {
  * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; where that is for an outage, a kept answer is
  * taken instead, unless an upstream that does answer refuses.
  */
-export type AskProvider = (content: ProviderContent, requestId: string) => Promise<ProviderAnswer>;
+type AskProvider = (content: ProviderContent, requestId: string) => Promise<ProviderAnswer>;
 
-export interface AskProviderOptions {
+interface AskProviderOptions {
   readonly cache?: ProviderCache | undefined;
   /** Told of each upstream that gave an answer that can be used. Must not throw. */
   readonly onAnswer?: ((upstream: 'config_service' | 'key_provider') => void) | undefined;
 }
 
-export function createAskProvider(
+function createAskProvider(
   upstreams: Upstreams,
   { cache, onAnswer = () => undefined }: AskProviderOptions,
 ): AskProvider {

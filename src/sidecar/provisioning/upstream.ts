@@ -15,7 +15,7 @@ export interface UpstreamCall {
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx. */
 export class OutageError extends HttpError {}
 
-export type UpstreamAnswer = { status: number; json: unknown };
+type UpstreamAnswer = { status: number; json: unknown };
 
 export interface Upstream {
   /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */

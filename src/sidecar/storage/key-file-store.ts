@@ -29,7 +29,7 @@ export interface KeyFileStore {
 }
 
 /** What a change came upon and did. */
-export interface Change {
+interface Change {
   /** The file before. */
   readonly former: Buffer | undefined;
   /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
@@ -37,7 +37,7 @@ export interface Change {
 }
 
 /** Whether to write, in view of the present file (undefined when there is none). */
-export type Decide = (present: Buffer | undefined) => boolean;
+type Decide = (present: Buffer | undefined) => boolean;
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
@@ -231,7 +231,7 @@ async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Prom
   }
 }
 
-export interface KeyFilePath {
+interface KeyFilePath {
   /** Absolute. */
   readonly path: string;
   /** The names of the sub-folders on the way to it. */
