@@ -50,6 +50,7 @@ const PURE: readonly string[] = [
   'drm/',
   'api/',
 
+  'sidecar/cached',
   'sidecar/key-files/key-file-request',
   'sidecar/key-files/dry-run',
   'sidecar/listing/search',

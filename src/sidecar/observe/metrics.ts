@@ -7,7 +7,7 @@ import { type AnsweredRequest, CLIENT_GONE } from '../../http/request-log';
 import type { CertificateEnds } from '../../http/tls';
 import { cached } from '../cached';
 import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';
-import type { CallOutcome, UpstreamOptions } from '../provisioning/upstream';
+import type { CallOutcome, UpstreamName, UpstreamOptions } from '../provisioning/upstream';
 import type { WritePhase, WriteTimes } from '../storage/durable-file';
 import type { Audit, AuditEntry, OpenAudit } from './audit';
 import type { FaultyKeyFiles } from './survey';
@@ -19,9 +19,9 @@ export interface Observation {
   readonly writes: WriteTimes | undefined;
   /** Paths that machines ask for every few seconds. */
   readonly quietPaths: readonly string[];
-  calls(upstream: Upstream): Pick<UpstreamOptions, 'observe'>;
+  calls(upstream: UpstreamName): Pick<UpstreamOptions, 'observe'>;
   /** An upstream answered what could be used. */
-  answered(upstream: Upstream): void;
+  answered(upstream: UpstreamName): void;
   providerCache(event: CacheEvent): void;
   /** How many key files there were at the start. */
   keyFilesCounted(count: number): void;
@@ -80,9 +80,9 @@ export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, no
 /** What the sidecar tells of itself to Prometheus. No method throws; all but `scrape` return at once. */
 export interface Metrics {
   request(answered: AnsweredRequest): void;
-  upstreamCall(upstream: Upstream, outcome: CallOutcome, ms: number): void;
+  upstreamCall(upstream: UpstreamName, outcome: CallOutcome, ms: number): void;
   /** An upstream answered at this time what could be used. */
-  upstreamAnswered(upstream: Upstream, time: Date): void;
+  upstreamAnswered(upstream: UpstreamName, time: Date): void;
   providerCache(event: CacheEvent): void;
   writePhase(phase: WritePhase, ms: number): void;
   /** An error that was answered. */
@@ -93,8 +93,6 @@ export interface Metrics {
   keyFilesCounted(count: number): void;
   scrape(): Promise<Scrape>;
 }
-
-type Upstream = 'config_service' | 'key_provider';
 
 export interface Scrape {
   readonly contentType: string;

@@ -22,7 +22,7 @@ export interface ConfigService {
 }
 
 const secret = z.string().min(1).nullish();
-const clientWire = z.object({ shared_secret: secret, sharedSecret: secret });
+const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
 
 export function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
   return {
@@ -38,7 +38,7 @@ export function createConfigService(baseUrl: string, upstream: Upstream): Config
         throw new HttpError(422, { code: 'client_api_key_refused', description });
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
-      const record = clientWire.safeParse(json);
+      const record = clientRecord.safeParse(json);
       if (!record.success) throw upstream.failed('answered something that is no client record');
       return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
     },
@@ -57,11 +57,11 @@ export interface KeyProvider {
 
 type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
 
-const envelopeWire = z.object({ key: z.string() });
+const envelopeAnswer = z.object({ key: z.string() });
 
 const checksum = checkedText(decodePlayReadyChecksum).nullish();
 
-const cencWire = z.object({
+const cencAnswer = z.object({
   key_id_big: checkedText(decodeBase64Block),
   content_key: checkedText(decodeBase64Block),
   playready_laurl: checkedText(checkLicenseUrl('playready')),
@@ -70,7 +70,7 @@ const cencWire = z.object({
   playready_checksum: checksum,
 });
 
-const fairplayWire = z.object({
+const fairplayAnswer = z.object({
   key_hex: checkedText(decodeHexBlock),
   iv_hex: checkedText(decodeHexBlock),
   laurl: checkedText(checkLicenseUrl('fairplay')),
@@ -86,7 +86,7 @@ const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
 
 export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
   const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
-    const envelope = envelopeWire.safeParse(json);
+    const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
       if (!envelope.success) return json;
       throw upstream.failed('answered an envelope, but the client record holds no shared secret to open it');
@@ -123,8 +123,8 @@ export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvi
     },
 
     open(sealed, client, record) {
-      const cenc = read(cencWire, 'cenc', unseal(sealed.cenc, client, record));
-      const fairplay = read(fairplayWire, 'fairplay', unseal(sealed.fairplay, client, record));
+      const cenc = read(cencAnswer, 'cenc', unseal(sealed.cenc, client, record));
+      const fairplay = read(fairplayAnswer, 'fairplay', unseal(sealed.fairplay, client, record));
       const keyId = Buffer.from(cenc.key_id_big, 'base64');
       const contentKey = Buffer.from(cenc.content_key, 'base64');
       return {

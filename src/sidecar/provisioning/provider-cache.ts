@@ -65,7 +65,7 @@ const CLOSE_MS = 2000;
 
 const text = z.string();
 
-const keptWire = z.strictObject({
+const keptValues = z.strictObject({
   cenc: z.strictObject({ keyId: text, contentKey: text }).exactOptional(),
   widevine: z.strictObject({ psshData: text }).exactOptional(),
   playready: z.strictObject({ licenseUrl: text, checksum: text }).exactOptional(),
@@ -223,7 +223,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
 }
 
 function readKept(json: string): KeyFile | undefined {
-  const parsed = keptWire.safeParse(JSON.parse(json));
+  const parsed = keptValues.safeParse(JSON.parse(json));
   return parsed.success ? parsed.data : undefined;
 }
 

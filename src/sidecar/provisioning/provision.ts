@@ -4,7 +4,7 @@ import { HttpError } from '../../http/errors';
 import type { KeyFileRequest, ProviderContent } from '../key-files/key-file-request';
 import type { ConfigService, KeyProvider } from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
-import { OutageError } from './upstream';
+import { OutageError, type UpstreamName } from './upstream';
 
 export interface Provisioned {
   readonly keyFile: KeyFile;
@@ -105,7 +105,7 @@ type AskProvider = (content: ProviderContent, requestId: string) => Promise<Prov
 interface AskProviderOptions {
   readonly cache?: ProviderCache | undefined;
   /** Told of each upstream that gave an answer that can be used. Must not throw. */
-  readonly onAnswer?: ((upstream: 'config_service' | 'key_provider') => void) | undefined;
+  readonly onAnswer?: ((upstream: UpstreamName) => void) | undefined;
 }
 
 function createAskProvider(

@@ -4,6 +4,9 @@ import * as https from 'node:https';
 import { HttpError, systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 
+/** The two services that are asked for keys, as metrics name them. */
+export type UpstreamName = 'config_service' | 'key_provider';
+
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {
   readonly url: string;
