@@ -1,8 +1,10 @@
+import type { KeyFileRequest } from '../../api/read-key-file-request';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
-import { describeThrown, HttpError } from '../../http/errors';
+import { describeThrown, HttpError, parsedOr400 } from '../../http/errors';
+import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import type { Audit, AuditEntry } from '../observe/audit';
@@ -12,7 +14,6 @@ import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { indexedKeysIn, keyConflictFindings } from './key-conflicts';
-import type { KeyFileRequest } from './key-file-request';
 import type { KeyIndex } from './key-index';
 
 /** On whose behalf a key file is changed. */
@@ -48,10 +49,10 @@ export interface RemoveOutcome {
 
 /** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit of what was done. */
 export interface KeyFileChanges {
-  /** Provisions what a request asks for, and writes it. `read` throws to refuse. */
+  /** Provisions what a request asks for, and writes it. What `read` refuses is a 400. */
   put(
     streamId: StreamId,
-    read: () => KeyFileRequest,
+    read: () => Parsed<KeyFileRequest>,
     actor: Actor,
     options?: PutOptions,
   ): Promise<PutOutcome>;
@@ -131,7 +132,7 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
   return {
     async put(streamId, read, actor, options) {
       requireWrite(actor.apiKey, streamId);
-      return putKeyFile(streamId, await provision(read(), actor.requestId), actor, options);
+      return putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options);
     },
     async putKeyFile(streamId, provisioned, actor, options) {
       requireWrite(actor.apiKey, streamId);

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import { HttpError, type Problem } from '../../http/errors';
-import { nearest } from '../../http/nearest';
-import { printable } from '../../http/parse';
+import { parsedOr400 } from '../../http/errors';
+import { readQuery } from '../../http/faults';
+import { callerOf } from '../access/api-key';
 import type { KeyFileEntry } from './entry';
 import { createListings, type ListingsOptions } from './listings';
 import { checkPrefix } from './search';
@@ -21,8 +21,8 @@ export function createList(options: ListingsOptions): List {
   const listings = createListings(options);
   return {
     handler: async (request, response) => {
-      const { prefix, limit, cursor } = readListQuery(request.query);
-      const { apiKey } = response.locals;
+      const { prefix, limit, cursor } = parsedOr400(readQuery(listQuery, request.query));
+      const apiKey = callerOf(response);
       response.setHeader('cache-control', 'no-store');
       if (request.method === 'HEAD') {
         // A page that nobody reads need not be made, nor a listing opened for it.
@@ -80,13 +80,6 @@ export const listAnswer = z.object({
   cursor: z.string().nullable(),
 });
 
-/** Reads the query. @throws HttpError 400 with everything that is wrong with it. */
-function readListQuery(query: unknown): z.output<typeof listQuery> {
-  const result = listQuery.safeParse(query);
-  if (result.success) return result.data;
-  throw new HttpError(400, result.error.issues.flatMap(problemsOf));
-}
-
 function renderList(
   entries: readonly KeyFileEntry[],
   cursor: string | undefined,
@@ -103,17 +96,4 @@ function renderList(
     })),
     cursor: cursor ?? null,
   };
-}
-
-function problemsOf(issue: z.core.$ZodIssue): Problem[] {
-  if (issue.code !== 'unrecognized_keys') {
-    return [{ code: 'invalid_query', description: `${issue.path.join('.')}: ${issue.message}` }];
-  }
-  const known = Object.keys(listQuery.shape);
-  return issue.keys.slice(0, 10).map((name) => {
-    const near = nearest(name, known);
-    const hint = near ? `Did you mean ${near}?` : `Parameters: ${known.join(', ')}.`;
-    const description = `${printable(name)} is not a parameter of this request. ${hint}`;
-    return { code: 'invalid_query', description };
-  });
 }

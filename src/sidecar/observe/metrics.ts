@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { onlyMethods, type Shell } from '../../http/app';
+import { onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
-import { type AnsweredRequest, CLIENT_GONE } from '../../http/request-log';
+import { type AnsweredRequest, CLIENT_GONE, type Shell } from '../../http/shell';
 import type { CertificateEnds } from '../../http/tls';
 import { cached } from '../cached';
 import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';

@@ -1,7 +1,7 @@
+import type { KeyFileRequest, ProviderContent } from '../../api/read-key-file-request';
 import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
-import type { KeyFileRequest, ProviderContent } from '../key-files/key-file-request';
 import type { ConfigService, KeyProvider } from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import { OutageError, type UpstreamName } from './upstream';
