@@ -3,7 +3,6 @@ import { MAX_PARTS } from '../api/stream-id';
 import { createRoutes, onlyMethods } from '../http/app';
 import { createRequireCertificate } from '../http/client-certificate';
 import { type Connections, createConnections } from '../http/connections';
-import { HttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
@@ -16,6 +15,7 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
+import { apiError } from './errors';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileHandlers } from './key-files/handlers';
 import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
@@ -107,8 +107,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     ),
   );
   const checkReady = async () => {
-    if (!swept)
-      throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
+    if (!swept) throw apiError('starting');
     const failure = await probe();
     if (failure) throw failure.thrown;
   };
