@@ -51,6 +51,7 @@ const PURE: readonly string[] = [
   'api/',
   'http/faults',
 
+  'sidecar/cached',
   'sidecar/key-files/dry-run',
   'sidecar/listing/search',
 

@@ -44,7 +44,6 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
     provision,
     log,
     audit,
-    refusals,
     index: createKeyIndex(),
   });
   const onError = (error: HttpError) => errors.push(error);

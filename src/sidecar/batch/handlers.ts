@@ -1,12 +1,13 @@
 import type { Request, RequestHandler } from 'express';
 import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
+import type { StreamId } from '../../api/stream-id';
 import { requireJson } from '../../http/app';
 import { describeThrown, HttpError, type Problem, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { callerOf, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
-import type { KeyFileChanges, PutOutcome } from '../key-files/changes';
+import { attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
 import { isDryRun, lineChanges } from '../key-files/dry-run';
 import { actorOf } from '../key-files/routes';
 import type { Refusals } from '../observe/refusals';
@@ -46,7 +47,7 @@ const STEPS_AT_A_STRETCH = 20;
  */
 export function createBatch(context: BatchContext): Batch {
   const { changes, provision, refusals, log, onError, stopping, mostReceiveMs } = context;
-  const runBatch = createRunBatch({ changes, provision, refusals, stopping });
+  const runBatch = createRunBatch({ changes, provision, stopping });
   const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
   const whenIdle = new Set<() => void>();
@@ -73,7 +74,10 @@ export function createBatch(context: BatchContext): Batch {
       const pause = createPause(STEPS_AT_A_STRETCH);
       const body = parsedOr400(readBatchBody(request.body));
       const plan = parsedOr400(await planBatch(body, { pause, yieldNow: yieldToEventLoop }));
-      const results = createBatchResults(plan, dryRun, onError);
+      const results = createBatchResults(plan, dryRun, (error, streamId) => {
+        onError?.(error);
+        refusals.failed(error, attemptOf(actor, streamId), dryRun);
+      });
       await runBatch({ plan, actor, dryRun, pause, report: results.report });
       const { requestId } = actor;
       results.logFailures(log, requestId);
@@ -119,7 +123,7 @@ interface BatchResults {
 function createBatchResults(
   plan: readonly Planned[],
   dryRun: boolean,
-  onError?: (error: HttpError) => void,
+  onError: (error: HttpError, streamId: StreamId | undefined) => void,
 ): BatchResults {
   const texts = new Map<Planned, string>();
   const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
@@ -146,7 +150,7 @@ function createBatchResults(
       counts[result.result] += 1;
       texts.set(planned, JSON.stringify(result));
       if (!(outcome instanceof HttpError)) return;
-      onError?.(outcome);
+      onError(outcome, planned.streamId ?? undefined);
       const code = outcome.problems[0]?.code ?? '';
       const known = failures.get(code);
       if (known) known.count += 1;

@@ -1,10 +1,9 @@
 import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
-import { HttpError } from '../../http/errors';
+import { HttpError, toHttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
-import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
-import type { Refusals } from '../observe/refusals';
+import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
 import type { Provision } from '../provisioning/provision';
 import { createCircuitBreaker } from './circuit-breaker';
 import { createSemaphore, type Semaphore } from './semaphore';
@@ -28,7 +27,6 @@ interface BatchRun {
 interface RunContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
-  readonly refusals: Refusals;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
 }
@@ -42,7 +40,6 @@ type Task = () => Promise<void>;
 export function createRunBatch({
   changes,
   provision,
-  refusals,
   stopping,
 }: RunContext): (run: BatchRun) => Promise<void> {
   const writes = createSemaphore(MAX_WRITES);
@@ -67,8 +64,7 @@ export function createRunBatch({
         if (stopping()) throw stoppingError();
         report(planned, await put());
       } catch (thrown) {
-        // Audited here, unless it is so already: what was not tried was refused by nobody else.
-        report(planned, refusals.refused(thrown, attemptOf(actor, planned.streamId)));
+        report(planned, toHttpError(thrown));
       }
     };
 
@@ -95,10 +91,7 @@ export function createRunBatch({
     };
 
     for (const planned of plan) {
-      if (planned.kind !== 'failed') continue;
-      const { apiKey, address, requestId } = actor;
-      const attempt = { key: apiKey.name, address, streamId: planned.streamId ?? undefined, requestId };
-      report(planned, refusals.refused(new HttpError(400, planned.problems), attempt));
+      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);

@@ -9,7 +9,7 @@ import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Audit, AuditEntry } from '../observe/audit';
-import type { Attempt, Refusals } from '../observe/refusals';
+import type { Attempt } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
 import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
@@ -47,9 +47,9 @@ interface RemoveOutcome {
   readonly warnings: readonly Finding[];
 }
 
-/** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit. */
+/** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit of what was done. */
 export interface KeyFileChanges {
-  /** Provisions what a request asks for, and writes it. A request that `read` refuses is a refused attempt. */
+  /** Provisions what a request asks for, and writes it. What `read` refuses is a 400. */
   put(
     streamId: StreamId,
     read: () => Parsed<KeyFileRequest>,
@@ -71,19 +71,11 @@ interface ChangeOptions {
   readonly store: KeyFileStore;
   readonly provision: Provision;
   readonly audit: Audit;
-  readonly refusals: Refusals;
   readonly log: Log;
   readonly index: KeyIndex;
 }
 
-export function createKeyFileChanges({
-  store,
-  provision,
-  index,
-  audit,
-  refusals,
-  log,
-}: ChangeOptions): KeyFileChanges {
+export function createKeyFileChanges({ store, provision, index, audit, log }: ChangeOptions): KeyFileChanges {
   const putKeyFile = async (
     streamId: StreamId,
     provisioned: Provisioned,
@@ -137,40 +129,21 @@ export function createKeyFileChanges({
     return [NOT_DURABLE];
   };
 
-  /** A dry run tries to change nothing, so that there is nothing to audit. */
-  const audited = async <T>(
-    streamId: StreamId,
-    actor: Actor,
-    action: () => Promise<T>,
-    { dryRun = false }: PutOptions = {},
-  ): Promise<T> => {
-    try {
-      requireWrite(actor.apiKey, streamId);
-      return await action();
-    } catch (thrown) {
-      throw dryRun ? thrown : refusals.refused(thrown, attemptOf(actor, streamId));
-    }
-  };
-
   return {
-    put: (streamId, read, actor, options) =>
-      audited(
-        streamId,
-        actor,
-        async () =>
-          putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options),
-        options,
-      ),
-    putKeyFile: (streamId, provisioned, actor, options) =>
-      audited(streamId, actor, async () => putKeyFile(streamId, await provisioned, actor, options), options),
-    remove: (streamId, actor, precondition) =>
-      audited(streamId, actor, async () => {
-        const { former: bytes, notSynced } = await store.remove(streamId, (present) =>
-          precondition?.(present),
-        );
-        if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
-        return { bytes, warnings: durabilityFindings(streamId, notSynced, actor) };
-      }),
+    async put(streamId, read, actor, options) {
+      requireWrite(actor.apiKey, streamId);
+      return putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options);
+    },
+    async putKeyFile(streamId, provisioned, actor, options) {
+      requireWrite(actor.apiKey, streamId);
+      return putKeyFile(streamId, await provisioned, actor, options);
+    },
+    async remove(streamId, actor, precondition) {
+      requireWrite(actor.apiKey, streamId);
+      const { former: bytes, notSynced } = await store.remove(streamId, precondition);
+      if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
+      return { bytes, warnings: durabilityFindings(streamId, notSynced, actor) };
+    },
   };
 }
 
@@ -190,7 +163,7 @@ function tooLarge(bytes: number): HttpError {
 }
 
 /** What an actor tries with a stream, for the audit. */
-export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId): Attempt {
+export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId | undefined): Attempt {
   return { key: apiKey.name, address, streamId, requestId };
 }
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { refusedUrl, type Script, startFakeUpstream } from '../support/fake-upstream';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -12,9 +12,9 @@ import {
   SHARED_SECRET,
   sealed,
   startProvisioning,
-} from '../support/start-provisioning';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
-import { drmVectors } from '../vectors/drm-vectors';
+} from '../../support/start-provisioning';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
 
@@ -491,6 +491,20 @@ describe('a failure of an upstream changes no key file', () => {
     const description = `Keys can't be provisioned: set ${missing}, or supply cenc and fairplay in the body.`;
     await expectRefusal(sidecar, 503, error('provisioning_not_configured', description));
     expect(upstream.received).toEqual([]);
+  });
+
+  it.each(['strict', 'warn'] as const)('refuses a checksum that is none, with checks %s', async (checks) => {
+    const { sidecar, upstream } = await startProvisioning({ checks });
+    for (const name of ['checksum', 'playready_checksum']) {
+      upstream.on(CENC_PATH, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
+      const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
+      const description = `The key provider answered cenc keys with missing or wrong values: ${name}. No key file was changed.`;
+      expect({ status, body }).toEqual({
+        status: 502,
+        body: { errors: [{ code: 'key_provider_failed', description }] },
+      });
+    }
+    expect(await sidecar.files()).toEqual({});
   });
 
   it('lets a wrong checksum through with a Warning when checks only warn', async () => {

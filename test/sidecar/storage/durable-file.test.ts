@@ -4,11 +4,11 @@ import {
   createDurableWriter,
   type DurableWriter,
   type WritePhase,
-} from '../../src/sidecar/storage/durable-file';
-import * as faulty from '../support/faulty-fs';
-import { temporaryFolder } from '../support/start-sidecar';
+} from '../../../src/sidecar/storage/durable-file';
+import * as faulty from '../../support/faulty-fs';
+import { temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 const TEMPORARY = `.packagerdrmapi-${ID}-1.tmp`;
@@ -88,6 +88,26 @@ test('probes with a file that is written, synced and removed', async () => {
     `unlink ${TEMPORARY}`,
   ]);
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test.each<[what: string, call: 'unlink' | 'fsync' | 'fdatasync', start: () => Promise<unknown>]>([
+  ['the removal of another', 'unlink', () => writer.remove(join(folder, 'other.key'))],
+  ['a probe', 'fdatasync', () => writer.probe(folder)],
+  ['the sync of a folder', 'fsync', () => writer.syncFolder(folder)],
+])('holds up nobody by a write beside %s', async (_what, call, start) => {
+  const gate = faulty.hold(call);
+  const other = start();
+  await gate.reached;
+  // What is done at once can't be held.
+  const steps = (['open', 'write', 'rename'] as const).map((step) => faulty.hold(step));
+  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
+  for (const { reached, release } of steps) {
+    await reached;
+    release();
+  }
+  gate.release();
+  await Promise.all([other, writing]);
+  expect(readFileSync(path, 'utf8')).toBe('new\n');
 });
 
 test('takes a probe whose file another service swept for a good one', async () => {

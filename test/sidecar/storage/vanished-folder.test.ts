@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 let folder: string;
 let sidecar: TestSidecar;
@@ -56,6 +56,7 @@ test.each(['live', 'never-written', 'site%2Fevent'])(
     expect(text).toBe(CENC_ONLY_FILE);
     expect((await sidecar.api.post(`/api/keyfile/${streamId}`).send(CENC_ONLY)).status).toBe(200);
     expect((await sidecar.api.delete(`/api/keyfile/${streamId}`)).text).toBe(CENC_ONLY_FILE);
+    sidecar.advance(1000);
     expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
   },
 );
@@ -105,6 +106,7 @@ describe('another file system at the path of the folder', () => {
         await fs.unlink(folder);
         await fs.move(`${folder}-elsewhere`, folder);
         expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
+        sidecar.advance(1000);
         expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
       } finally {
         await fs.remove(other);

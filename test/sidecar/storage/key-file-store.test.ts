@@ -1,17 +1,20 @@
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
-import { parseStreamId, type StreamId } from '../../src/api/stream-id';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
+import { parseStreamId, type StreamId } from '../../../src/api/stream-id';
+import { HttpError } from '../../../src/http/errors';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import {
   createKeyFileStore,
   type KeyFileStore,
   openKeyFilesFolder,
-} from '../../src/sidecar/storage/key-file-store';
-import * as faulty from '../support/faulty-fs';
-import { temporaryFolder } from '../support/start-sidecar';
+  queueByName,
+  toStorageError,
+} from '../../../src/sidecar/storage/key-file-store';
+import * as faulty from '../../support/faulty-fs';
+import { temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 
@@ -221,4 +224,138 @@ describe('the key-file folder', () => {
     openKeyFilesFolder(join(folder, 'keys'));
     expect(mode('keys')).toBe('700');
   });
+});
+
+/** A task that ends when it is told to. */
+function task(log: string[], name: string) {
+  let end: (failed?: Error) => void = () => {};
+  const ended = new Promise<string>((resolve, reject) => {
+    end = (failed) => (failed ? reject(failed) : resolve(name));
+  });
+  const run = () => {
+    log.push(name);
+    return ended;
+  };
+  return { run, end: (failed?: Error) => end(failed) };
+}
+
+test('starts the tasks of one name one after another, in the order given', async () => {
+  const inTurn = queueByName();
+  const started: string[] = [];
+  const [a, b, c] = [task(started, 'a'), task(started, 'b'), task(started, 'c')];
+  const results = [a, b, c].map(({ run }) => inTurn('live', run));
+  expect(started).toEqual(['a']);
+  c.end();
+  a.end();
+  await results[0];
+  await Promise.resolve();
+  expect(started).toEqual(['a', 'b']);
+  b.end();
+  expect(await Promise.all(results)).toEqual(['a', 'b', 'c']);
+  expect(started).toEqual(['a', 'b', 'c']);
+});
+
+test('lets a task that comes when the first has ended wait for the second', async () => {
+  const inTurn = queueByName();
+  const started: string[] = [];
+  const [a, b, c] = [task(started, 'a'), task(started, 'b'), task(started, 'c')];
+  const first = inTurn('live', a.run);
+  const second = inTurn('live', b.run);
+  a.end();
+  await first;
+  await new Promise((resolve) => setImmediate(resolve));
+  const third = inTurn('live', c.run);
+  expect(started).toEqual(['a', 'b']);
+  b.end();
+  c.end();
+  expect(await Promise.all([second, third])).toEqual(['b', 'c']);
+});
+
+test('starts tasks of different names at once', () => {
+  const inTurn = queueByName();
+  const started: string[] = [];
+  void inTurn('live', task(started, 'a').run);
+  void inTurn('other', task(started, 'b').run);
+  expect(started).toEqual(['a', 'b']);
+});
+
+test('runs the next task after one that failed, and tells the failure to its caller alone', async () => {
+  const inTurn = queueByName();
+  const started: string[] = [];
+  const [a, b] = [task(started, 'a'), task(started, 'b')];
+  const results = Promise.allSettled([inTurn('live', a.run), inTurn('live', b.run)]);
+  const failure = new Error('disk full');
+  a.end(failure);
+  b.end();
+  expect(await results).toEqual([
+    { status: 'rejected', reason: failure },
+    { status: 'fulfilled', value: 'b' },
+  ]);
+});
+
+test.each([
+  ['ended well', async () => 'done'],
+  ['failed', () => Promise.reject(new Error('disk full'))],
+])('keeps nothing of names whose tasks have all %s', async (_how, run) => {
+  const set = jest.spyOn(Map.prototype, 'set');
+  const inTurn = queueByName();
+  const names = Array.from({ length: 1000 }, (_, index) => `stream-${index}`);
+  await Promise.allSettled(names.flatMap((name) => [inTurn(name, run), inTurn(name, run)]));
+  const queues = set.mock.contexts.filter((_map, index) => set.mock.calls[index]?.[0] === 'stream-0');
+  set.mockRestore();
+  expect(queues.map((map) => (map as Map<string, unknown>).size)).toEqual([0, 0]);
+});
+
+function systemError(code: string): Error {
+  return Object.assign(new Error(`${code}: at /a/path`), { code });
+}
+
+function parts(thrown: unknown) {
+  if (!(thrown instanceof HttpError)) return thrown;
+  const { status, problems, cause } = thrown;
+  return { status, problems, cause };
+}
+
+const CHECK = 'Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.';
+
+test.each([
+  ['EROFS', 'the folder is mounted read-only'],
+  ['EACCES', 'the user of this service may not use the folder or the file'],
+  ['EPERM', 'the user of this service may not use the folder or the file'],
+  ['ENOENT', 'the folder is gone'],
+  ['ENOTDIR', 'the path of the folder is not a folder'],
+  ['EIO', 'the disk reports an error'],
+  ['ESTALE', 'the network file system has lost the folder'],
+  ['ELOOP', 'the path holds a loop of links'],
+])('says what %s means and where to look, and keeps the cause for the log', (code, reason) => {
+  const cause = systemError(code);
+  for (const verb of ['readable', 'writable']) {
+    const problem = {
+      code: `key_files_not_${verb}`,
+      description: `The key-file folder is not ${verb}: ${reason} (${code}). ${CHECK}`,
+    };
+    const error = toStorageError(verb === 'readable' ? 'read' : 'write', cause);
+    expect(parts(error)).toEqual({ status: 500, problems: [problem], cause });
+  }
+});
+
+test.each(['ENOSPC', 'EDQUOT'])('answers 507 to %s', (code) => {
+  const cause = systemError(code);
+  const description =
+    'There is no space left for key files; none was damaged. Free some space and try again.';
+  expect(parts(toStorageError('write', cause))).toEqual({
+    status: 507,
+    problems: [{ code: 'insufficient_storage', description }],
+    cause,
+  });
+});
+
+test.each([
+  ['an HttpError', new HttpError(409, { code: 'not_a_key_file', description: 'It is a link.' })],
+  ['a system error that says nothing of the folder', systemError('EXDEV')],
+  ['an error of Node', systemError('ERR_INVALID_ARG_TYPE')],
+  ['an error without a code', new RangeError('outside')],
+  ['what is no error', undefined],
+])('passes %s unchanged', (_what, thrown) => {
+  expect(toStorageError('write', thrown)).toBe(thrown);
 });

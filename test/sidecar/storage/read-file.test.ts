@@ -3,8 +3,8 @@ import { readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { readSmallFile } from '../../src/sidecar/storage/read-file';
-import { temporaryFolder } from '../support/start-sidecar';
+import { readSmallFile } from '../../../src/sidecar/storage/read-file';
+import { temporaryFolder } from '../../support/start-sidecar';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,11 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
-import * as faulty from '../support/faulty-fs';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import * as faulty from '../../support/faulty-fs';
+import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const RUNNING = '0c0ffee0-0000-4000-8000-000000000001';
 const KILLED = '0c0ffee0-0000-4000-8000-00000000dead';
@@ -60,6 +60,17 @@ test('counts as key files what a stream id can name, and nothing else', async ()
   await fs.ensureDir(join(folder, 'f.key'));
   symlinkSync(join(folder, 'a.key'), join(folder, 'g.key'));
   expect(await writer.sweep(folder, 8)).toEqual({ temporaries: 0, keyFiles: 3 });
+});
+
+test('ends before the next file or folder when it is told to', async () => {
+  for (const place of ['a', 'b', 'c']) await fs.outputFile(join(folder, place, LEFT_OVER), 'half a');
+  const stop = new AbortController();
+  const gate = faulty.hold('unlink');
+  const sweeping = writer.sweep(folder, 8, stop.signal);
+  await gate.reached;
+  stop.abort();
+  gate.release();
+  expect(await sweeping).toMatchObject({ temporaries: 1 });
 });
 
 test('goes no deeper than it is told', async () => {

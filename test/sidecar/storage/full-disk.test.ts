@@ -3,8 +3,8 @@ import { mkdtempSync, rmdirSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 // A file system of 64 KiB of its own. Elsewhere the injected faults of write-faults.test.ts cover the same.
 const folder = mkdtempSync(join(tmpdir(), 'packager-drm-api-disk-'));
@@ -75,6 +75,7 @@ describe(`on a small disk${mounted ? '' : ' (skipped: mounting a tmpfs takes roo
       free();
       expect((await post(streamId)).status).toBe(200);
       expect((await sidecar.api.get(`/api/keyfile/${streamId}`)).text).toBe(POST_MANUAL_FILE);
+      sidecar.advance(1000);
       expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
     },
   );

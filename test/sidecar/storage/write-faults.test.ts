@@ -1,10 +1,10 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as faulty from '../support/faulty-fs';
-import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import * as faulty from '../../support/faulty-fs';
+import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 // Takes bits of the mode away, so that it has to be set.
 const umask = process.umask(0o277);
@@ -111,6 +111,7 @@ async function expectServiceGoesOn() {
   faulty.reset();
   expect(await post('live')).toEqual({ status: 200, body: {}, text: POST_MANUAL_FILE });
   expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+  sidecar.advance(1000);
   expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
 }
 
@@ -225,13 +226,14 @@ test.each(each(DELETION))(
 );
 
 test.each([...BEFORE_RENAME.slice(0, 5), { step: 'unlink', call: 'unlink', nth: 1 } as const])(
-  'answers 503 to /readyz when $step fails, and 200 as soon as it does not',
+  'answers 503 to /readyz when $step fails, and 200 within a second of the end of that',
   async ({ call, nth }) => {
     faulty.fail(call, nth, 'EROFS');
     const { status, body } = await sidecar.stranger.get('/readyz');
     const { body: expected } = notWritable('the folder is mounted read-only (EROFS)');
     expect({ status, body }).toEqual({ status: 503, body: expected });
     faulty.reset();
+    sidecar.advance(1000);
     const again = await sidecar.stranger.get('/readyz');
     expect({ status: again.status, body: again.body }).toEqual({ status: 200, body: { status: 'ready' } });
   },

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { MAX_OF_STRANGERS } from '../../../src/sidecar/observe/line-queue';
-import type { OpenAudit } from '../../../src/sidecar/observe/open-audit';
+import type { OpenAudit } from '../../../src/sidecar/observe/audit';
+import { MAX_UNAUTHENTICATED } from '../../../src/sidecar/observe/audit-file';
 import { AUDIT_TIME, auditLine, startAudit, until } from '../../support/start-audit';
 import { temporaryFolder } from '../../support/start-sidecar';
 
@@ -29,7 +29,7 @@ function attempt({ audit }: OpenAudit, count: number, address = '203.0.113.9', r
     });
 }
 
-function strangersLine(
+function refusedLine(
   requestId: string | null,
   count?: number,
   address: string | null = '203.0.113.9',
@@ -51,13 +51,13 @@ function strangersLine(
 }
 
 const single = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, index) => strangersLine(`attempt-${from + index}`));
+  Array.from({ length: to - from }, (_, index) => refusedLine(`attempt-${from + index}`));
 
-test('tells ten attempts of strangers one by one, and the rest of the second in one line', async () => {
+test('tells ten attempts of callers without an API key one by one, and the rest of the second in one line', async () => {
   const audit = startAudit(path, LONG);
   attempt(audit, 3110);
   await audit.close();
-  expect(text()).toBe([...single(0, 10), strangersLine(null, 3100)].join(''));
+  expect(text()).toBe([...single(0, 10), refusedLine(null, 3100)].join(''));
 });
 
 test('sums up by address and result', async () => {
@@ -69,9 +69,9 @@ test('sums up by address and result', async () => {
   expect(text()).toBe(
     [
       ...single(0, 10),
-      strangersLine(null, 2),
-      strangersLine(null, 3, '203.0.113.9', 'too_many_attempts'),
-      strangersLine(null, 4, '203.0.113.10'),
+      refusedLine(null, 2),
+      refusedLine(null, 3, '203.0.113.9', 'too_many_attempts'),
+      refusedLine(null, 4, '203.0.113.10'),
     ].join(''),
   );
 });
@@ -88,17 +88,17 @@ test('tells ten addresses apart, and sums up all others without one', async () =
   attempt(audit, 10);
   for (let index = 0; index < 5000; index += 1) attempt(audit, 2, `203.0.113.${index}`);
   await audit.close();
-  const own = Array.from({ length: 10 }, (_, index) => strangersLine(null, 2, `203.0.113.${index}`));
-  expect(text()).toBe([...single(0, 10), ...own, strangersLine(null, 9980, null)].join(''));
+  const own = Array.from({ length: 10 }, (_, index) => refusedLine(null, 2, `203.0.113.${index}`));
+  expect(text()).toBe([...single(0, 10), ...own, refusedLine(null, 9980, null)].join(''));
 });
 
 test('begins to count anew when the span is over', async () => {
   const audit = startAudit(path, { sumMs: 1 });
   attempt(audit, 12);
-  await until(() => existsSync(path) && text().endsWith(strangersLine(null, 2)));
+  await until(() => existsSync(path) && text().endsWith(refusedLine(null, 2)));
   attempt(audit, 10);
   await audit.close();
-  expect(text()).toBe([...single(0, 10), strangersLine(null, 2), ...single(0, 10)].join(''));
+  expect(text()).toBe([...single(0, 10), refusedLine(null, 2), ...single(0, 10)].join(''));
 });
 
 test('never sums up what a caller with an API key did', async () => {
@@ -107,13 +107,11 @@ test('never sums up what a caller with an API key did', async () => {
   const ids = Array.from({ length: 50 }, (_, index) => `request-${index}`);
   audit.change(...ids);
   await audit.close();
-  expect(text()).toBe(
-    [...single(0, 10), ...ids.map((id) => auditLine(id)), strangersLine(null, 10)].join(''),
-  );
+  expect(text()).toBe([...single(0, 10), ...ids.map((id) => auditLine(id)), refusedLine(null, 10)].join(''));
 });
 
 describe('when nothing can be written', () => {
-  test('a file keeps the line of a change that comes after any number of strangers', async () => {
+  test('a file keeps the line of a change that comes after any number of refused attempts', async () => {
     symlinkSync('/dev/full', path);
     const audit = startAudit(path, { sumMs: 0 });
     let lines = 0;
@@ -129,7 +127,7 @@ describe('when nothing can be written', () => {
     rmSync(path);
     await until(() => audit.waiting() === 0);
     expect(text().endsWith(auditLine('rightful'))).toBe(true);
-    expect(text().length).toBeLessThanOrEqual(MAX_OF_STRANGERS + auditLine('rightful').length);
+    expect(text().length).toBeLessThanOrEqual(MAX_UNAUTHENTICATED + auditLine('rightful').length);
   });
 
   test('a stalled standard output keeps it too, however much the log has filled it', async () => {
@@ -151,7 +149,7 @@ describe('when nothing can be written', () => {
     }
     expect(audit.lost()).toBeGreaterThan(0);
     audit.change('rightful');
-    await until(() => stdout.writableLength > 2 * 1024 * 1024 + MAX_OF_STRANGERS - 4096);
+    await until(() => stdout.writableLength > 2 * 1024 * 1024 + MAX_UNAUTHENTICATED - 4096);
     goOn();
     await audit.close();
     expect(writes.join('').endsWith(auditLine('rightful'))).toBe(true);

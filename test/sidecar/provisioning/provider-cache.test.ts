@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { ConfigError } from '../../src/http/config';
-import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
-import { refuseCacheFolder } from '../../src/sidecar/provisioning/cache-folder';
-import { createProviderCache } from '../../src/sidecar/provisioning/provider-cache';
-import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
-import { type FakeUpstream, type Script, startFakeUpstream } from '../support/fake-upstream';
-import { recordedLog } from '../support/recorded-log';
-
-import { seriesOf } from '../support/start-observed';
+import type { SidecarConfig } from '../../../src/sidecar/config';
+import { createProviderCache } from '../../../src/sidecar/provisioning/provider-cache';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { recordedLog } from '../../support/recorded-log';
+import { seriesOf } from '../../support/start-observed';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -22,9 +19,9 @@ import {
   SHARED_SECRET,
   sealed,
   startProvisioning,
-} from '../support/start-provisioning';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
-import { until } from '../support/until';
+} from '../../support/start-provisioning';
+import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/demo';
 const MINUTE = 60_000;
@@ -520,87 +517,5 @@ describe('the number of answers that are kept', () => {
     await cache.open();
     await cache.close();
     expect(await cache.kept('a', 'b', 'c', 'd')).toEqual(['c', 'd']);
-  });
-});
-
-describe('is configured', () => {
-  const read = (env: Record<string, string>) =>
-    readSidecarConfig({ PACKAGERDRMAPI_APIKEY: 'key', ...env }, () => '');
-  const FOLDER = '/var/cache/packager-drm-api';
-
-  it.each([
-    [{}, undefined],
-    [{ PACKAGERDRMAPI_PROVIDERCACHE: '' }, undefined],
-    [{ PACKAGERDRMAPI_PROVIDERCACHE: 'off' }, undefined],
-    [{ PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: '1' }, undefined],
-    [{ PACKAGERDRMAPI_PROVIDERCACHE: FOLDER }, { folder: FOLDER, maxAgeMs: 7 * DAY }],
-    [
-      { PACKAGERDRMAPI_PROVIDERCACHE: FOLDER, PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: '2' },
-      { folder: FOLDER, maxAgeMs: 2 * HOUR },
-    ],
-  ])('by %j', (env, providerCache) => {
-    expect(read(env).providerCache).toEqual(providerCache);
-  });
-
-  it.each([
-    ['PROVIDERCACHE', 'on', 'must be the absolute path of a folder (/var/cache/packager-drm-api), or off'],
-    [
-      'PROVIDERCACHE',
-      './cache',
-      'must be the absolute path of a folder (/var/cache/packager-drm-api), or off',
-    ],
-    ['PROVIDERCACHEMAXAGE', '7d', 'must be a whole number from 1 to 8760'],
-    ['PROVIDERCACHEMAXAGE', '0', 'must be from 1 to 8760'],
-    ['PROVIDERCACHEMAXAGE', '8761', 'must be from 1 to 8760'],
-  ])('but not by PACKAGERDRMAPI_%s=%s', (name, value, fault) => {
-    const variable = `PACKAGERDRMAPI_${name}`;
-    expect(() => read({ [variable]: value })).toThrow(new ConfigError([`${variable}: ${fault}`]));
-  });
-});
-
-describe('refuses to start with a folder', () => {
-  const faultOf = (folder: string, keyFilesPath = '/srv/keys'): readonly string[] => {
-    try {
-      refuseCacheFolder(folder, keyFilesPath);
-      return [];
-    } catch (thrown) {
-      if (thrown instanceof ConfigError) return thrown.faults;
-      throw thrown;
-    }
-  };
-  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
-
-  it('that is missing', async () => {
-    const folder = join(await temporaryFolder(), 'absent');
-    expect(faultOf(folder)).toEqual([
-      `PACKAGERDRMAPI_PROVIDERCACHE: the folder ${folder} is missing. Mount it, or make it as root: chown ${uid}:${gid} and chmod 0700.`,
-    ]);
-  });
-
-  it('that is a file', async () => {
-    const file = join(await temporaryFolder(), 'file');
-    await writeFile(file, '');
-    expect(faultOf(file)).toEqual([
-      `PACKAGERDRMAPI_PROVIDERCACHE: ${file} is no folder. Give the path of one.`,
-    ]);
-  });
-
-  it('among the key files', async () => {
-    const folder = await temporaryFolder();
-    const why = 'is in the key-file folder, which the packager reads. Give it a folder of its own.';
-    expect(faultOf(folder, folder)).toEqual([`PACKAGERDRMAPI_PROVIDERCACHE: ${folder} ${why}`]);
-    expect(faultOf(join(folder, 'cache'), folder)).toEqual([
-      `PACKAGERDRMAPI_PROVIDERCACHE: ${join(folder, 'cache')} ${why}`,
-    ]);
-    expect(faultOf(folder, join(folder, 'keys'))).toEqual([]);
-  });
-
-  // To root every folder is open.
-  (uid === 0 ? it.skip : it)('that it may not write to', async () => {
-    const folder = await temporaryFolder();
-    await chmod(folder, 0o500);
-    expect(faultOf(folder)).toEqual([
-      `PACKAGERDRMAPI_PROVIDERCACHE: this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (EACCES). As root: chown ${uid}:${gid} and chmod 0700.`,
-    ]);
   });
 });
