@@ -1,4 +1,5 @@
 import type { Log } from '../http/log';
+import type { Assets } from './assets';
 import { type Client, type Clients, clientsOf } from './clients';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
@@ -21,6 +22,7 @@ export interface Surroundings {
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
   readonly newSecret: () => string;
+  readonly assets: Assets;
 }
 
 /** How the emulator behaves beside its seeds. */

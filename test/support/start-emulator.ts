@@ -1,7 +1,9 @@
 import { EventEmitter, once } from 'node:events';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import request from 'supertest';
 import { createEmulatorApp } from '../../src/emulator/app';
+import { readAssets } from '../../src/emulator/assets';
 import type { Client } from '../../src/emulator/clients';
 import { readEmulatorConfig } from '../../src/emulator/config';
 import { createContext, type EmulatorContext } from '../../src/emulator/context';
@@ -46,6 +48,8 @@ export interface TestEmulator {
   logOf(lines: number): Promise<string>;
 }
 
+const assets = readAssets(join(__dirname, '..', '..', 'src', 'emulator', 'public'));
+
 const cleanups: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -67,6 +71,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     now: () => 0,
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
+    assets,
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
   const context = createContext(config, surroundings);

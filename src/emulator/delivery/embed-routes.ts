@@ -6,23 +6,23 @@ import { securityHeaders } from '../../http/security-headers';
 import type { EmulatorContext } from '../context';
 import { originOf } from '../origin';
 import { embedPage } from './embed-page';
-import { EMBED_SCRIPT } from './embed-script-wire';
 import { openToAll } from './open-to-all';
 
 /** An hour: long enough for a page with many visits, short enough for a new version to arrive the same day. */
 const SCRIPT_SECONDS = 3600;
-const ETAG = `"${createHash('sha256').update(EMBED_SCRIPT).digest('base64url')}"`;
 
 /** The channel embed: its script, which any page may load, and a page that shows it at work. */
-export function mountEmbed(app: Express, { newId }: EmulatorContext): void {
+export function mountEmbed(app: Express, { newId, assets }: EmulatorContext): void {
+  const { embedScript, embedStyle } = assets;
+  const etag = `"${createHash('sha256').update(embedScript).digest('base64url')}"`;
   app.use('/embed', openToAll);
 
   app
     .route('/embed/channel.js')
     .get((_request, response) => {
       // Express answers 304 by itself to who has this version already.
-      response.set({ etag: ETAG, 'cache-control': `public, max-age=${SCRIPT_SECONDS}` });
-      response.type('text/javascript').send(EMBED_SCRIPT);
+      response.set({ etag, 'cache-control': `public, max-age=${SCRIPT_SECONDS}` });
+      response.type('text/javascript').send(embedScript);
     })
     .all(onlyMethods('GET'));
 
@@ -35,6 +35,7 @@ export function mountEmbed(app: Express, { newId }: EmulatorContext): void {
         channelId: typeof channelId === 'string' && channelId !== '' ? channelId : undefined,
         origin: originOf(request),
         nonce,
+        style: embedStyle,
       });
       response.removeHeader('x-frame-options');
       response.set(Object.fromEntries(securityHeaders(pageOptions(nonce))));

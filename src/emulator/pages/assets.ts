@@ -1,14 +1,12 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../http/app';
-import { SCRIPT } from './script';
-import { STYLE_BASE } from './style-base';
-import { STYLE_PARTS } from './style-parts';
+import type { Assets } from '../assets';
 
 /** The dashboard's one style sheet and its one script; the pages work without the latter. */
-export function mountAssets(app: Express): void {
+export function mountAssets(app: Express, { dashboardStyle, dashboardScript }: Assets): void {
   for (const [path, type, text] of [
-    ['/dashboard/style.css', 'css', STYLE_BASE + STYLE_PARTS],
-    ['/dashboard/script.js', 'js', SCRIPT],
+    ['/dashboard/style.css', 'css', dashboardStyle],
+    ['/dashboard/script.js', 'js', dashboardScript],
   ] as const) {
     app
       .route(path)

@@ -15,7 +15,7 @@ import { mountWebhookPages } from './webhook-pages';
 /** The dashboard: pages for the people who develop against the platform. Who reaches them administers the account. */
 export function mountPages(app: Express, context: EmulatorContext): void {
   app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks);
-  mountAssets(app);
+  mountAssets(app, context.assets);
   mountOverviewPage(app, context);
   mountChannelPages(app, context);
   mountEventsPage(app, context);

@@ -55,6 +55,12 @@ test('serves a page that uses the script, under a policy that allows the page it
   expect(text.replaceAll(/<\/?(?:wbr|span)>/g, '')).toContain(`src=&#34;${url}/embed/channel.js&#34;`);
 });
 
+test('writes the style sheet into the page as it is', async () => {
+  const { stranger, context } = await startEmulator();
+  const { text } = await stranger.get('/embed/channel.html');
+  expect(text).toContain(`>${context.assets.embedStyle}</style>`);
+});
+
 test('gives every answer of the page another nonce', async () => {
   const { stranger } = await startEmulator();
   const policies = new Set<unknown>();

@@ -1,5 +1,4 @@
 import { breakable } from '../../../src/emulator/pages/breakable';
-import { STYLE_BASE } from '../../../src/emulator/pages/style-base';
 import { html } from '../../../src/http/html';
 import { STYLE_FRAME } from '../../../src/sidecar/describe/page/style-frame';
 import { textOf } from '../../support/read-page';
@@ -53,14 +52,16 @@ test('lets an address end its lines after slashes, and in a long piece after a s
   expect(broken(`/${'k'.repeat(45)}`)).toBe(`/<wbr>${'k'.repeat(20)}<wbr>${'k'.repeat(20)}<wbr>kkkkk`);
 });
 
-test('wears the colours of the pages that describe the sidecar’s API', () => {
+test('wears the colours of the pages that describe the sidecar’s API', async () => {
+  const { stranger } = await startEmulator();
+  const { text } = await stranger.get('/dashboard/style.css');
   const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent', 'accent-soft'];
   const coloursOf = (style: string) =>
     tones.map((name) => [
       name,
       ...[...style.matchAll(new RegExp(`--${name}: ([^;]+);`, 'g'))].map(([, tone]) => tone),
     ]);
-  expect(coloursOf(STYLE_BASE)).toEqual(coloursOf(STYLE_FRAME));
+  expect(coloursOf(text)).toEqual(coloursOf(STYLE_FRAME));
 });
 
 test('shows the clients of the key provider with their addresses', async () => {

@@ -1,5 +1,6 @@
-/** What script adds to the dashboard: copy buttons, lists that are searched while typing, and states that stay up to date. */
-export const SCRIPT = `'use strict';
+/* What script adds to the dashboard: copy buttons, lists that are searched while typing, and states that stay up to date. */
+'use strict';
+
 const REFRESH_MS = 4000;
 const TYPING_MS = 200;
 const root = document.documentElement;
@@ -52,7 +53,7 @@ async function refresh(isOther) {
     if (!next || next.innerHTML === sent.get(region.id) || (!isOther && isInUse(region))) continue;
     sent.set(region.id, next.innerHTML);
     for (const open of region.querySelectorAll('details[open]')) {
-      const same = next.querySelector('[id="' + CSS.escape(open.id) + '"]');
+      const same = next.querySelector(`[id="${CSS.escape(open.id)}"]`);
       if (same) same.open = true;
     }
     region.replaceChildren(...next.childNodes);
@@ -77,7 +78,7 @@ async function find() {
   clearTimeout(typing);
   const wanted = new URLSearchParams();
   for (const [name, value] of new FormData(search)) if (value.trim() !== '') wanted.set(name, value);
-  history.replaceState(null, '', location.pathname + (wanted.size === 0 ? '' : '?' + wanted));
+  history.replaceState(null, '', location.pathname + (wanted.size === 0 ? '' : `?${wanted}`));
   try {
     await refresh(true);
     const found = document.querySelector('.found, [data-live] .empty');
@@ -97,4 +98,3 @@ if (search) {
     find();
   });
 }
-`;
