@@ -1,7 +1,7 @@
 import { json, type RequestHandler } from 'express';
 import type { z } from 'zod';
 import { HttpError } from '../http/errors';
-import { parseBody } from '../http/parse';
+import { readBody } from '../http/faults';
 
 const parseJson = json({ limit: '256kb', type: () => true });
 
@@ -15,12 +15,8 @@ export const readJson: RequestHandler = (request, response, next) => {
 };
 
 /** The body as its schema says. @throws HttpError 400 `invalid_body` with every problem at once. */
-export function checkedBody<Output>(
-  schema: z.ZodType<Output>,
-  body: unknown,
-  knownFields: readonly string[],
-): Output {
-  const parsed = parseBody(schema, body, knownFields);
+export function checkedBody<Output>(schema: z.ZodType<Output>, body: unknown): Output {
+  const parsed = readBody(schema, body);
   if (parsed.ok) return parsed.value;
   throw new HttpError(
     400,

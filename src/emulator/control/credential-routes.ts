@@ -6,7 +6,7 @@ import type { Credential } from '../credentials';
 import { checkedBody, readJson } from '../json-body';
 import { createCredential, deleteCredential, replaceCredential } from '../manage-credentials';
 import { credentialOf } from '../require-credential';
-import { CREDENTIAL_FIELDS, CredentialBody, renderCredential, wantedCredential } from './credentials-wire';
+import { CredentialBody, renderCredential, wantedCredential } from './credentials-wire';
 
 /** The credentials of the management API. To change them, an Admin's secret is sent as to the management API itself. */
 export function mountCredentials(app: Express, context: EmulatorContext): void {
@@ -22,7 +22,7 @@ export function mountCredentials(app: Express, context: EmulatorContext): void {
     })
     .post(readJson, (request, response) => {
       const admin = credentialOf(context, request);
-      const wanted = wantedCredential(checkedBody(CredentialBody, request.body, CREDENTIAL_FIELDS));
+      const wanted = wantedCredential(checkedBody(CredentialBody, request.body));
       const made = createCredential(context, admin, wanted);
       response.status(201).json(renderCredential(made, { reveal: true }));
     })

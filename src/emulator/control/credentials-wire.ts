@@ -17,8 +17,6 @@ export const CredentialBody = z.strictObject(
   'The body must be a JSON object with name and permission.',
 );
 
-export const CREDENTIAL_FIELDS = Object.keys(CredentialBody.shape);
-
 export function wantedCredential(body: z.output<typeof CredentialBody>): WantedCredential {
   return { name: body.name, permission: body.permission, siteIds: body.site_ids };
 }

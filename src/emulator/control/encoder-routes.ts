@@ -4,7 +4,7 @@ import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import type { ConnectRefusal } from '../live/broadcast';
-import { ENCODER_FIELDS, EncoderBody, renderSession, streamKeyOf } from './encoder-wire';
+import { EncoderBody, renderSession, streamKeyOf } from './encoder-wire';
 
 const REFUSALS: Readonly<Record<ConnectRefusal, [status: number, description: string]>> = {
   unknown_stream_key: [404, 'No channel has this stream key.'],
@@ -17,7 +17,7 @@ export function mountEncoder(app: Express, { state, broadcast }: EmulatorContext
   app
     .route('/encoder/connect')
     .post(readJson, (request, response) => {
-      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body, ENCODER_FIELDS));
+      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
       // A simulated encoder has no connection that could be dropped.
       const connected = broadcast.connect(streamKey, () => {});
       if (!connected.ok) throw refusal(connected.reason);
@@ -28,7 +28,7 @@ export function mountEncoder(app: Express, { state, broadcast }: EmulatorContext
   app
     .route('/encoder/disconnect')
     .post(readJson, (request, response) => {
-      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body, ENCODER_FIELDS));
+      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
       const channel = state.streamKeys.get(streamKey);
       if (!channel) throw refusal('unknown_stream_key');
       const session = broadcast.sessionOf(channel.id);

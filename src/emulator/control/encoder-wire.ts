@@ -7,8 +7,6 @@ export const EncoderBody = z.strictObject(
   'The body must be a JSON object with stream_key.',
 );
 
-export const ENCODER_FIELDS = Object.keys(EncoderBody.shape);
-
 export function streamKeyOf(body: z.output<typeof EncoderBody>): string {
   return body.stream_key;
 }

@@ -1,4 +1,4 @@
-import { nearest } from '../../http/nearest';
+import { nearest } from '../../http/faults';
 
 /** A path at which the platform takes requests, as Express writes it: `/v2/sites/:siteId/channels`. */
 export interface PlatformRoute {

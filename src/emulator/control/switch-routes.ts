@@ -4,16 +4,7 @@ import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { faultOfTarget } from './fault-targets';
-import {
-  CLOCK_FIELDS,
-  ClockBody,
-  FAULT_FIELDS,
-  FaultBody,
-  faultOf,
-  millisecondsOf,
-  renderClock,
-  renderFaults,
-} from './switches-wire';
+import { ClockBody, FaultBody, faultOf, millisecondsOf, renderClock, renderFaults } from './switches-wire';
 
 const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
 
@@ -23,7 +14,7 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: Emulato
     .route('/clock')
     .get((_request, response) => void response.json(renderClock(clock.now())))
     .post(readJson, (request, response) => {
-      clock.advance(millisecondsOf(checkedBody(ClockBody, request.body, CLOCK_FIELDS)));
+      clock.advance(millisecondsOf(checkedBody(ClockBody, request.body)));
       response.json(renderClock(clock.now()));
     })
     .all(onlyMethods('GET', 'POST'));
@@ -32,7 +23,7 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: Emulato
     .route('/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
     .post(readJson, (request, response) => {
-      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body, FAULT_FIELDS));
+      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const description =
         webhookId === undefined

@@ -12,8 +12,6 @@ export const ClockBody = z.strictObject(
   'The body must be a JSON object with advance_seconds.',
 );
 
-export const CLOCK_FIELDS = Object.keys(ClockBody.shape);
-
 export function millisecondsOf({ advance_seconds }: z.output<typeof ClockBody>): number {
   return Math.round(advance_seconds * 1000);
 }
@@ -59,8 +57,6 @@ export const FaultBody = z
 function addIssue(context: z.RefinementCtx, field: string, message: string): void {
   context.addIssue({ code: 'custom', path: [field], message });
 }
-
-export const FAULT_FIELDS = ['target', 'kind', 'status', 'ms', 'times'];
 
 /** Without more words, a call fails with 500, or is a second late; and one call. */
 export function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<typeof FaultBody>) {

@@ -1,4 +1,4 @@
-import { printable } from '../../http/parse';
+import { printable } from '../../http/faults';
 import { type Field, type Fields, fieldOf, namesOf } from './fields';
 import { holdsPattern } from './pattern';
 import { type Pattern, parseQuery, type Query } from './query';

@@ -1,4 +1,4 @@
-import { printable } from '../../http/parse';
+import { printable } from '../../http/faults';
 import { type Field, type Fields, fieldOf, namesOf } from './fields';
 
 /** `oldest` and `newest` are orders that the stores keep; any other is made for each list. */

@@ -7,13 +7,7 @@ import { listPage } from '../listing/list';
 import { originOf } from '../origin';
 import { requireCredential } from '../require-credential';
 import type { Channel } from './channel';
-import {
-  CHANNEL_BODY_FIELDS,
-  CHANNEL_FIELDS,
-  ChannelBody,
-  metadataAfter,
-  renderChannel,
-} from './channel-wire';
+import { CHANNEL_FIELDS, ChannelBody, metadataAfter, renderChannel } from './channel-wire';
 import {
   createChannel,
   deleteChannel,
@@ -46,7 +40,7 @@ export function mountChannels(app: Express, context: EmulatorContext): void {
       response.json(listPage(channels, request.query, listed));
     })
     .post(writes, readJson, (request, response) => {
-      const body = checkedBody(ChannelBody, request.body, CHANNEL_BODY_FIELDS);
+      const body = checkedBody(ChannelBody, request.body);
       const channel = createChannel(context, request.params.siteId, metadataAfter(body));
       response.status(201).json(shown(request)(channel));
     })
@@ -59,7 +53,7 @@ export function mountChannels(app: Express, context: EmulatorContext): void {
     })
     .patch(writes, readJson, (request, response) => {
       const channel = channelOf(context, request.params);
-      const body = checkedBody(ChannelBody, request.body, CHANNEL_BODY_FIELDS);
+      const body = checkedBody(ChannelBody, request.body);
       updateChannel(context, channel, metadataAfter(body, channel.metadata));
       response.json(shown(request)(channel));
     })

@@ -12,7 +12,6 @@ const object = { error: (issue: { code?: string }) => notAnObject(issue) };
 const notAnObject = ({ code }: { code?: string }) =>
   code === 'invalid_type' ? 'must be an object' : undefined;
 
-const MAX_TARGETS = 20;
 const SimulcastTarget = z.strictObject(
   {
     stream_key: text(1000).min(1, 'is empty'),
@@ -60,7 +59,7 @@ const Metadata = z.strictObject(
       .min(0, 'must not be negative')
       .max(1800, 'must be at most 1800 seconds')
       .nullish(),
-    simulcast_targets: listOf(SimulcastTarget, MAX_TARGETS).nullish(),
+    simulcast_targets: listOf(SimulcastTarget, 20).nullish(),
     text_tracks: listOf(TextTrack, 50).nullish(),
   },
   object,
@@ -75,16 +74,6 @@ export const ChannelBody = z.strictObject(
   },
   'The body must be a JSON object with metadata.',
 );
-
-export const CHANNEL_BODY_FIELDS = [
-  'metadata',
-  'upload',
-  'relationships',
-  ...Object.keys(Metadata.shape).map((name) => `metadata.${name}`),
-  ...Array.from({ length: MAX_TARGETS }, (_none, at) =>
-    Object.keys(SimulcastTarget.shape).map((name) => `metadata.simulcast_targets.${at}.${name}`),
-  ).flat(),
-];
 
 const DEFAULTS: ChannelMetadata = {
   title: '',

@@ -1,11 +1,6 @@
-import { parseBody } from '../../http/parse';
 import type { ChannelMetadata } from '../live/channel';
-import { CHANNEL_BODY_FIELDS, ChannelBody, metadataAfter } from '../live/channel-wire';
-import { type FormBody, sentences } from './form-body';
-
-export type ReadForm<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problems: string[] };
+import { ChannelBody, metadataAfter } from '../live/channel-wire';
+import { checkedForm, type FormBody, type ReadForm } from './form-body';
 
 const LABELS = {
   'metadata.title': 'Title',
@@ -25,8 +20,6 @@ export function readChannelForm(form: FormBody): ReadForm<ChannelMetadata> {
     dvr: form.text('dvr'),
     reconnect_window: seconds === '' ? undefined : Number(seconds),
   };
-  const parsed = parseBody(ChannelBody, { metadata }, CHANNEL_BODY_FIELDS);
-  return parsed.ok
-    ? { ok: true, value: metadataAfter(parsed.value) }
-    : { ok: false, problems: sentences(parsed.problems, LABELS) };
+  const read = checkedForm(ChannelBody, { metadata }, LABELS);
+  return read.ok ? { ok: true, value: metadataAfter(read.value) } : read;
 }

@@ -1,5 +1,6 @@
 import { type RequestHandler, urlencoded } from 'express';
-import type { Problem } from '../../http/errors';
+import type { z } from 'zod';
+import { type SchemaFault, schemaFaults } from '../../http/faults';
 
 /** Reads what a form of the dashboard sends. */
 export const readForm: RequestHandler = urlencoded({ extended: false, limit: '64kb' });
@@ -34,11 +35,28 @@ export class FormBody {
   }
 }
 
-/** Sentences for a person out of problems that name fields of the wire, by the labels that the form shows for those. */
-export function sentences(problems: readonly Problem[], labels: Readonly<Record<string, string>>): string[] {
-  return problems.map(({ description }) => {
-    const [, path = '', fault] = /^([\w.]+): (.*)$/s.exec(description) ?? [];
-    const field = Object.keys(labels).find((name) => path === name || path.startsWith(`${name}.`));
-    return fault === undefined || field === undefined ? description : `${labels[field]} ${fault}.`;
-  });
+export type ReadForm<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: string[] };
+
+/**
+ * What a form asks for, under the rules of the API's own body.
+ * @param labels what the form shows for the fields of that body, by their paths.
+ */
+export function checkedForm<Output>(
+  schema: z.ZodType<Output>,
+  body: unknown,
+  labels: Readonly<Record<string, string>>,
+): ReadForm<Output> {
+  const read = schema.safeParse(body);
+  if (read.success) return { ok: true, value: read.data };
+  const faults = schemaFaults(schema, read.error, body);
+  return { ok: false, problems: faults.map((fault) => sentenceOf(fault, labels)) };
+}
+
+function sentenceOf(fault: SchemaFault, labels: Readonly<Record<string, string>>): string {
+  const path = fault.path.join('.');
+  const field = Object.keys(labels).find((name) => path === name || path.startsWith(`${name}.`));
+  const what = fault.kind === 'wrong' ? fault.sentence : `has no field ${fault.name}`;
+  return `${labels[field ?? ''] ?? path} ${what}.`;
 }

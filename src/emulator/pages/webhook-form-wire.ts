@@ -1,10 +1,8 @@
-import { parseBody } from '../../http/parse';
 import { WEBHOOK_EVENTS } from '../webhooks/event-names-wire';
 import type { ReceiverRules } from '../webhooks/receiver-address';
 import type { WebhookMetadata } from '../webhooks/webhook';
-import { newWebhookBody, WEBHOOK_BODY_FIELDS } from '../webhooks/webhook-wire';
-import type { ReadForm } from './channel-form-wire';
-import { type FormBody, sentences } from './form-body';
+import { newWebhookBody } from '../webhooks/webhook-wire';
+import { checkedForm, type FormBody, type ReadForm } from './form-body';
 
 /** What a webhook can be told of. */
 export const EVENT_NAMES = Object.values(WEBHOOK_EVENTS);
@@ -26,6 +24,5 @@ export function readWebhookForm(form: FormBody, receivers: ReceiverRules): ReadF
     events: form.texts('event'),
     site_ids: form.texts('site'),
   };
-  const parsed = parseBody(newWebhookBody(receivers), { metadata }, WEBHOOK_BODY_FIELDS);
-  return parsed.ok ? parsed : { ok: false, problems: sentences(parsed.problems, LABELS) };
+  return checkedForm(newWebhookBody(receivers), { metadata }, LABELS);
 }

@@ -12,7 +12,6 @@ import {
   renderNewWebhook,
   renderWebhook,
   siteForbidden,
-  WEBHOOK_BODY_FIELDS,
   WEBHOOK_FIELDS,
   webhookUpdateBody,
 } from './webhook-wire';
@@ -39,7 +38,7 @@ export function mountWebhooks(app: Express, context: WebhookRoutesContext): void
       response.json(listPage(seen, request.query, listed));
     })
     .post(writes, readJson, (request, response) => {
-      const metadata = checkedBody(newWebhookBody(webhooks.rules), request.body, WEBHOOK_BODY_FIELDS);
+      const metadata = checkedBody(newWebhookBody(webhooks.rules), request.body);
       requireSites(metadata, callerOf(response));
       response
         .status(201)
@@ -56,7 +55,7 @@ export function mountWebhooks(app: Express, context: WebhookRoutesContext): void
     .patch(writes, readJson, (request: OneWebhook, response) => {
       const webhook = webhookOf(context, request.params.webhookId, callerOf(response));
       const body = webhookUpdateBody(webhooks.rules, webhook.metadata);
-      const metadata = checkedBody(body, request.body, WEBHOOK_BODY_FIELDS);
+      const metadata = checkedBody(body, request.body);
       requireSites(metadata, callerOf(response));
       response.json(renderWebhook(webhooks.update(webhook, metadata)));
     })

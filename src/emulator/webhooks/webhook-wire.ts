@@ -26,10 +26,9 @@ function metadataFields(receivers: ReceiverRules) {
       .min(1, 'names no site')
       .max(1000, 'has more than 1000 entries')
       .refine(isSet, 'repeats a site'),
+    description: text(2000).nullish(),
   };
 }
-
-const Description = text(2000).nullish();
 
 /** Clients send `upload` and `relationships`, empty, with every resource. */
 function bodyWith<Metadata extends z.ZodType>(metadata: Metadata) {
@@ -45,7 +44,7 @@ function bodyWith<Metadata extends z.ZodType>(metadata: Metadata) {
 
 /** The body of a create call: everything but the description is needed. */
 export function newWebhookBody(receivers: ReceiverRules): z.ZodType<WebhookMetadata> {
-  const metadata = z.strictObject({ ...metadataFields(receivers), description: Description }, object);
+  const metadata = z.strictObject(metadataFields(receivers), object);
   return bodyWith(metadata).transform(({ metadata: given }) => ({
     name: given.name,
     description: given.description ?? '',
@@ -60,11 +59,11 @@ export function webhookUpdateBody(
   receivers: ReceiverRules,
   before: WebhookMetadata,
 ): z.ZodType<WebhookMetadata> {
-  const { name, webhook_url, events, site_ids } = metadataFields(receivers);
+  const { name, description, webhook_url, events, site_ids } = metadataFields(receivers);
   const metadata = z.strictObject(
     {
       name: name.nullish(),
-      description: Description,
+      description,
       webhook_url: webhook_url.nullish(),
       events: events.nullish(),
       site_ids: site_ids.nullish(),
@@ -79,17 +78,6 @@ export function webhookUpdateBody(
     siteIds: given.site_ids ?? before.siteIds,
   }));
 }
-
-export const WEBHOOK_BODY_FIELDS = [
-  'metadata',
-  'metadata.name',
-  'metadata.description',
-  'metadata.webhook_url',
-  'metadata.events',
-  'metadata.site_ids',
-  'upload',
-  'relationships',
-];
 
 /** The site at this place of a body can't be reached, or isn't there: the caller does not learn which. */
 export function siteForbidden(place: number): Problem {

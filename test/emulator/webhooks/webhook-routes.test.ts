@@ -181,8 +181,8 @@ test.each<[string, unknown, string[]]>([
     'unknown fields',
     { metadata: { ...METADATA, url: 'https://receiver.example/', secret: 'mine' } },
     [
-      'metadata.url is not a field of this request. Fields of metadata: name, description, webhook_url, events, site_ids.',
-      'metadata.secret is not a field of this request. Fields of metadata: name, description, webhook_url, events, site_ids.',
+      'metadata.url is not a field of this request. Fields of metadata: name, webhook_url, events, site_ids, description.',
+      'metadata.secret is not a field of this request. Fields of metadata: name, webhook_url, events, site_ids, description.',
     ],
   ],
 ])('answers 400 to a create call with %s, and creates nothing', async (_case, body, descriptions) => {
