@@ -7,12 +7,11 @@ import { createRefusalLog } from '../http/refusal-log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
 import type { Tls } from '../http/tls';
 import { createEmulatorApp } from './app';
-import { readAssets } from './assets';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
-import { createContext, type EmulatorContext, type Surroundings } from './context';
+import { createContext, type EmulatorContext, readAssets, type Surroundings } from './context';
 import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
-import { openPlatformTls } from './tls/platform-tls';
+import { openPlatformTls } from './tls/own-certificates';
 
 const GRACE_MS = 10_000;
 const LOG_BATCH_MS = 10;

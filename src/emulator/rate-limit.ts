@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
 import { HttpError } from '../http/errors';
+import { secretOf } from './auth';
 import type { Clock } from './clock';
 import type { EmulatorContext } from './context';
-import { secretOf } from './require-credential';
 
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { IssuedKeys } from '../../src/emulator/upstreams/issued-keys';
+import { IssuedKeys } from '../../src/emulator/upstreams/clearkey-license';
 
 function keyOf(number: number) {
   return { keyId: Buffer.alloc(16, number), key: Buffer.alloc(16, number + 100) };

@@ -1,6 +1,5 @@
 import { createServer } from 'node:net';
-import type { Channel } from '../../src/emulator/live/channel';
-import { createChannel } from '../../src/emulator/live/channels';
+import { type Channel, createChannel } from '../../src/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
 import { channelMetadata } from '../support/channel-metadata';
 import { connectRtmp, type RtmpClient } from '../support/rtmp-publisher';

@@ -1,12 +1,15 @@
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
+import { z } from 'zod';
 import { createApp, onlyMethods } from '../../http/app';
+import { HttpError } from '../../http/errors';
+import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { refuseWebhooks } from '../webhooks/webhook-agent';
-import { mountCredentials } from './credential-routes';
-import { mountEncoder } from './encoder-routes';
-import { refusePages } from './refuse-pages';
-import { mountSnapshot } from './snapshot-routes';
-import { mountSwitches } from './switch-routes';
+import { checkedBody, readJson } from '../json-body';
+import type { ConnectRefusal, EncoderSession } from '../live/broadcast';
+import { refuseWebhooks } from '../webhooks/receiver-call';
+import { mountCredentials } from './credentials';
+import { mountSnapshot } from './snapshot';
+import { mountSwitches } from './switches';
 
 /** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
 export function createControlApp(context: EmulatorContext): Express {
@@ -21,4 +24,74 @@ export function createControlApp(context: EmulatorContext): Express {
     mountCredentials(app, context);
     mountSnapshot(app, context);
   });
+}
+
+/**
+ * Refuses web pages: what a browser shows from anywhere can send requests to this machine, and the control port asks
+ * for no credential. A browser names the page's origin, or says that a page sent the request and not a person; and a
+ * page whose public name was made to point here (DNS rebinding) calls by that name.
+ */
+const refusePages: RequestHandler = (request, _response, next) => {
+  const { origin, host = '', 'sec-fetch-site': sender = 'none' } = request.headers;
+  if (origin !== undefined || sender !== 'none' || isPublicName(host)) {
+    const description =
+      'The control port is for programs on this machine, called by address or private name.';
+    throw new HttpError(403, { code: 'page_refused', description });
+  }
+  next();
+};
+
+const REFUSALS: Readonly<Record<ConnectRefusal, [status: number, description: string]>> = {
+  unknown_stream_key: [404, 'No channel has this stream key.'],
+  channel_disabled: [409, 'The channel is disabled. Enable it, then connect.'],
+  already_streaming: [409, 'Another encoder streams to this channel. Connect once it has gone.'],
+};
+
+/** The simulated encoder: what a real one does, without media. */
+function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void {
+  app
+    .route('/encoder/connect')
+    .post(readJson, (request, response) => {
+      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
+      // A simulated encoder has no connection that could be dropped.
+      const connected = broadcast.connect(streamKey, () => {});
+      if (!connected.ok) throw refusal(connected.reason);
+      response.json(renderSession(connected.session));
+    })
+    .all(onlyMethods('POST'));
+
+  app
+    .route('/encoder/disconnect')
+    .post(readJson, (request, response) => {
+      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
+      const channel = state.streamKeys.get(streamKey);
+      if (!channel) throw refusal('unknown_stream_key');
+      const session = broadcast.sessionOf(channel.id);
+      if (!session) {
+        const description = 'No encoder streams to this channel. Connect one first.';
+        throw new HttpError(409, { code: 'not_streaming', description });
+      }
+      broadcast.disconnect(session);
+      response.json(renderSession(session));
+    })
+    .all(onlyMethods('POST'));
+}
+
+function refusal(reason: ConnectRefusal): HttpError {
+  const [status, description] = REFUSALS[reason];
+  return new HttpError(status, { code: reason, description });
+}
+
+/** Which channel a simulated encoder streams to. */
+const EncoderBody = z.strictObject(
+  { stream_key: z.string('must be a string') },
+  'The body must be a JSON object with stream_key.',
+);
+
+function streamKeyOf(body: z.output<typeof EncoderBody>): string {
+  return body.stream_key;
+}
+
+function renderSession({ channelId, eventId }: EncoderSession) {
+  return { channel_id: channelId, event_id: eventId };
 }

@@ -14,7 +14,7 @@ export type Query =
   | { readonly kind: 'and'; readonly queries: readonly Query[] }
   | { readonly kind: 'or'; readonly queries: readonly Query[] };
 
-export type ParsedQuery =
+type ParsedQuery =
   | { readonly ok: true; readonly query: Query | undefined }
   | { readonly ok: false; readonly fault: string };
 

@@ -1,11 +1,9 @@
 import type { Clock, Timer } from '../clock';
-import type { EmulatorState } from '../state';
-import type { Notify } from '../webhooks/notification';
-import type { Channel } from './channel';
+import type { EmulatorState } from '../context';
+import { channelActive, channelIdle, mediaAvailable, type Notify } from '../webhooks/notification';
+import type { Channel } from './channels';
 import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
-import type { LiveEvent } from './live-event';
-import { channelActive, channelIdle, mediaAvailable } from './live-notifications-wire';
-import { replayOf } from './replay';
+import { type LiveEvent, replayOf } from './events';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
 export interface EncoderSession {
@@ -16,7 +14,7 @@ export interface EncoderSession {
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
 
-export type Connected =
+type Connected =
   | { readonly ok: true; readonly session: EncoderSession }
   | { readonly ok: false; readonly reason: ConnectRefusal };
 
@@ -35,7 +33,7 @@ export interface Broadcast {
   reset(): void;
 }
 
-export type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
+type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
 
 /** Live events last up to twelve hours. */
 const LONGEST_EVENT_MS = 12 * 60 * 60 * 1000;
@@ -49,7 +47,7 @@ interface OnAir {
   encoder: { readonly session: EncoderSession; readonly drop: (why: string) => void } | undefined;
 }
 
-export interface BroadcastParts {
+interface BroadcastParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
   readonly notify: Notify;

@@ -46,7 +46,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
 };
 
-export interface RtmpConnectionParts extends RtmpParts {
+interface RtmpConnectionParts extends RtmpParts {
   /** By stream key: what is streamed now. */
   readonly relays: Map<string, RtmpRelay>;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */

@@ -1,4 +1,24 @@
-import type { WebhookEventName } from './event-names-wire';
+import type { KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+
+/** Every kind of notification, by its name on the wire. */
+export const WEBHOOK_EVENTS = {
+  channelCreated: 'channel_created',
+  channelActive: 'channel_active',
+  channelIdle: 'channel_idle',
+  conversionsComplete: 'conversions_complete',
+  mediaAvailable: 'media_available',
+  mediaCreated: 'media_created',
+  mediaDeleted: 'media_deleted',
+  mediaReuploaded: 'media_reuploaded',
+  mediaUpdated: 'media_updated',
+  thumbnailCreated: 'thumbnail_created',
+  thumbnailDeleted: 'thumbnail_deleted',
+  trackCreated: 'track_created',
+  trackDeleted: 'track_deleted',
+} as const;
+
+export type WebhookEventName = (typeof WEBHOOK_EVENTS)[keyof typeof WEBHOOK_EVENTS];
 
 /** Something that happened on the platform and that webhooks may have subscribed to. */
 export interface Notification {
@@ -9,3 +29,48 @@ export interface Notification {
 
 /** Returns at once and never throws: delivery goes on beside the API. */
 export type Notify = (notification: Notification) => void;
+
+interface Owned {
+  readonly id: string;
+  readonly siteId: string;
+}
+
+export function channelCreated(channel: Owned): Notification {
+  return { event: 'channel_created', siteId: channel.siteId, subject: { channelId: channel.id } };
+}
+
+export function channelActive(channel: Owned): Notification {
+  return { event: 'channel_active', siteId: channel.siteId, subject: { channelId: channel.id } };
+}
+
+export function channelIdle(channel: Owned): Notification {
+  return { event: 'channel_idle', siteId: channel.siteId, subject: { channelId: channel.id } };
+}
+
+export function mediaAvailable(media: Owned): Notification {
+  return { event: 'media_available', siteId: media.siteId, subject: { mediaId: media.id } };
+}
+
+export interface SignedNotification {
+  readonly body: string;
+  /** A JWT (HS256) whose payload is `body`, byte for byte. */
+  readonly token: string;
+}
+
+/** Writes a notification for one webhook and signs it. The order of the keys is part of the wire shape. */
+export function signNotification(
+  { event, siteId, subject }: Notification,
+  to: { readonly webhookId: string; readonly key: KeyObject },
+  happened: Date,
+): SignedNotification {
+  const body = JSON.stringify({
+    event,
+    ...('channelId' in subject ? { channel_id: subject.channelId } : { media_id: subject.mediaId }),
+    webhook_id: to.webhookId,
+    site_id: siteId,
+    event_time: `${happened.toISOString().slice(0, 19)}+00:00`,
+  });
+  // A text is signed as it is: an object would be written anew and given the claim `iat`.
+  const token = jwt.sign(body, to.key, { algorithm: 'HS256', header: { alg: 'HS256', typ: 'JWT' } });
+  return { body, token };
+}

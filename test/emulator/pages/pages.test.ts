@@ -1,4 +1,4 @@
-import { breakable } from '../../../src/emulator/pages/breakable';
+import { breakable } from '../../../src/emulator/dashboard/elements';
 import { html } from '../../../src/http/html';
 import { STYLE_FRAME } from '../../../src/sidecar/describe/page/style-frame';
 import { textOf } from '../../support/read-page';

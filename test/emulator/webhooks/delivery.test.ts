@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createClock } from '../../../src/emulator/clock';
-import type { Delivery } from '../../../src/emulator/webhooks/delivery-history';
+import type { Delivery } from '../../../src/emulator/webhooks/delivery-queue';
 import { refusedUrl } from '../../support/fake-upstream';
 import { SITE, START, startWebhooks } from '../../support/start-webhooks';
 import { type ReceiverScript, startWebhookReceiver } from '../../support/webhook-receiver';

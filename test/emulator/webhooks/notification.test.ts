@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
-import type { Notification } from '../../../src/emulator/webhooks/notification';
-import { signNotification } from '../../../src/emulator/webhooks/notification-wire';
+import { type Notification, signNotification } from '../../../src/emulator/webhooks/notification';
 
 const SECRET = '0123456789abcdefghijklmnopqrstuvwxyzABCD';
 const HAPPENED = new Date('2030-01-02T03:04:05.678Z');
