@@ -1,5 +1,5 @@
 import { json, type RequestHandler } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { HttpError } from '../http/errors';
 import { readBody } from '../http/faults';
 
@@ -21,5 +21,26 @@ export function checkedBody<Output>(schema: z.ZodType<Output>, body: unknown): O
   throw new HttpError(
     400,
     parsed.problems.map(({ description }) => ({ code: 'invalid_body', description })),
+  );
+}
+
+/** A text of at most this many characters. */
+export const text = (max: number) =>
+  z.string('must be a string').max(max, `is longer than ${max} characters`);
+
+/** Says in place of the schema library that an object was expected. */
+export const objectParams = {
+  error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
+};
+
+/** The body of a create or an update. Clients send `upload` and `relationships`, empty, with every resource. */
+export function resourceBody<Metadata extends z.ZodType>(metadata: Metadata) {
+  return z.strictObject(
+    {
+      metadata,
+      upload: z.looseObject({}, objectParams).nullish(),
+      relationships: z.looseObject({}, objectParams).nullish(),
+    },
+    'The body must be a JSON object with metadata.',
   );
 }

@@ -7,7 +7,7 @@ import type { EmulatorContext } from './context';
 
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
-/** How many windows are kept at a time. Beyond that the oldest are forgotten: strangers come with any address. */
+/** How many windows are kept at a time. Beyond that the oldest are forgotten: unauthenticated callers come from any address. */
 const MAX_WINDOWS = 10_000;
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */

@@ -158,7 +158,7 @@ test('cuts who shows no stream key in time, and no one else', async () => {
 });
 
 test('ends the connection that has been silent longest when there are too many', async () => {
-  const { port } = await startIngest({ mostSilent: 2 });
+  const { port } = await startIngest({ maxSilent: 2 });
   const [first, second] = [await silent(port), await silent(port)];
   const third = await silent(port);
   await first.closed;
@@ -166,7 +166,7 @@ test('ends the connection that has been silent longest when there are too many',
 });
 
 test('ends the connection that has gone longest without a stream key when there are too many', async () => {
-  const { peer, publish } = await startIngest({ mostAsking: 2 });
+  const { peer, publish } = await startIngest({ maxAsking: 2 });
   const [first, second] = [await peer(), await peer()];
   await peer();
   await first.closed;
@@ -174,7 +174,7 @@ test('ends the connection that has gone longest without a stream key when there 
 });
 
 test('ends connections of the address that has the most of them', async () => {
-  const { peer, publish } = await startIngest({ mostAsking: 3 });
+  const { peer, publish } = await startIngest({ maxAsking: 3 });
   const encoder = await peer('127.0.0.2');
   const [first, second] = [await peer(), await peer()];
   await peer();
@@ -185,7 +185,7 @@ test('ends connections of the address that has the most of them', async () => {
 });
 
 test('lets encoders and players be when others come without a stream key', async () => {
-  const { port, publishing, playing, peer } = await startIngest({ mostSilent: 1, mostAsking: 1 });
+  const { port, publishing, playing, peer } = await startIngest({ maxSilent: 1, maxAsking: 1 });
   const encoder = await publishing();
   const player = await playing();
   for (let come = 0; come < 3; come += 1) {

@@ -5,7 +5,7 @@ import { HttpError } from '../../http/errors';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
-import type { ConnectRefusal, EncoderSession } from '../live/broadcast';
+import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountCredentials } from './credentials';
 import { mountSnapshot } from './snapshot';
@@ -41,20 +41,20 @@ const refusePages: RequestHandler = (request, _response, next) => {
   next();
 };
 
-const REFUSALS: Readonly<Record<ConnectRefusal, [status: number, description: string]>> = {
-  unknown_stream_key: [404, 'No channel has this stream key.'],
-  channel_disabled: [409, 'The channel is disabled. Enable it, then connect.'],
-  already_streaming: [409, 'Another encoder streams to this channel. Connect once it has gone.'],
-};
+/** Which channel a simulated encoder streams to. */
+const EncoderBody = z.strictObject(
+  { stream_key: z.string('must be a string') },
+  'The body must be a JSON object with stream_key.',
+);
 
 /** The simulated encoder: what a real one does, without media. */
 function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void {
   app
     .route('/encoder/connect')
     .post(readJson, (request, response) => {
-      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
+      const { stream_key } = checkedBody(EncoderBody, request.body);
       // A simulated encoder has no connection that could be dropped.
-      const connected = broadcast.connect(streamKey, () => {});
+      const connected = broadcast.connect(stream_key, () => {});
       if (!connected.ok) throw refusal(connected.reason);
       response.json(renderSession(connected.session));
     })
@@ -63,8 +63,8 @@ function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void
   app
     .route('/encoder/disconnect')
     .post(readJson, (request, response) => {
-      const streamKey = streamKeyOf(checkedBody(EncoderBody, request.body));
-      const channel = state.streamKeys.get(streamKey);
+      const { stream_key } = checkedBody(EncoderBody, request.body);
+      const channel = state.streamKeys.get(stream_key);
       if (!channel) throw refusal('unknown_stream_key');
       const session = broadcast.sessionOf(channel.id);
       if (!session) {
@@ -77,19 +77,9 @@ function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void
     .all(onlyMethods('POST'));
 }
 
-function refusal(reason: ConnectRefusal): HttpError {
-  const [status, description] = REFUSALS[reason];
-  return new HttpError(status, { code: reason, description });
-}
-
-/** Which channel a simulated encoder streams to. */
-const EncoderBody = z.strictObject(
-  { stream_key: z.string('must be a string') },
-  'The body must be a JSON object with stream_key.',
-);
-
-function streamKeyOf(body: z.output<typeof EncoderBody>): string {
-  return body.stream_key;
+function refusal(code: ConnectRefusal): HttpError {
+  const status = code === 'unknown_stream_key' ? 404 : 409;
+  return new HttpError(status, { code, description: CONNECT_REFUSALS[code] });
 }
 
 function renderSession({ channelId, eventId }: EncoderSession) {

@@ -8,6 +8,7 @@ import { type Channel, eventsOf } from '../live/channels';
 import { renderEvent } from '../live/event-api';
 import { type LiveEvent, previewPath } from '../live/events';
 import type { Delivery } from '../webhooks/delivery-queue';
+import { renderNewWebhook, renderWebhook } from '../webhooks/webhook-api';
 import { masked, renderCredential } from './credentials';
 import { renderFaults } from './switches';
 
@@ -23,7 +24,10 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 
   app
     .route('/deliveries')
-    .get((_request, response) => void response.json({ deliveries: context.webhooks.deliveries() }))
+    .get(
+      (_request, response) =>
+        void response.json({ deliveries: context.webhooks.history().map(renderDelivery) }),
+    )
     .all(onlyMethods('GET'));
 
   app
@@ -51,7 +55,7 @@ function renderState(context: EmulatorContext, reveal: boolean) {
     channels: state.channels.all().map((channel) => snapshotOfChannel(context, channel, reveal)),
     events: state.events.all().map((event) => snapshotOfEvent(event, now, reveal)),
     media: state.media.all().map(snapshotOfMedia),
-    webhooks: webhooks.snapshot({ reveal }),
+    webhooks: webhooks.list().map(reveal ? renderNewWebhook : renderWebhook),
     ...renderFaults(faults.list()),
   };
 }
@@ -99,17 +103,7 @@ function snapshotOfMedia(media: Media) {
 }
 
 /** A try as the control port shows it. `status` is the receiver's; `failure` is why there is none. */
-export function renderDelivery({
-  webhookId,
-  event,
-  subjectId,
-  url,
-  attempt,
-  at,
-  answer,
-  ms,
-  nextTryAt,
-}: Delivery) {
+function renderDelivery({ webhookId, event, subjectId, url, attempt, at, answer, ms, nextTryAt }: Delivery) {
   return {
     webhook_id: webhookId,
     event,

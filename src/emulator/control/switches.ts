@@ -7,40 +7,6 @@ import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { type Fault, type FaultSwitch, faultOfTarget } from './faults';
 
-const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
-
-/** The clock and the fault switches. */
-export function mountSwitches(app: Express, { clock, faults, webhooks }: EmulatorContext): void {
-  app
-    .route('/clock')
-    .get((_request, response) => void response.json(renderClock(clock.now())))
-    .post(readJson, (request, response) => {
-      clock.advance(millisecondsOf(checkedBody(ClockBody, request.body)));
-      response.json(renderClock(clock.now()));
-    })
-    .all(onlyMethods('GET', 'POST'));
-
-  app
-    .route('/faults')
-    .get((_request, response) => void response.json(renderFaults(faults.list())))
-    .post(readJson, (request, response) => {
-      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
-      const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
-      const description =
-        webhookId === undefined
-          ? faultOfTarget(target, faults.routes)
-          : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
-      if (description) throw new HttpError(400, { code: 'invalid_body', description });
-      faults.add(target, fault, times);
-      response.status(201).json(renderFaults(faults.list()));
-    })
-    .delete((_request, response) => {
-      faults.clear();
-      response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'POST', 'DELETE'));
-}
-
 const ClockBody = z.strictObject(
   {
     advance_seconds: z
@@ -50,14 +16,6 @@ const ClockBody = z.strictObject(
   },
   'The body must be a JSON object with advance_seconds.',
 );
-
-function millisecondsOf({ advance_seconds }: z.output<typeof ClockBody>): number {
-  return Math.round(advance_seconds * 1000);
-}
-
-function renderClock(now: Date) {
-  return { now: wireTime(now) };
-}
 
 const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/[\x21-\x7e]*)$/;
 
@@ -105,6 +63,41 @@ function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<
     reset: { kind: 'reset' },
   };
   return { target, fault: faults[kind], times };
+}
+
+const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
+
+/** The clock and the fault switches. */
+export function mountSwitches(app: Express, { clock, faults, webhooks }: EmulatorContext): void {
+  app
+    .route('/clock')
+    .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))
+    .post(readJson, (request, response) => {
+      const { advance_seconds } = checkedBody(ClockBody, request.body);
+      clock.advance(Math.round(advance_seconds * 1000));
+      response.json({ now: wireTime(clock.now()) });
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  app
+    .route('/faults')
+    .get((_request, response) => void response.json(renderFaults(faults.list())))
+    .post(readJson, (request, response) => {
+      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
+      const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
+      const description =
+        webhookId === undefined
+          ? faultOfTarget(target, faults.routes)
+          : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
+      if (description) throw new HttpError(400, { code: 'invalid_body', description });
+      faults.add(target, fault, times);
+      response.status(201).json(renderFaults(faults.list()));
+    })
+    .delete((_request, response) => {
+      faults.clear();
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'POST', 'DELETE'));
 }
 
 export function renderFaults(switches: readonly FaultSwitch[]) {

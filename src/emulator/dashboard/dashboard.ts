@@ -84,7 +84,7 @@ const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
 /**
- * Refuses requests for another host's name: a page of a stranger whose name was made to point here (DNS rebinding)
+ * Refuses requests for another host's name: a foreign page whose name was made to point here (DNS rebinding)
  * would be of the same origin as the dashboard. A process that listens on every address, as in a container, doesn't
  * know its names: it is called by any address and any name that isn't public.
  * @param listensOn the address that the process was told to listen on.

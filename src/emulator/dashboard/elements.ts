@@ -102,7 +102,7 @@ export function live(id: string, content: Content): Html {
 }
 
 /** A piece longer than this may be broken within: on a phone it would be wider than its column. */
-const LONGEST_PIECE = 20;
+const MAX_PIECE_LENGTH = 20;
 
 /**
  * An address with the places where a line may end: after slashes and before the query's parts. A piece between them is
@@ -114,6 +114,6 @@ export function breakable(address: string): Content {
 }
 
 function shortened(piece: string): string[] {
-  if (piece.length <= LONGEST_PIECE) return [piece];
+  if (piece.length <= MAX_PIECE_LENGTH) return [piece];
   return piece.split(/(?<=[-_.=:])/).flatMap((part) => part.match(/.{1,20}/gsu) ?? []);
 }

@@ -2,7 +2,7 @@ import { type Content, type Html, html } from '../../http/html';
 import type { Choice } from './forms';
 
 const PAGE_LENGTH = 50;
-const LONGEST_WORDS = 200;
+const MAX_WORDS_LENGTH = 200;
 
 export type PageQuery = Readonly<Record<string, unknown>>;
 
@@ -53,7 +53,7 @@ interface Found<T> {
  */
 export function search<T>(items: readonly T[], query: PageQuery, how: Searchable<T>): Found<T> {
   const { path, noun, texts, filters } = how;
-  const words = textOf(query.q).trim().slice(0, LONGEST_WORDS);
+  const words = textOf(query.q).trim().slice(0, MAX_WORDS_LENGTH);
   const chosen = new Map(
     filters.map(({ name, choices }) => [name, choices.find(({ value }) => value === query[name])?.value]),
   );
@@ -120,7 +120,7 @@ function searchForm<T>(
   });
   return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}" data-search>
     <label class="unseen" for="search-q">Search ${noun.many}</label>
-    <input id="search-q" name="q" type="search" value="${words}" placeholder="Search ${hint}" maxlength="${LONGEST_WORDS}" autocomplete="off" spellcheck="false">
+    <input id="search-q" name="q" type="search" value="${words}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" autocomplete="off" spellcheck="false">
     ${fields}
     <button class="button">Search</button>
   </form>`;

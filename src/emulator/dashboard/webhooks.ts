@@ -89,10 +89,7 @@ interface WebhooksView {
   readonly problems: readonly string[];
 }
 
-function webhooksPage(
-  { webhooks, seeds }: EmulatorContext,
-  { query, sent, problems }: WebhooksView,
-): string {
+function webhooksPage({ webhooks, seeds }: EmulatorContext, { query, sent, problems }: WebhooksView): string {
   const latest = new Map(webhooks.history().map((delivery) => [delivery.webhookId, delivery]));
   const found = search(webhooks.list(), query, searchable(latest));
   const list = table({

@@ -61,15 +61,12 @@ export function mountDelivery(app: Express, { state, newId }: EmulatorContext): 
 }
 
 /** The preview of an event that is on; who holds the token may watch before it is published. */
-function previewOf(
-  { channels, events }: EmulatorContext['state'],
-  token: string,
-): { live: true } | undefined {
+function previewOf({ channels, events }: EmulatorState, token: string): { live: true } | undefined {
   const event = events.all().find(({ previewToken }) => previewToken === token);
   return event && channels.find(event.channelId) && !isOver(event.state) ? { live: true } : undefined;
 }
 
-/** What is delivered changes with the next publish or disconnect, so no answer is kept. */
+/** What is delivered changes with the next publish or disconnect, so no answer is kept. Of a 404, clients read `message`. */
 function answer(
   response: Response,
   missing: string,
@@ -77,7 +74,7 @@ function answer(
   type?: string,
 ): void {
   response.status(found === undefined ? 404 : 200).set('cache-control', 'no-store');
-  if (found === undefined) response.json(renderMessage(missing));
+  if (found === undefined) response.json({ message: missing });
   else if (typeof found === 'string') response.type(type ?? 'text').send(found);
   else response.json(found);
 }
@@ -132,10 +129,6 @@ function manifestPath(watchable: Watchable): string {
   return watchable.live ? `/live/events/${watchable.event.id}.m3u8` : `/manifests/${watchable.media.id}.m3u8`;
 }
 
-function posterPath(id: string): string {
-  return `/v2/media/${id}/poster.svg`;
-}
-
 /** The public document of a channel. To viewers a channel without an event that they may watch is idle. */
 function renderChannelDocument(event: LiveEvent | undefined) {
   return event ? { status: 'active', current_event: event.id } : { status: 'idle' };
@@ -147,13 +140,10 @@ const POSTER_WIDTHS = [320, 640, 1280];
  * What a player takes as its playlist. Every field is there and of its type, whatever the media lacks: typed clients
  * decode it strictly. Custom parameters lie flat in the item and never take the place of a field.
  */
-function renderMediaDocument(
-  watchable: Watchable,
-  { origin, feedId }: { origin: string; feedId: string },
-) {
+function renderMediaDocument(watchable: Watchable, { origin, feedId }: { origin: string; feedId: string }) {
   const { id, title, tags, customParams, duration, published } = described(watchable);
   const link = `${origin}/v2/media/${id}`;
-  const poster = `${origin}${posterPath(id)}`;
+  const poster = `${link}/poster.svg`;
   const item = {
     title,
     description: '',
@@ -185,11 +175,6 @@ function described(watchable: Watchable) {
   return { id: event.id, title, tags, customParams, duration: 0, published };
 }
 
-/** What delivery answers when there is nothing: clients read `message`. */
-function renderMessage(message: string) {
-  return { message };
-}
-
 /**
  * An HLS media playlist (RFC 8216) that lists no segment, because the emulator packages no media. It is there when a
  * player may have it and isn't when not, so that clients see the right answer at the right moment.
@@ -206,11 +191,11 @@ function manifest({ live }: { readonly live: boolean }): string {
   return `${lines.join('\n')}\n`;
 }
 
-const LONGEST_LINE = 36;
+const MAX_LINE_LENGTH = 36;
 
 /** A picture of 16 to 9 that shows a title, as SVG: the emulator takes no picture from a stream. */
 function poster(title: string, width: number): string {
-  const line = title.length > LONGEST_LINE ? `${title.slice(0, LONGEST_LINE - 1)}…` : title;
+  const line = title.length > MAX_LINE_LENGTH ? `${title.slice(0, MAX_LINE_LENGTH - 1)}…` : title;
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${Math.round((width * 9) / 16)}" viewBox="0 0 1280 720">
 <defs><linearGradient id="sky" x1="0" y1="0" x2="1" y2="1"><stop stop-color="#1f4744"/><stop offset="1" stop-color="#0c1413"/></linearGradient></defs>
 <rect width="1280" height="720" fill="url(#sky)"/>

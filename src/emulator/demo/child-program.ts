@@ -48,13 +48,13 @@ async function untilReady(
   ended: Promise<string>,
   lastLines: () => string[],
 ): Promise<void> {
-  const patience = AbortSignal.timeout(READY_WITHIN_MS);
+  const deadline = AbortSignal.timeout(READY_WITHIN_MS);
   let failure: string | undefined;
   ended.then((how) => {
     failure = how;
   });
   let answer = 'it was not asked';
-  while (!patience.aborted) {
+  while (!deadline.aborted) {
     answer = await ask(url);
     if (failure !== undefined) throw new Error(failure);
     if (answer === 'ready') return;

@@ -61,11 +61,7 @@ interface Page {
 }
 
 /** The envelope of every v2 list. */
-function renderPage(
-  name: string,
-  { page, pageLength, total }: Page,
-  items: readonly unknown[],
-): object {
+function renderPage(name: string, { page, pageLength, total }: Page, items: readonly unknown[]): object {
   return { page, page_length: pageLength, total, [name]: items };
 }
 
@@ -78,7 +74,7 @@ interface Paging {
   readonly faults: readonly string[];
 }
 
-const LONGEST_PAGE = 10_000;
+const MAX_PAGE_LENGTH = 10_000;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
@@ -103,7 +99,7 @@ function readPaging(query: unknown): Paging {
   };
   return {
     page: read('page', count(Number.MAX_SAFE_INTEGER), 1),
-    pageLength: read('page_length', count(LONGEST_PAGE), 10),
+    pageLength: read('page_length', count(MAX_PAGE_LENGTH), 10),
     q: read('q', text, ''),
     sort: read('sort', text, ''),
     faults,

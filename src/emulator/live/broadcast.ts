@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock';
 import type { EmulatorState } from '../context';
-import { channelActive, channelIdle, mediaAvailable, type Notify } from '../webhooks/notification';
+import { channelNotification, mediaAvailable, type Notify } from '../webhooks/notification';
 import type { Channel } from './channels';
 import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
 import { type LiveEvent, replayOf } from './events';
@@ -13,6 +13,13 @@ export interface EncoderSession {
 }
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
+
+/** What a refusal says to a person. */
+export const CONNECT_REFUSALS: Readonly<Record<ConnectRefusal, string>> = {
+  unknown_stream_key: 'No channel has this stream key.',
+  channel_disabled: 'The channel is disabled. Enable it, then connect.',
+  already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
+};
 
 type Connected =
   | { readonly ok: true; readonly session: EncoderSession }
@@ -36,7 +43,7 @@ export interface Broadcast {
 type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
 
 /** Live events last up to twelve hours. */
-const LONGEST_EVENT_MS = 12 * 60 * 60 * 1000;
+const MAX_EVENT_MS = 12 * 60 * 60 * 1000;
 
 /** What an event holds while it is not over. */
 interface OnAir {
@@ -77,7 +84,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       endedAt: undefined,
       masterExpires: undefined,
     };
-    const timeLimit = clock.after(LONGEST_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
+    const timeLimit = clock.after(MAX_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
     const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
     onAir.set(channel.id, air);
     state.events.add(event);
@@ -109,7 +116,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     channel.status = 'idle';
     const replay = replayOf(event, channel);
     state.media.add(replay);
-    notify(channelIdle(channel));
+    notify(channelNotification('channel_idle', channel));
     if (replay.published) notify(mediaAvailable(replay));
     encoder?.drop(why);
   }
@@ -128,7 +135,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       air.event.encoderGoneAt = undefined;
       const session = { id: newResourceId(), channelId: channel.id, eventId: air.event.id };
       air.encoder = { session, drop };
-      if (!current) notify(channelActive(channel));
+      if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };
     },
     disconnect(session) {

@@ -6,7 +6,7 @@ import { originOf } from '../addresses';
 import { requireCredential } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import { checkedBody, readJson } from '../json-body';
+import { checkedBody, objectParams, readJson, resourceBody, text } from '../json-body';
 import type { Fields } from '../listing/filter';
 import { listPage } from '../listing/list';
 import {
@@ -22,12 +22,8 @@ import {
 import { isOver } from './event-machine';
 import { type LiveEvent, previewUrls } from './events';
 
-const text = (most: number) => z.string('must be a string').max(most, `is longer than ${most} characters`);
-const listOf = <Item extends z.ZodType>(item: Item, most: number) =>
-  z.array(item, 'must be an array').max(most, `has more than ${most} entries`);
-const object = { error: (issue: { code?: string }) => notAnObject(issue) };
-const notAnObject = ({ code }: { code?: string }) =>
-  code === 'invalid_type' ? 'must be an object' : undefined;
+const listOf = <Item extends z.ZodType>(item: Item, max: number) =>
+  z.array(item, 'must be an array').max(max, `has more than ${max} entries`);
 
 const SimulcastTarget = z.strictObject(
   {
@@ -35,13 +31,13 @@ const SimulcastTarget = z.strictObject(
     stream_url: text(2000).regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address'),
     title: text(1000),
   },
-  object,
+  objectParams,
 );
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 const hasGoodNames = (named: object) =>
-  Object.keys(named).every((name) => name !== '' && name.length <= LONGEST_NAME);
-const BAD_NAME = `has a name that is empty or longer than ${LONGEST_NAME} characters`;
+  Object.keys(named).every((name) => name !== '' && name.length <= MAX_NAME_LENGTH);
+const BAD_NAME = `has a name that is empty or longer than ${MAX_NAME_LENGTH} characters`;
 
 const CustomParams = z
   .record(z.string(), text(4000), 'must be an object whose values are strings')
@@ -79,18 +75,10 @@ const Metadata = z.strictObject(
     simulcast_targets: listOf(SimulcastTarget, 20).nullish(),
     text_tracks: listOf(TextTrack, 50).nullish(),
   },
-  object,
+  objectParams,
 );
 
-/** The body of a create or an update. Clients send `upload` and `relationships`, empty, with every resource. */
-export const ChannelBody = z.strictObject(
-  {
-    metadata: Metadata,
-    upload: z.looseObject({}, object).nullish(),
-    relationships: z.looseObject({}, object).nullish(),
-  },
-  'The body must be a JSON object with metadata.',
-);
+export const ChannelBody = resourceBody(Metadata);
 
 const DEFAULTS: ChannelMetadata = {
   title: '',

@@ -1,5 +1,5 @@
 import type { EmulatorContext } from '../context';
-import { channelCreated } from '../webhooks/notification';
+import { channelNotification } from '../webhooks/notification';
 import type { PublishingMode } from './event-machine';
 import type { LiveEvent } from './events';
 
@@ -59,7 +59,7 @@ export function createChannel(context: EmulatorContext, siteId: string, metadata
   };
   state.channels.add(channel);
   state.streamKeys.set(channel.streamKey, channel);
-  notify(channelCreated(channel));
+  notify(channelNotification('channel_created', channel));
   return channel;
 }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
-import type { Broadcast, ConnectRefusal } from './broadcast';
+import { type Broadcast, CONNECT_REFUSALS, type ConnectRefusal } from './broadcast';
 import {
   createRtmpProtocol,
   createRtmpRelay,
@@ -24,10 +24,10 @@ const APPLICATION = /^live\/?$/;
 const SILENCE_MS = 30_000;
 
 /** What a peer may send before it is known to hold a stream key. */
-const BYTES_BEFORE_KEY = 64 * 1024;
+const MAX_BYTES_BEFORE_KEY = 64 * 1024;
 
 /** What may wait for a player that reads too slowly. */
-const BYTES_WAITING = 16 * 1024 * 1024;
+const MAX_BYTES_WAITING = 16 * 1024 * 1024;
 
 /** How many may play at a time, of all streams together. */
 const MAX_PLAYERS = 128;
@@ -38,12 +38,10 @@ const ENDING_MS = 10_000;
 type Refusal = ConnectRefusal | 'wrong_address' | 'nothing_to_play' | 'too_many_players';
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
+  ...CONNECT_REFUSALS,
   wrong_address: 'The address is rtmp://<host>/live/<stream key>, for one stream a connection.',
   nothing_to_play: 'No encoder streams with this stream key. Play it once one does.',
   too_many_players: 'As many players as possible are connected. Try again later.',
-  unknown_stream_key: 'No channel has this stream key.',
-  channel_disabled: 'The channel is disabled. Enable it, then connect.',
-  already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
 };
 
 interface RtmpConnectionParts extends RtmpParts {
@@ -85,14 +83,14 @@ export class RtmpConnection {
   #read(data: Buffer): void {
     if (this.#over) return;
     this.#received += data.length;
-    if (!this.#streams && this.#received > BYTES_BEFORE_KEY) {
+    if (!this.#streams && this.#received > MAX_BYTES_BEFORE_KEY) {
       this.#cut();
       return;
     }
     try {
       if (this.#protocol.parserData(data) !== null) this.#cut();
     } catch (thrown) {
-      // Strangers must not fill the log.
+      // Who has shown no stream key must not fill the log.
       const level = this.#streams ? 'warn' : 'debug';
       this.#parts.log[level]('rtmp message malformed', { cause: describeThrown(thrown) });
       this.#cut();
@@ -176,7 +174,7 @@ export class RtmpConnection {
   #write(data: Buffer): void {
     if (this.#over) return;
     this.#socket.write(data);
-    if (this.#socket.writableLength > BYTES_WAITING) this.#cut();
+    if (this.#socket.writableLength > MAX_BYTES_WAITING) this.#cut();
   }
 
   #refuse(code: string, reason: Refusal): void {

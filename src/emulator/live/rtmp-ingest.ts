@@ -13,16 +13,16 @@ export interface RtmpIngest {
 /** How many connections may be on the way to a stream key, and how long. */
 export interface RtmpIngestSettings {
   /** Those that have not begun the handshake. They cost next to nothing. */
-  readonly mostSilent: number;
+  readonly maxSilent: number;
   /** Those that have, and have shown no stream key. */
-  readonly mostAsking: number;
+  readonly maxAsking: number;
   /** How long a connection may take to show a stream key. */
   readonly keyWithinMs: number;
 }
 
 export const RTMP_INGEST_SETTINGS: RtmpIngestSettings = {
-  mostSilent: 192,
-  mostAsking: 128,
+  maxSilent: 192,
+  maxAsking: 128,
   keyWithinMs: 10_000,
 };
 
@@ -37,11 +37,11 @@ const VERSION = 3;
 export function startRtmpIngest(
   parts: RtmpParts,
   { host, port }: { readonly host: string; readonly port: number },
-  { mostSilent, mostAsking, keyWithinMs }: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
+  { maxSilent, maxAsking, keyWithinMs }: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
 ): Promise<RtmpIngest> {
   const sockets = new Set<Socket>();
-  const silent = new Newcomers(mostSilent);
-  const asking = new Newcomers(mostAsking);
+  const silent = new Newcomers(maxSilent);
+  const asking = new Newcomers(maxAsking);
   /** By stream key, while its encoder is connected. */
   const relays = new Map<string, RtmpRelay>();
   const server = createServer({ noDelay: true }, (socket) => {

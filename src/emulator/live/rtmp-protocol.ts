@@ -54,7 +54,7 @@ export const ENCODER_LIMITS: RtmpLimits = { message: 4 * 1024 * 1024, held: 8 * 
 const MAX_CHUNK_STREAMS = 16;
 
 /** No message is longer; the specification takes greater chunk sizes for this one. */
-const GREATEST_CHUNK_SIZE = 0xffffff;
+const MAX_CHUNK_SIZE = 0xffffff;
 
 /** What a player that comes is given at once has to stay below what may wait for it. */
 const MAX_BYTES_OF_PICTURES = 12 * 1024 * 1024;
@@ -137,7 +137,7 @@ class LimitedProtocol extends Protocol implements RtmpProtocol {
     super.controlHandler();
     if (this.inChunkSize < 1 || this.inChunkSize > 0x7fffffff)
       throw new RangeError('RTMP chunk size not valid');
-    this.inChunkSize = Math.min(this.inChunkSize, GREATEST_CHUNK_SIZE);
+    this.inChunkSize = Math.min(this.inChunkSize, MAX_CHUNK_SIZE);
   }
 }
 

@@ -35,20 +35,15 @@ interface Owned {
   readonly siteId: string;
 }
 
-export function channelCreated(channel: Owned): Notification {
-  return { event: 'channel_created', siteId: channel.siteId, subject: { channelId: channel.id } };
+export function channelNotification(
+  event: 'channel_created' | 'channel_active' | 'channel_idle',
+  { id, siteId }: Owned,
+): Notification {
+  return { event, siteId, subject: { channelId: id } };
 }
 
-export function channelActive(channel: Owned): Notification {
-  return { event: 'channel_active', siteId: channel.siteId, subject: { channelId: channel.id } };
-}
-
-export function channelIdle(channel: Owned): Notification {
-  return { event: 'channel_idle', siteId: channel.siteId, subject: { channelId: channel.id } };
-}
-
-export function mediaAvailable(media: Owned): Notification {
-  return { event: 'media_available', siteId: media.siteId, subject: { mediaId: media.id } };
+export function mediaAvailable({ id, siteId }: Owned): Notification {
+  return { event: 'media_available', siteId, subject: { mediaId: id } };
 }
 
 export interface SignedNotification {

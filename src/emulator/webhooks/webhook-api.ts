@@ -5,7 +5,7 @@ import { HttpError, type Problem } from '../../http/errors';
 import { type Credential, reachesSite, requireCredential } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import { checkedBody, readJson } from '../json-body';
+import { checkedBody, objectParams, readJson, resourceBody, text } from '../json-body';
 import type { Fields } from '../listing/filter';
 import { listPage } from '../listing/list';
 import { WEBHOOK_EVENTS } from './notification';
@@ -15,9 +15,6 @@ import type { Webhook, WebhookMetadata, Webhooks } from './webhooks';
 const EVENT_NAMES = Object.values(WEBHOOK_EVENTS);
 const EventName = z.enum(EVENT_NAMES, `must be one of ${EVENT_NAMES.join(', ')}`);
 
-const text = (most: number) => z.string('must be a string').max(most, `is longer than ${most} characters`);
-const object = { error: ({ code }: { code?: string }) => notAnObject(code) };
-const notAnObject = (code?: string) => (code === 'invalid_type' ? 'must be an object' : undefined);
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
 
 function metadataFields(receivers: ReceiverRules) {
@@ -36,22 +33,10 @@ function metadataFields(receivers: ReceiverRules) {
   };
 }
 
-/** Clients send `upload` and `relationships`, empty, with every resource. */
-function bodyWith<Metadata extends z.ZodType>(metadata: Metadata) {
-  return z.strictObject(
-    {
-      metadata,
-      upload: z.looseObject({}, object).nullish(),
-      relationships: z.looseObject({}, object).nullish(),
-    },
-    'The body must be a JSON object with metadata.',
-  );
-}
-
 /** The body of a create call: everything but the description is needed. */
 export function newWebhookBody(receivers: ReceiverRules): z.ZodType<WebhookMetadata> {
-  const metadata = z.strictObject(metadataFields(receivers), object);
-  return bodyWith(metadata).transform(({ metadata: given }) => ({
+  const metadata = z.strictObject(metadataFields(receivers), objectParams);
+  return resourceBody(metadata).transform(({ metadata: given }) => ({
     name: given.name,
     description: given.description ?? '',
     url: given.webhook_url,
@@ -61,10 +46,7 @@ export function newWebhookBody(receivers: ReceiverRules): z.ZodType<WebhookMetad
 }
 
 /** The body of an update call: what it leaves out, or sends as `null`, stays as it is. */
-function webhookUpdateBody(
-  receivers: ReceiverRules,
-  before: WebhookMetadata,
-): z.ZodType<WebhookMetadata> {
+function webhookUpdateBody(receivers: ReceiverRules, before: WebhookMetadata): z.ZodType<WebhookMetadata> {
   const { name, description, webhook_url, events, site_ids } = metadataFields(receivers);
   const metadata = z.strictObject(
     {
@@ -74,9 +56,9 @@ function webhookUpdateBody(
       events: events.nullish(),
       site_ids: site_ids.nullish(),
     },
-    object,
+    objectParams,
   );
-  return bodyWith(metadata).transform(({ metadata: given }) => ({
+  return resourceBody(metadata).transform(({ metadata: given }) => ({
     name: given.name ?? before.name,
     description: given.description ?? before.description,
     url: given.webhook_url ?? before.url,

@@ -1,7 +1,6 @@
 import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
-import { renderDelivery } from '../control/snapshot';
 import {
   type Delivery,
   DeliveryHistory,
@@ -12,7 +11,6 @@ import {
 import type { Notification, WebhookEventName } from './notification';
 import type { ReceiverRules } from './receiver-address';
 import { ReceiverCalls } from './receiver-call';
-import { renderNewWebhook, renderWebhook } from './webhook-api';
 
 export interface WebhookMetadata {
   readonly name: string;
@@ -132,16 +130,6 @@ export class Webhooks {
   /** The latest tries, oldest first, of one webhook or of all. */
   history(webhookId?: string): readonly Delivery[] {
     return this.#history.list(webhookId);
-  }
-
-  /** Every try that is remembered, as the control port shows it: plain data, oldest first, no secret. */
-  deliveries() {
-    return this.history().map(renderDelivery);
-  }
-
-  /** The webhooks as the control port shows them: plain data, with secrets only when revealed. */
-  snapshot({ reveal }: { readonly reveal: boolean }) {
-    return this.list().map((webhook) => (reveal ? renderNewWebhook(webhook) : renderWebhook(webhook)));
   }
 
   /** Forgets everything, what is under way as well. */
