@@ -1,19 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../http/log';
-import { CredentialStore } from './auth';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
-import type { Media } from './library/media';
-import { SiteStore } from './listing/site-store';
 import { type Broadcast, createBroadcast } from './live/broadcast';
-import type { Channel } from './live/channels';
-import type { LiveEvent } from './live/events';
-import type { RateWindow } from './rate-limit';
+import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { IssuedKeys } from './upstreams/clearkey-license';
 import { type Client, type Clients, clientsOf } from './upstreams/config-service';
 import type { Notify } from './webhooks/notification';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
+
+/** The style sheets and browser scripts that the emulator serves, as text. */
+export interface Assets {
+  readonly dashboardStyle: string;
+  readonly dashboardScript: string;
+  readonly embedStyle: string;
+  readonly embedScript: string;
+}
+
+/** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
+export function readAssets(folder: string): Assets {
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  return {
+    dashboardStyle: read('dashboard.css'),
+    dashboardScript: read('dashboard.js'),
+    embedStyle: read('embed-page.css'),
+    embedScript: read('channel-embed.js'),
+  };
+}
 
 /** What the process hands in; no route reaches for the real ones. */
 export interface Surroundings {
@@ -100,67 +114,5 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
       // Last, as calls that are held back go on at once and are to meet the new start.
       faults.clear();
     },
-  };
-}
-
-/** What the platform holds; it is gone when the process ends. Webhooks are kept by their own service. */
-export interface EmulatorState {
-  readonly credentials: CredentialStore;
-  readonly channels: SiteStore<Channel>;
-  /** By stream key. */
-  readonly streamKeys: Map<string, Channel>;
-  readonly events: SiteStore<LiveEvent>;
-  readonly media: SiteStore<Media>;
-  /** By what the rate limit counts. */
-  readonly rateWindows: Map<string, RateWindow>;
-}
-
-/** What the state starts with, and comes back to at a reset. */
-interface StateSeeds {
-  /** The sites of the seeded Admin credential; the first one is the one that examples use. */
-  readonly siteIds: readonly string[];
-  readonly apiSecret: string;
-}
-
-export function createState(): EmulatorState {
-  return {
-    credentials: new CredentialStore(),
-    channels: new SiteStore(),
-    streamKeys: new Map(),
-    events: new SiteStore(),
-    media: new SiteStore(),
-    rateWindows: new Map(),
-  };
-}
-
-/** Empties the state and plants the seeds. */
-export function seedState(state: EmulatorState, seeds: StateSeeds, created: Date): void {
-  for (const store of Object.values(state)) store.clear();
-  state.credentials.add({
-    id: 'seeded00',
-    name: 'seeded',
-    permission: 'Admin',
-    siteIds: seeds.siteIds,
-    secret: seeds.apiSecret,
-    created,
-  });
-}
-
-/** The style sheets and browser scripts that the emulator serves, as text. */
-export interface Assets {
-  readonly dashboardStyle: string;
-  readonly dashboardScript: string;
-  readonly embedStyle: string;
-  readonly embedScript: string;
-}
-
-/** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
-export function readAssets(folder: string): Assets {
-  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
-  return {
-    dashboardStyle: read('dashboard.css'),
-    dashboardScript: read('dashboard.js'),
-    embedStyle: read('embed-page.css'),
-    embedScript: read('channel-embed.js'),
   };
 }

@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { createConnections } from '../http/connections';
-import { createLog, type Log } from '../http/log';
+import { createLog } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
 import type { Tls } from '../http/tls';
@@ -31,13 +31,8 @@ function main(): void {
     newSecret: () => randomText(40),
     assets: readAssets(join(__dirname, 'public')),
   };
-  const tls = configOrExit(() => openTls(config, log, wallClock));
+  const tls = configOrExit(() => config.tls && openPlatformTls(config.tls, { log, clock: wallClock }));
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });
-}
-
-function openTls({ tls }: EmulatorConfig, log: Log, clock: () => Date): Tls | undefined {
-  if (!tls) return undefined;
-  return openPlatformTls(tls, { log, clock });
 }
 
 function randomText(length: number): string {

@@ -5,6 +5,7 @@ import request from 'supertest';
 import { createEmulatorApp } from '../../src/emulator/app';
 import { readEmulatorConfig } from '../../src/emulator/config';
 import { createContext, type EmulatorContext, readAssets } from '../../src/emulator/context';
+
 import { createControlApp } from '../../src/emulator/control/app';
 import type { Client } from '../../src/emulator/upstreams/config-service';
 import type { Environment } from '../../src/http/config';

@@ -1,10 +1,11 @@
 import { type Content, type Html, html } from '../../http/html';
 import type { Addresses } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { type Channel, eventsOf } from '../live/channels';
+import { type Channel, eventsOf, titleOf } from '../live/channels';
 import { previewUrls } from '../live/events';
-import { enableOrDisable } from './channels';
 import {
+  action,
+  choicesOf,
   confirmedAction,
   copyable,
   copyableAddress,
@@ -12,12 +13,45 @@ import {
   disclosure,
   facts,
   live,
+  pill,
   secret,
   table,
   time,
+  type Words,
 } from './elements';
-import { channelPill, EVENT_COLUMNS, eventActions, eventPill, eventRow, titleOf } from './events';
+import { EVENT_COLUMNS, eventActions, eventPill, eventRow } from './events';
 import { layout } from './layout';
+
+/** A channel's state as a person wants to know it. */
+type ChannelWord = 'active' | 'idle' | 'unused' | 'disabled';
+
+/** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
+const CHANNEL_WORDS: Words<ChannelWord> = {
+  active: ['active', 'good'],
+  idle: ['idle', 'calm'],
+  unused: ['no encoder yet', 'calm'],
+  disabled: ['disabled', 'bad'],
+};
+
+export const CHANNEL_CHOICES = choicesOf(CHANNEL_WORDS);
+
+/** A disabled channel is that before all else. */
+export function channelWord({ enabled, status }: Channel): ChannelWord {
+  if (!enabled) return 'disabled';
+  return status === 'creating' ? 'unused' : status;
+}
+
+export function channelPill(channel: Channel): Html {
+  return pill(...CHANNEL_WORDS[channelWord(channel)]);
+}
+
+/** The button that makes the encoder's connection possible or impossible. `back` tells where it leads to then. */
+export function enableOrDisable(channel: Channel, back = ''): Html {
+  const path = `/dashboard/channels/${channel.id}`;
+  return channel.enabled
+    ? action(`${path}/disable${back}`, 'Disable', titleOf(channel))
+    : action(`${path}/enable${back}`, 'Enable', titleOf(channel));
+}
 
 const EVENTS_SHOWN = 10;
 

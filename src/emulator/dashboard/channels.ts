@@ -12,15 +12,16 @@ import {
   deleteChannel,
   disableChannel,
   enableChannel,
+  titleOf,
 } from '../live/channels';
 import { EVENT_REFUSALS, type EventRefusal } from '../live/event-machine';
-import { channelPage } from './channel-page';
-import { action, live, secret, table } from './elements';
-import { CHANNEL_CHOICES, channelPill, channelWord, titleOf } from './events';
+import { CHANNEL_CHOICES, channelPage, channelPill, channelWord, enableOrDisable } from './channel-page';
+import { live, secret, table } from './elements';
 import {
   checkedForm,
   FormBody,
   form,
+  type ListView,
   linkToForm,
   listAndForm,
   type ReadForm,
@@ -123,12 +124,6 @@ function notPublished(code: EventRefusal): HttpError {
   return new HttpError(409, { code, description: `Nothing was published. ${EVENT_REFUSALS[code]}` });
 }
 
-interface ChannelsView {
-  readonly query: PageQuery;
-  readonly sent: FormBody;
-  readonly problems: readonly string[];
-}
-
 const CHANNELS: Searchable<Channel> = {
   path: PATH,
   noun: { one: 'channel', many: 'channels' },
@@ -150,7 +145,7 @@ const CHANNELS: Searchable<Channel> = {
   empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
 };
 
-function channelsPage({ state, seeds }: EmulatorContext, view: ChannelsView): string {
+function channelsPage({ state, seeds }: EmulatorContext, view: ListView): string {
   const { items, form, summary, none, links, query } = search(state.channels.all(), view.query, CHANNELS);
   const list = table({
     caption: 'Channels',
@@ -192,18 +187,10 @@ function rowOf(channel: Channel, { showSite, query }: { showSite: boolean; query
   ];
 }
 
-/** The button that makes the encoder's connection possible or impossible. `back` tells where it leads to then. */
-export function enableOrDisable(channel: Channel, back = ''): Html {
-  const path = `${PATH}/${channel.id}`;
-  return channel.enabled
-    ? action(`${path}/disable${back}`, 'Disable', titleOf(channel))
-    : action(`${path}/enable${back}`, 'Enable', titleOf(channel));
-}
-
 /** The form that makes a channel, filled in as it was sent when something was wrong with it. */
 function channelForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {
   const fields = html`
-    ${textField({ name: 'title', label: 'Title', value: sent.text('title'), most: 1000 })}
+    ${textField({ name: 'title', label: 'Title', value: sent.text('title'), maxLength: 1000 })}
     ${siteField(sites, sent.text('site'))}
     ${selectField({
       name: 'mode',

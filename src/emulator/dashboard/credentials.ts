@@ -18,6 +18,7 @@ import {
   checkedForm,
   FormBody,
   form,
+  type ListView,
   linkToForm,
   listAndForm,
   type ReadForm,
@@ -27,7 +28,7 @@ import {
   textField,
 } from './forms';
 import { layout } from './layout';
-import { type PageQuery, type Searchable, search } from './search';
+import { type Searchable, search } from './search';
 
 const PATH = '/dashboard/credentials';
 
@@ -89,12 +90,6 @@ const MAY: Readonly<Record<Credential['permission'], string>> = {
   Admin: 'Admin: also makes credentials',
 };
 
-interface CredentialsView {
-  readonly query: PageQuery;
-  readonly sent: FormBody;
-  readonly problems: readonly string[];
-}
-
 const CREDENTIALS: Searchable<Credential> = {
   path: PATH,
   noun: { one: 'credential', many: 'credentials' },
@@ -112,10 +107,7 @@ const CREDENTIALS: Searchable<Credential> = {
   empty: html`<p>There is no key name yet.</p>`,
 };
 
-function credentialsPage(
-  { state, seeds }: EmulatorContext,
-  { query, sent, problems }: CredentialsView,
-): string {
+function credentialsPage({ state, seeds }: EmulatorContext, { query, sent, problems }: ListView): string {
   const found = search(state.credentials.list(), query, CREDENTIALS);
   const list = table({
     caption: 'API credentials',
@@ -153,7 +145,7 @@ function rowOf({ id, name, permission, siteIds, created, secret: text }: Credent
 
 function credentialForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {
   const fields = html`
-    ${textField({ name: 'name', label: 'Key name', value: sent.text('name'), required: true, most: 200 })}
+    ${textField({ name: 'name', label: 'Key name', value: sent.text('name'), required: true, maxLength: 200 })}
     ${selectField({
       name: 'permission',
       label: 'Permission',

@@ -1,6 +1,19 @@
 import { type Content, type Html, html } from '../../http/html';
 
-export type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';
+type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';
+
+/** What the states of a kind are called, and how they look. */
+export type Words<State extends string> = Readonly<Record<State, readonly [word: string, tone: Tone]>>;
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** States to choose from, by their words. */
+export function choicesOf(words: Words<string>): Choice[] {
+  return Object.entries(words).map(([value, [label]]) => ({ value, label }));
+}
 
 /** A state in a word or two. The word carries the meaning; the colour only helps. */
 export function pill(word: string, tone: Tone): Html {

@@ -1,16 +1,31 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../http/app';
 import { type Content, type Html, html } from '../../http/html';
-import type { EmulatorContext, EmulatorState } from '../context';
-import type { Channel } from '../live/channels';
+import type { EmulatorContext } from '../context';
+import { titleOf } from '../live/channels';
 import { type EventState, isOver, isViewable } from '../live/event-machine';
 import { type LiveEvent, previewPath } from '../live/events';
-import { action, live, pill, type Tone, table, time } from './elements';
-import type { Choice } from './forms';
+import type { EmulatorState } from '../state';
+import { action, choicesOf, live, pill, table, time, type Words } from './elements';
 import { layout } from './layout';
 import { type Searchable, search } from './search';
 
 const PATH = '/dashboard/events';
+
+const EVENT_WORDS: Words<EventState> = {
+  preview: ['preview', 'special'],
+  preview_interrupted: ['preview, encoder gone', 'wait'],
+  live: ['live', 'good'],
+  live_interrupted: ['live, encoder gone', 'wait'],
+  ended: ['ended', 'calm'],
+  ended_unpublished: ['ended unpublished', 'calm'],
+};
+
+const EVENT_CHOICES = choicesOf(EVENT_WORDS);
+
+export function eventPill(state: EventState): Html {
+  return pill(...EVENT_WORDS[state]);
+}
 
 export function mountEventsPage(app: Express, { state }: EmulatorContext): void {
   app
@@ -50,53 +65,6 @@ function searchable({ channels }: EmulatorState): Searchable<LiveEvent> {
     ],
     empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
   };
-}
-
-/** A channel's state as a person wants to know it. */
-type ChannelWord = 'active' | 'idle' | 'unused' | 'disabled';
-
-/** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
-const CHANNEL_WORDS: Readonly<Record<ChannelWord, readonly [word: string, tone: Tone]>> = {
-  active: ['active', 'good'],
-  idle: ['idle', 'calm'],
-  unused: ['no encoder yet', 'calm'],
-  disabled: ['disabled', 'bad'],
-};
-
-/** A disabled channel is that before all else. */
-export function channelWord({ enabled, status }: Channel): ChannelWord {
-  if (!enabled) return 'disabled';
-  return status === 'creating' ? 'unused' : status;
-}
-
-export function channelPill(channel: Channel): Html {
-  return pill(...CHANNEL_WORDS[channelWord(channel)]);
-}
-
-export const CHANNEL_CHOICES = choicesOf(CHANNEL_WORDS);
-
-const EVENT_WORDS: Readonly<Record<EventState, readonly [word: string, tone: Tone]>> = {
-  preview: ['preview', 'special'],
-  preview_interrupted: ['preview, encoder gone', 'wait'],
-  live: ['live', 'good'],
-  live_interrupted: ['live, encoder gone', 'wait'],
-  ended: ['ended', 'calm'],
-  ended_unpublished: ['ended unpublished', 'calm'],
-};
-
-const EVENT_CHOICES = choicesOf(EVENT_WORDS);
-
-export function eventPill(state: EventState): Html {
-  return pill(...EVENT_WORDS[state]);
-}
-
-/** A channel's title, or what stands for it. */
-export function titleOf({ id, metadata }: Channel): string {
-  return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
-}
-
-function choicesOf(words: Readonly<Record<string, readonly [word: string, tone: Tone]>>): Choice[] {
-  return Object.entries(words).map(([value, [label]]) => ({ value, label }));
 }
 
 export const EVENT_COLUMNS = ['Event', 'State', 'Started', 'Published', 'Ended', 'Actions'];

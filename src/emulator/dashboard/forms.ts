@@ -2,6 +2,8 @@ import { type RequestHandler, urlencoded } from 'express';
 import type { z } from 'zod';
 import { type SchemaFault, schemaFaults } from '../../http/faults';
 import { type Content, type Html, html } from '../../http/html';
+import type { Choice } from './elements';
+import type { PageQuery } from './search';
 
 /** Reads what a form of the dashboard sends. */
 export const readForm: RequestHandler = urlencoded({ extended: false, limit: '64kb' });
@@ -72,23 +74,18 @@ interface TextField extends Field {
   readonly value: string;
   readonly type?: 'text' | 'url' | 'number';
   readonly required?: boolean;
-  readonly most?: number;
+  readonly maxLength?: number;
 }
 
 /** A text field with its label; the hint is read out with it. */
-export function textField({ name, label, hint, value, type = 'text', required, most }: TextField): Html {
+export function textField({ name, label, hint, value, type = 'text', required, maxLength }: TextField): Html {
   return html`<div class="field">
     <label for="field-${name}">${label}</label>
     <input id="field-${name}" name="${name}" type="${type}" value="${value}" autocomplete="off"${
       required === true && html` required`
-    }${most !== undefined && html` maxlength="${most}"`}${describedBy(name, hint)}>
+    }${maxLength !== undefined && html` maxlength="${maxLength}"`}${describedBy(name, hint)}>
     ${hintOf(name, hint)}
   </div>`;
-}
-
-export interface Choice {
-  readonly value: string;
-  readonly label: string;
 }
 
 interface SelectField extends Field {
@@ -167,6 +164,14 @@ export function form({ id, title, path, submit, problems, fields }: Form): Html 
       <p><button class="button button-main">${submit}</button></p>
     </form>
   </section>`;
+}
+
+/** What a page with a list and a form is asked to show. */
+export interface ListView {
+  readonly query: PageQuery;
+  /** What the form was sent with. */
+  readonly sent: FormBody;
+  readonly problems: readonly string[];
 }
 
 /** A list above the form that adds to it; the form comes first while something is wrong with it. */

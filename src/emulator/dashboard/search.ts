@@ -1,5 +1,5 @@
 import { type Content, type Html, html } from '../../http/html';
-import type { Choice } from './forms';
+import type { Choice } from './elements';
 
 const PAGE_LENGTH = 50;
 const MAX_WORDS_LENGTH = 200;

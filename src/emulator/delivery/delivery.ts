@@ -2,11 +2,12 @@ import type { Express, RequestHandler, Response } from 'express';
 import { onlyMethods } from '../../http/app';
 import { html } from '../../http/html';
 import { originOf } from '../addresses';
-import type { EmulatorContext, EmulatorState } from '../context';
+import type { EmulatorContext } from '../context';
 import type { Media } from '../library/media';
 import type { Channel } from '../live/channels';
 import { isOver, isViewable } from '../live/event-machine';
 import type { LiveEvent } from '../live/events';
+import type { EmulatorState } from '../state';
 
 const HLS = 'application/vnd.apple.mpegurl';
 const NO_CHANNEL = 'There is no channel with this id.';

@@ -78,12 +78,12 @@ const MAX_PAGE_LENGTH = 10_000;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
-const count = (most: number) =>
+const count = (max: number) =>
   text
     .regex(/^\d*$/, { message: 'must be a whole number', abort: true })
     .transform((digits) => (digits === '' ? undefined : Number(digits)))
     .refine((number) => number === undefined || number >= 1, 'must be at least 1')
-    .refine((number) => number === undefined || number <= most, `must be at most ${most}`);
+    .refine((number) => number === undefined || number <= max, `must be at most ${max}`);
 
 const Parameters = z.record(z.string(), z.unknown());
 

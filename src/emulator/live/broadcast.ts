@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock';
-import type { EmulatorState } from '../context';
+import type { EmulatorState } from '../state';
 import { channelNotification, mediaAvailable, type Notify } from '../webhooks/notification';
 import type { Channel } from './channels';
 import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';

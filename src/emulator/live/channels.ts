@@ -40,7 +40,10 @@ export interface Channel {
   recentEventIds: string[];
 }
 
-/** What is done to channels, for the management API and the dashboard alike. */
+/** A channel's title, or what stands for it. */
+export function titleOf({ id, metadata }: Channel): string {
+  return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
+}
 
 export function createChannel(context: EmulatorContext, siteId: string, metadata: ChannelMetadata): Channel {
   const { state, clock, newResourceId, newSecret, notify } = context;
@@ -95,7 +98,7 @@ export function deleteChannel({ broadcast, state }: EmulatorContext, channel: Ch
 export function eventsOf(
   { events }: EmulatorContext['state'],
   channel: Channel,
-  most = Number.POSITIVE_INFINITY,
+  limit = Number.POSITIVE_INFINITY,
 ): LiveEvent[] {
-  return channel.recentEventIds.slice(0, most).flatMap((id) => events.find(id) ?? []);
+  return channel.recentEventIds.slice(0, limit).flatMap((id) => events.find(id) ?? []);
 }

@@ -1,5 +1,6 @@
-import type { EmulatorContext, EmulatorState } from '../context';
+import type { EmulatorContext } from '../context';
 import type { Media } from '../library/media';
+import type { EmulatorState } from '../state';
 import { mediaAvailable } from '../webhooks/notification';
 import type { Channel } from './channels';
 import { type EventState, isOver, isViewable, type PublishingMode } from './event-machine';

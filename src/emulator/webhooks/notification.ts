@@ -2,23 +2,23 @@ import type { KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 
 /** Every kind of notification, by its name on the wire. */
-export const WEBHOOK_EVENTS = {
-  channelCreated: 'channel_created',
-  channelActive: 'channel_active',
-  channelIdle: 'channel_idle',
-  conversionsComplete: 'conversions_complete',
-  mediaAvailable: 'media_available',
-  mediaCreated: 'media_created',
-  mediaDeleted: 'media_deleted',
-  mediaReuploaded: 'media_reuploaded',
-  mediaUpdated: 'media_updated',
-  thumbnailCreated: 'thumbnail_created',
-  thumbnailDeleted: 'thumbnail_deleted',
-  trackCreated: 'track_created',
-  trackDeleted: 'track_deleted',
-} as const;
+export const EVENT_NAMES = [
+  'channel_created',
+  'channel_active',
+  'channel_idle',
+  'conversions_complete',
+  'media_available',
+  'media_created',
+  'media_deleted',
+  'media_reuploaded',
+  'media_updated',
+  'thumbnail_created',
+  'thumbnail_deleted',
+  'track_created',
+  'track_deleted',
+] as const;
 
-export type WebhookEventName = (typeof WEBHOOK_EVENTS)[keyof typeof WEBHOOK_EVENTS];
+export type WebhookEventName = (typeof EVENT_NAMES)[number];
 
 /** Something that happened on the platform and that webhooks may have subscribed to. */
 export interface Notification {

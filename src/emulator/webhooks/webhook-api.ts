@@ -8,11 +8,10 @@ import type { EmulatorContext } from '../context';
 import { checkedBody, objectParams, readJson, resourceBody, text } from '../json-body';
 import type { Fields } from '../listing/filter';
 import { listPage } from '../listing/list';
-import { WEBHOOK_EVENTS } from './notification';
+import { EVENT_NAMES } from './notification';
 import { type ReceiverRules, receiverUrlFaults } from './receiver-address';
 import type { Webhook, WebhookMetadata, Webhooks } from './webhooks';
 
-const EVENT_NAMES = Object.values(WEBHOOK_EVENTS);
 const EventName = z.enum(EVENT_NAMES, `must be one of ${EVENT_NAMES.join(', ')}`);
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import request from 'supertest';
 import type { Permission } from '../../../src/emulator/auth';
 import { createClock } from '../../../src/emulator/clock';
-import { createState, seedState } from '../../../src/emulator/context';
+import { createState, seedState } from '../../../src/emulator/state';
 import { mountWebhooks } from '../../../src/emulator/webhooks/webhook-api';
 import { createApp } from '../../../src/http/app';
 import { createLog } from '../../../src/http/log';
