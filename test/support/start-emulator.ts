@@ -29,7 +29,7 @@ export interface TestEmulator {
   /** What the programs' parts share, for what has no route. */
   readonly context: EmulatorContext;
   /** Sends requests without a credential. */
-  readonly stranger: ReturnType<typeof request>;
+  readonly unauthenticated: ReturnType<typeof request>;
   /** Sends requests with the seeded client's API key. */
   readonly api: ReturnType<typeof request.agent>;
   /** Sends management requests with the seeded Admin credential. */
@@ -93,7 +93,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     client: config.client,
     siteId,
     context,
-    stranger: request(platform.url),
+    unauthenticated: request(platform.url),
     api: request.agent(platform.url).set('API-KEY', config.client.apiKey),
     admin,
     as,

@@ -1,9 +1,9 @@
-import { swapKeyIdOrder } from '../../src/drm/bytes';
-import { openEnvelope } from '../../src/drm/envelope';
-import { checkPlayReadyChecksum } from '../../src/drm/playready';
-import { PROTECTION_SCHEMES, readWidevinePsshData } from '../../src/drm/widevine';
-import { rawRequest } from '../support/raw-http';
-import { startEmulator, type TestEmulator } from '../support/start-emulator';
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import { openEnvelope } from '../../../src/drm/envelope';
+import { checkPlayReadyChecksum } from '../../../src/drm/playready';
+import { PROTECTION_SCHEMES, readWidevinePsshData } from '../../../src/drm/widevine';
+import { rawRequest } from '../../support/raw-http';
+import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const PLAYREADY_URL = 'https://playready-license.example.com/rightsmanager.asmx';
 const WIDEVINE_URL = 'https://widevine-license.example.com/proxy';
@@ -157,7 +157,7 @@ describe('a request that is refused', () => {
   ];
 
   test.each(refusals)('answers no keys to one %s', async (_case, path, headers, status, problem) => {
-    const response = await (await startEmulator()).stranger.get(path).set(headers);
+    const response = await (await startEmulator()).unauthenticated.get(path).set(headers);
     expect(response.status).toBe(status);
     expect(response.body).toEqual({ errors: [problem] });
   });

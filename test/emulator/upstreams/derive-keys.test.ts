@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type ContentKeys, deriveKeys } from '../../src/emulator/upstreams/derive-keys';
+import { type ContentKeys, deriveKeys } from '../../../src/emulator/upstreams/derive-keys';
 
 const OWNER = { name: 'demo', sharedSecret: 'demo-shared-secret-0123456789' };
 

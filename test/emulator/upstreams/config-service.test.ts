@@ -1,4 +1,4 @@
-import { startEmulator } from '../support/start-emulator';
+import { startEmulator } from '../../support/start-emulator';
 
 const PATH = '/config/v1/clients/demo';
 const KEY = 'demo-client-api-key';
@@ -29,7 +29,7 @@ test.each<[string, Record<string, string>]>([
   ['API_KEY', { API_KEY: KEY }],
   ['both headers', { 'API-KEY': KEY, API_KEY: KEY }],
 ])('answers the record to the API key in %s', async (_case, headers) => {
-  const response = await (await startEmulator()).stranger.get(PATH).set(headers);
+  const response = await (await startEmulator()).unauthenticated.get(PATH).set(headers);
   expect(response.status).toBe(200);
   expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
   expect(response.headers['cache-control']).toBe('no-store');
@@ -44,13 +44,13 @@ test.each<[string, Record<string, string>, object]>([
   ['a longer key', { 'API-KEY': `${KEY}x` }, REFUSED],
   ['a right and a wrong key', { 'API-KEY': KEY, API_KEY: 'other' }, REFUSED],
 ])('answers 401 to %s', async (_case, headers, body) => {
-  const response = await (await startEmulator()).stranger.get(PATH).set(headers);
+  const response = await (await startEmulator()).unauthenticated.get(PATH).set(headers);
   expect(response.status).toBe(401);
   expect(response.body).toEqual(body);
 });
 
 test('answers 404 to the name of a client that does not exist', async () => {
-  const response = await (await startEmulator()).stranger
+  const response = await (await startEmulator()).unauthenticated
     .get('/config/v1/clients/nobody')
     .set('API-KEY', KEY);
   expect(response.status).toBe(404);
@@ -66,17 +66,17 @@ test('answers 404 to the name of a client that does not exist', async () => {
 });
 
 test('answers the record of the client that the environment names', async () => {
-  const { stranger } = await startEmulator({
+  const { unauthenticated } = await startEmulator({
     EMULATOR_CLIENT: 'acme',
     EMULATOR_CLIENT_API_KEY: 'acme-key',
     EMULATOR_CLIENT_SHARED_SECRET: 'acme-shared-secret',
   });
-  const response = await stranger.get('/config/v1/clients/acme').set('API-KEY', 'acme-key');
+  const response = await unauthenticated.get('/config/v1/clients/acme').set('API-KEY', 'acme-key');
   expect(response.body).toEqual({ ...RECORD, client: 'acme', shared_secret: 'acme-shared-secret' });
 });
 
 test('answers 405 to another method and names the one there is', async () => {
-  const response = await (await startEmulator()).stranger.put(PATH).set('API-KEY', KEY);
+  const response = await (await startEmulator()).unauthenticated.put(PATH).set('API-KEY', KEY);
   expect(response.status).toBe(405);
   expect(response.headers.allow).toBe('GET');
   expect(response.body).toEqual({

@@ -10,8 +10,8 @@ const FORM = {
 };
 
 test('creates a webhook and shows its secret once', async () => {
-  const { stranger, context } = await startEmulator();
-  const answer = await stranger.post('/dashboard/webhooks').type('form').send(FORM).expect(303);
+  const { unauthenticated, context } = await startEmulator();
+  const answer = await unauthenticated.post('/dashboard/webhooks').type('form').send(FORM).expect(303);
   const [webhook] = context.webhooks.list();
   const path = `/dashboard/webhooks/${webhook?.id}`;
   expect(answer.headers.location).toBe(path);
@@ -22,14 +22,14 @@ test('creates a webhook and shows its secret once', async () => {
     events: ['channel_created'],
     siteIds: ['demosite'],
   });
-  await stranger.head(path).expect(200);
-  expect((await stranger.get(path)).text).toContain(webhook?.secret);
-  expect((await stranger.get(path)).text).not.toContain(webhook?.secret);
-  expect((await stranger.get('/dashboard/webhooks')).text).not.toContain(webhook?.secret);
+  await unauthenticated.head(path).expect(200);
+  expect((await unauthenticated.get(path)).text).toContain(webhook?.secret);
+  expect((await unauthenticated.get(path)).text).not.toContain(webhook?.secret);
+  expect((await unauthenticated.get('/dashboard/webhooks')).text).not.toContain(webhook?.secret);
 });
 
 test('never shows the secret of a webhook that the management API created', async () => {
-  const { stranger, context } = await startEmulator();
+  const { unauthenticated, context } = await startEmulator();
   const { id, secret } = context.webhooks.create({
     name: 'Newsroom',
     description: '',
@@ -37,13 +37,13 @@ test('never shows the secret of a webhook that the management API created', asyn
     events: ['channel_created'],
     siteIds: ['demosite'],
   });
-  expect((await stranger.get(`/dashboard/webhooks/${id}`)).text).not.toContain(secret);
+  expect((await unauthenticated.get(`/dashboard/webhooks/${id}`)).text).not.toContain(secret);
 });
 
 test('shows the form again with everything that was wrong with it', async () => {
-  const { stranger, context } = await startEmulator();
+  const { unauthenticated, context } = await startEmulator();
   const sent = { name: '', url: 'http://example.com/hook', site: 'elsewher', description: 'kept' };
-  const { text } = await stranger.post('/dashboard/webhooks').type('form').send(sent).expect(400);
+  const { text } = await unauthenticated.post('/dashboard/webhooks').type('form').send(sent).expect(400);
   expect(complaintsOf(text)).toEqual([
     'The account has no such site.',
     'Name is empty.',
@@ -55,19 +55,22 @@ test('shows the form again with everything that was wrong with it', async () => 
 });
 
 test('shows every try of a delivery, the latest first, with its answer and the next try', async () => {
-  const { stranger, context } = await startEmulator();
+  const { unauthenticated, context } = await startEmulator();
   const receiver = await startWebhookReceiver();
   receiver.answer(500, 204);
-  await stranger
+  await unauthenticated
     .post('/dashboard/webhooks')
     .type('form')
     .send({ ...FORM, url: receiver.url });
-  await stranger.post('/dashboard/channels').type('form').send({ site: 'demosite', mode: 'auto', dvr: 'on' });
+  await unauthenticated
+    .post('/dashboard/channels')
+    .type('form')
+    .send({ site: 'demosite', mode: 'auto', dvr: 'on' });
   const path = `/dashboard/webhooks/${context.webhooks.list()[0]?.id}`;
   const channelId = context.state.channels.all()[0]?.id;
   const rows = async (count: number) => {
     for (;;) {
-      const found = rowsOf((await stranger.get(path)).text);
+      const found = rowsOf((await unauthenticated.get(path)).text);
       if (found.length === count) return found;
     }
   };
@@ -80,7 +83,7 @@ test('shows every try of a delivery, the latest first, with its answer and the n
     '2030-01-01 00:00:01 UTC',
   ];
   expect(await rows(1)).toEqual([failed]);
-  const list = await stranger.get('/dashboard/webhooks');
+  const list = await unauthenticated.get('/dashboard/webhooks');
   expect(rowsOf(list.text)[0]?.[3]).toBe('failed, to be retried 2030-01-01 00:00:00 UTC');
   context.clock.advance(1000);
   expect(await rows(2)).toEqual([
@@ -97,11 +100,11 @@ test('shows every try of a delivery, the latest first, with its answer and the n
 });
 
 test('deletes a webhook', async () => {
-  const { stranger, context } = await startEmulator();
-  await stranger.post('/dashboard/webhooks').type('form').send(FORM);
+  const { unauthenticated, context } = await startEmulator();
+  await unauthenticated.post('/dashboard/webhooks').type('form').send(FORM);
   const path = `/dashboard/webhooks/${context.webhooks.list()[0]?.id}`;
-  await stranger.post(`${path}/delete`).expect(303);
+  await unauthenticated.post(`${path}/delete`).expect(303);
   expect(context.webhooks.list()).toEqual([]);
-  const gone = await stranger.get(path).expect(404);
+  const gone = await unauthenticated.get(path).expect(404);
   expect(textOf(gone.text)).toContain('There is no webhook with this id. It may have been deleted.');
 });

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createChannel } from '../../src/emulator/live/channels';
+import { createChannel } from '../../../src/emulator/live/channels';
 import {
   RTMP_INGEST_SETTINGS,
   type RtmpIngest,
   type RtmpIngestSettings,
   startRtmpIngest,
-} from '../../src/emulator/live/rtmp-ingest';
-import { channelMetadata } from '../support/channel-metadata';
-import { connectRtmp, messageHeader, type RtmpClient } from '../support/rtmp-publisher';
-import { startEmulator } from '../support/start-emulator';
+} from '../../../src/emulator/live/rtmp-ingest';
+import { channelMetadata } from '../../support/channel-metadata';
+import { connectRtmp, messageHeader, type RtmpClient } from '../../support/rtmp-publisher';
+import { startEmulator } from '../../support/start-emulator';
 
 const VIDEO = 9;
 const KIB = 1024;
@@ -221,7 +221,7 @@ test('lets 128 play at a time', async () => {
   expect(await play()).toBe('NetStream.Play.Start');
 });
 
-test('warns of what an encoder does wrong, and not of what strangers do', async () => {
+test('warns of what an encoder does wrong, and not of what is sent without a stream key', async () => {
   const { peer, publishing, logOf } = await startIngest();
   const tooLong = messageHeader(4, VIDEO, 1, 0xffffff);
   for (const each of [await peer(), await publishing()]) {

@@ -45,7 +45,7 @@ test.each(OPERATIONS)(
   async (method, path) => {
     const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,site0002' });
     const foreign = await credential(emulator, { permission: 'Admin', site_ids: ['site0002'] });
-    const missing = await emulator.stranger[method](path);
+    const missing = await emulator.unauthenticated[method](path);
     const wrong = await emulator.as(`${SECRET}x`)[method](path);
     const other = await emulator.as(foreign.secret)[method](path);
     expect([missing.status, missing.headers['www-authenticate'], missing.body]).toEqual([
@@ -83,8 +83,8 @@ test.each([
   ['a part of the secret', SECRET.slice(0, -1), 401],
   ['the secret in capitals', SECRET.toUpperCase(), 401],
 ])('takes %s for what it is', async (_name, authorization, status) => {
-  const { stranger } = await startEmulator();
-  await stranger.get(CHANNELS).set('authorization', authorization).expect(status);
+  const { unauthenticated } = await startEmulator();
+  await unauthenticated.get(CHANNELS).set('authorization', authorization).expect(status);
 });
 
 test('answers the same to a site that exists elsewhere and one that exists nowhere', async () => {

@@ -5,11 +5,11 @@ import { textOf } from '../../support/read-page';
 import { startEmulator } from '../../support/start-emulator';
 
 test('shows addresses as who asks reaches them, and how much there is', async () => {
-  const { stranger, port } = await startEmulator({
+  const { unauthenticated, port } = await startEmulator({
     EMULATOR_CONTROL_HOST: '0.0.0.0',
     EMULATOR_RTMP_PORT: '1936',
   });
-  const { text } = await stranger
+  const { text } = await unauthenticated
     .get('/dashboard')
     .set({ host: `localhost:${port}` })
     .expect(200);
@@ -28,7 +28,7 @@ test('shows addresses as who asks reaches them, and how much there is', async ()
 });
 
 test('counts one thing as one', async () => {
-  const { stranger, context, siteId, createChannel, connect, admin } = await startEmulator();
+  const { unauthenticated, context, siteId, createChannel, connect, admin } = await startEmulator();
   const channel = await createChannel({ reconnect_window: 0 });
   await connect(channel);
   context.clock.advance(1000);
@@ -37,7 +37,7 @@ test('counts one thing as one', async () => {
   await admin.put(`${clip}?trim_in_point=00:00:00&trim_out_point=00:00:01`).expect(200);
   const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [siteId] };
   context.webhooks.create({ ...metadata, events: ['channel_idle'] });
-  const text = textOf((await stranger.get('/dashboard')).text);
+  const text = textOf((await unauthenticated.get('/dashboard')).text);
   expect(text).toContain('1 channel 1 active now 1 event 1 replay or clip 1 webhook 1 credential Addresses');
 });
 
@@ -53,8 +53,8 @@ test('lets an address end its lines after slashes, and in a long piece after a s
 });
 
 test('wears the colours of the pages that describe the sidecar’s API', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger.get('/dashboard/style.css');
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/dashboard/style.css');
   const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent', 'accent-soft'];
   const coloursOf = (style: string) =>
     tones.map((name) => [
@@ -65,8 +65,8 @@ test('wears the colours of the pages that describe the sidecar’s API', async (
 });
 
 test('shows the clients of the key provider with their addresses', async () => {
-  const { stranger, client, url } = await startEmulator({ EMULATOR_CLIENT_API_KEY: "it's-a-key" });
-  const page = textOf((await stranger.get('/dashboard/clients').expect(200)).text);
+  const { unauthenticated, client, url } = await startEmulator({ EMULATOR_CLIENT_API_KEY: "it's-a-key" });
+  const page = textOf((await unauthenticated.get('/dashboard/clients').expect(200)).text);
   expect(page).toContain(`${url}/config/v1/clients`);
   expect(page).toContain('Widevine https://widevine-license.example.com/proxy');
   expect(page).toContain(`curl -sS ${url}/keyprovider/cenc/${client.name}/my-content`);
@@ -81,16 +81,16 @@ test.each([
   [405, 'POST', '/dashboard/events', 'This path takes GET, not POST.'],
   [400, 'GET', '/dashboard/channels/%ff', 'percent-encoding'],
 ] as const)('answers %d to %s %s as a page', async (status, method, path, sentence) => {
-  const { stranger } = await startEmulator();
-  const answer = await (method === 'GET' ? stranger.get(path) : stranger.post(path));
+  const { unauthenticated } = await startEmulator();
+  const answer = await (method === 'GET' ? unauthenticated.get(path) : unauthenticated.post(path));
   expect(answer.status).toBe(status);
   expect(answer.type).toBe('text/html');
   expect(textOf(answer.text)).toContain(sentence);
 });
 
 test('answers 413 to a form that is too large', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated
     .post('/dashboard/channels')
     .type('form')
     .send({ title: 'x'.repeat(70_000) })
@@ -99,40 +99,43 @@ test('answers 413 to a form that is too large', async () => {
 });
 
 test('answers 500 with a page that says nothing of the cause, which goes to the log', async () => {
-  const { stranger, context, logOf } = await startEmulator();
+  const { unauthenticated, context, logOf } = await startEmulator();
   context.state.channels.all = () => {
     throw new TypeError('the cause');
   };
-  const { text } = await stranger.get('/dashboard/channels').expect(500);
+  const { text } = await unauthenticated.get('/dashboard/channels').expect(500);
   expect(textOf(text)).toContain('The dashboard failed');
   expect(text).not.toContain('the cause');
   expect(await logOf(2)).toContain('the cause');
 });
 
 test('says nothing of its own making when the address holds an unknown word', async () => {
-  const { stranger } = await startEmulator();
-  const plain = await stranger.get('/dashboard/channels');
+  const { unauthenticated } = await startEmulator();
+  const plain = await unauthenticated.get('/dashboard/channels');
   for (const done of ['unknown', '__proto__', '<b>']) {
-    expect((await stranger.get('/dashboard/channels').query({ done })).text).toBe(plain.text);
+    expect((await unauthenticated.get('/dashboard/channels').query({ done })).text).toBe(plain.text);
   }
 });
 
 test('serves the style sheet and the script with their types', async () => {
-  const { stranger } = await startEmulator();
-  await stranger.get('/dashboard/style.css').expect(200).expect('content-type', 'text/css; charset=utf-8');
-  await stranger
+  const { unauthenticated } = await startEmulator();
+  await unauthenticated
+    .get('/dashboard/style.css')
+    .expect(200)
+    .expect('content-type', 'text/css; charset=utf-8');
+  await unauthenticated
     .get('/dashboard/script.js')
     .expect(200)
     .expect('content-type', /^text\/javascript/);
 });
 
 test('writes no secret and no form into the log', async () => {
-  const { stranger, context, logOf } = await startEmulator();
-  await stranger
+  const { unauthenticated, context, logOf } = await startEmulator();
+  await unauthenticated
     .post('/dashboard/credentials')
     .type('form')
     .send({ name: 'the-key-name', permission: 'Viewer', site: 'demosite' });
-  await stranger.get('/dashboard/credentials');
+  await unauthenticated.get('/dashboard/credentials');
   const log = await logOf(2);
   for (const { secret } of context.state.credentials.list()) expect(log).not.toContain(secret);
   expect(log).not.toContain('the-key-name');

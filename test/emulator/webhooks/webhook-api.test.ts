@@ -58,7 +58,7 @@ function start() {
     });
     return as(secret);
   };
-  return { ...service, api: as('admin-secret'), stranger: request.agent(app), as, withCredential };
+  return { ...service, api: as('admin-secret'), unauthenticated: request.agent(app), as, withCredential };
 }
 
 const problems = (...descriptions: string[]) => ({
@@ -88,8 +88,8 @@ test.each<[string, object, object]>([
 });
 
 test('reads the body as JSON whatever it is declared as, and takes the bare secret', async () => {
-  const { stranger } = start();
-  const response = await stranger
+  const { unauthenticated } = start();
+  const response = await unauthenticated
     .post('/v2/webhooks')
     .set({ authorization: 'admin-secret', 'content-type': 'text/plain' })
     .send(JSON.stringify({ metadata: METADATA }));
@@ -349,8 +349,8 @@ test.each<['get' | 'post' | 'patch' | 'delete', string]>([
   ['patch', '/v2/webhooks/hook0001'],
   ['delete', '/v2/webhooks/hook0001'],
 ])('answers 401 to %s %s without a credential or with a wrong one', async (method, path) => {
-  const { as, stranger } = start();
-  const [missing, wrong] = [await stranger[method](path), await as('admin-secreT')[method](path)];
+  const { as, unauthenticated } = start();
+  const [missing, wrong] = [await unauthenticated[method](path), await as('admin-secreT')[method](path)];
   expect([missing.status, missing.body.errors[0].code]).toEqual([401, 'credential_missing']);
   expect([wrong.status, wrong.body.errors[0].code]).toEqual([401, 'credential_refused']);
 });

@@ -2,8 +2,8 @@ import { Script } from 'node:vm';
 import { startEmulator } from '../../support/start-emulator';
 
 test('serves the embed script to pages of any origin, for them to keep for an hour', async () => {
-  const { stranger } = await startEmulator();
-  const { status, headers, text } = await stranger.get('/embed/channel.js');
+  const { unauthenticated } = await startEmulator();
+  const { status, headers, text } = await unauthenticated.get('/embed/channel.js');
   expect(status).toBe(200);
   expect(headers).toMatchObject({
     'content-type': 'text/javascript; charset=utf-8',
@@ -15,15 +15,15 @@ test('serves the embed script to pages of any origin, for them to keep for an ho
 });
 
 test('answers 304 to a browser that has this version of the script', async () => {
-  const { stranger } = await startEmulator();
-  const { headers } = await stranger.get('/embed/channel.js');
-  const again = await stranger.get('/embed/channel.js').set('if-none-match', String(headers.etag));
+  const { unauthenticated } = await startEmulator();
+  const { headers } = await unauthenticated.get('/embed/channel.js');
+  const again = await unauthenticated.get('/embed/channel.js').set('if-none-match', String(headers.etag));
   expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
 });
 
 test('begins the script with its manual, which names the setup function and its options', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger.get('/embed/channel.js');
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.js');
   const manual = text.slice(0, text.indexOf('*/'));
   for (const word of ['setup(', 'channelId', 'element', 'player', 'messages', 'baseUrl', 'destroy']) {
     expect(manual).toContain(word);
@@ -31,14 +31,14 @@ test('begins the script with its manual, which names the setup function and its 
 });
 
 test('writes every text into the page as text: nothing that it is sent becomes markup or code', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger.get('/embed/channel.js');
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.js');
   expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function/);
 });
 
 test('serves a page that uses the script, under a policy that allows the page its own scripts alone', async () => {
-  const { stranger, url } = await startEmulator();
-  const { status, headers, text } = await stranger.get('/embed/channel.html?channelId=abcd1234');
+  const { unauthenticated, url } = await startEmulator();
+  const { status, headers, text } = await unauthenticated.get('/embed/channel.html?channelId=abcd1234');
   expect(status).toBe(200);
   expect(headers['x-frame-options']).toBeUndefined();
   expect(headers['cache-control']).toBe('no-store');
@@ -56,24 +56,24 @@ test('serves a page that uses the script, under a policy that allows the page it
 });
 
 test('writes the style sheet into the page as it is', async () => {
-  const { stranger, context } = await startEmulator();
-  const { text } = await stranger.get('/embed/channel.html');
+  const { unauthenticated, context } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.html');
   expect(text).toContain(`>${context.assets.embedStyle}</style>`);
 });
 
 test('gives every answer of the page another nonce', async () => {
-  const { stranger } = await startEmulator();
+  const { unauthenticated } = await startEmulator();
   const policies = new Set<unknown>();
   for (const _ of [1, 2]) {
-    const { headers } = await stranger.get('/embed/channel.html?channelId=abcd1234');
+    const { headers } = await unauthenticated.get('/embed/channel.html?channelId=abcd1234');
     policies.add(headers['content-security-policy']);
   }
   expect(policies.size).toBe(2);
 });
 
 test('shows a channel id in the page as text, whatever it holds', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated
     .get('/embed/channel.html')
     .query({ channelId: '"><script>alert(1)</script>' });
   expect(text).not.toContain('<script>alert');
@@ -83,8 +83,8 @@ test('shows a channel id in the page as text, whatever it holds', async () => {
 test.each(['', '?channelId=', '?channelId=a&channelId=b'])(
   'asks for a channel at /embed/channel.html%s',
   async (query) => {
-    const { stranger } = await startEmulator();
-    const { status, text } = await stranger.get(`/embed/channel.html${query}`);
+    const { unauthenticated } = await startEmulator();
+    const { status, text } = await unauthenticated.get(`/embed/channel.html${query}`);
     expect(status).toBe(200);
     expect(text).toContain('<form>');
     expect(text).not.toContain('<script');
@@ -92,7 +92,7 @@ test.each(['', '?channelId=', '?channelId=a&channelId=b'])(
 );
 
 test.each(['/embed/channel.js', '/embed/channel.html'])('answers 405 to a POST of %s', async (path) => {
-  const { stranger } = await startEmulator();
-  const { status, headers } = await stranger.post(path);
+  const { unauthenticated } = await startEmulator();
+  const { status, headers } = await unauthenticated.post(path);
   expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
 });

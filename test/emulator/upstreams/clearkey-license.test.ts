@@ -1,4 +1,5 @@
-import { startEmulator, type TestEmulator } from '../support/start-emulator';
+import { IssuedKeys } from '../../../src/emulator/upstreams/clearkey-license';
+import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const PATH = '/keyprovider/clearkey';
 /** Key id and content key of the default client's content `demo`, base64url. */
@@ -23,7 +24,7 @@ test.each(['cenc', 'playready', 'widevine'])(
   async (kind) => {
     const emulator = await startEmulator();
     await issue(emulator, kind);
-    const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+    const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
     expect(response.status).toBe(200);
     expect(response.headers['cache-control']).toBe('no-store');
     expect(response.body).toEqual({ keys: [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }], type: 'temporary' });
@@ -34,7 +35,7 @@ test('forgets the keys that were given out on a reset of the control port', asyn
   const emulator = await startEmulator();
   await issue(emulator, 'cenc');
   await emulator.control.post('/reset').expect(204);
-  const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
   expect([response.status, response.body]).toEqual([404, { errors: [unknownKey(KEY_ID)] }]);
 });
 
@@ -43,7 +44,7 @@ test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
   async (mediaType) => {
     const emulator = await startEmulator();
     await issue(emulator, 'cenc');
-    const post = emulator.stranger.post(PATH);
+    const post = emulator.unauthenticated.post(PATH);
     if (mediaType !== undefined) post.set('content-type', mediaType);
     const response = await post.send(Buffer.from(JSON.stringify({ kids: [KEY_ID], type: 'temporary' })));
     expect(response.status).toBe(200);
@@ -53,7 +54,7 @@ test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
 test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
   const emulator = await startEmulator();
   await issue(emulator, kind);
-  const response = await emulator.stranger.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
   expect(response.status).toBe(404);
   expect(response.body).toEqual({ errors: [unknownKey(KEY_ID)] });
 });
@@ -62,7 +63,7 @@ test('answers 404 that names each key id not given out, also beside one that was
   const emulator = await startEmulator();
   await issue(emulator, 'cenc');
   const third = 'AAAAAAAAAAAAAAAAAAAAAQ';
-  const response = await emulator.stranger
+  const response = await emulator.unauthenticated
     .post(PATH)
     .send({ kids: [OTHER_KEY_ID, KEY_ID, third], type: 'temporary' });
   expect(response.status).toBe(404);
@@ -92,7 +93,7 @@ test.each<[string, unknown, string[]]>([
     ],
   ],
 ])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
-  const response = await (await startEmulator()).stranger
+  const response = await (await startEmulator()).unauthenticated
     .post(PATH)
     .set('content-type', 'application/json')
     .send(body === undefined ? undefined : JSON.stringify(body));
@@ -116,7 +117,7 @@ test.each<[number, string, string, object]>([
     { code: 'body_too_large', description: 'The body is larger than this route takes: 16 KiB.' },
   ],
 ])('answers %i to %s', async (status, _case, body, problem) => {
-  const response = await (await startEmulator()).stranger
+  const response = await (await startEmulator()).unauthenticated
     .post(PATH)
     .set('content-type', 'application/json')
     .send(body);
@@ -125,10 +126,37 @@ test.each<[number, string, string, object]>([
 });
 
 test('answers 405 to a GET', async () => {
-  const response = await (await startEmulator()).stranger.get(PATH);
+  const response = await (await startEmulator()).unauthenticated.get(PATH);
   expect(response.status).toBe(405);
   expect(response.headers.allow).toBe('POST');
   expect(response.body).toEqual({
     errors: [{ code: 'method_not_allowed', description: 'This path takes POST, not GET.' }],
   });
+});
+
+function keyOf(number: number) {
+  return { keyId: Buffer.alloc(16, number), key: Buffer.alloc(16, number + 100) };
+}
+
+function remembered(keys: IssuedKeys, numbers: readonly number[]): number[] {
+  return numbers.filter((number) => keys.find(Buffer.alloc(16, number)) !== undefined);
+}
+
+test('finds a key by the bytes of its id', () => {
+  const keys = new IssuedKeys(2);
+  keys.remember(keyOf(1));
+  expect(keys.find(Buffer.alloc(16, 1))).toEqual(keyOf(1));
+  expect(keys.find(Buffer.alloc(16, 2))).toBeUndefined();
+});
+
+test('drops the oldest key over its limit', () => {
+  const keys = new IssuedKeys(2);
+  for (const number of [1, 2, 3]) keys.remember(keyOf(number));
+  expect(remembered(keys, [1, 2, 3])).toEqual([2, 3]);
+});
+
+test('counts a key that is given out again once, and as new', () => {
+  const keys = new IssuedKeys(2);
+  for (const number of [1, 2, 1, 3]) keys.remember(keyOf(number));
+  expect(remembered(keys, [1, 2, 3])).toEqual([1, 3]);
 });

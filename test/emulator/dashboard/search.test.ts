@@ -3,8 +3,8 @@ import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 import { startWebhookReceiver } from '../../support/webhook-receiver';
 
 /** The first words of each row of the page at this address. */
-async function namesAt({ stranger }: TestEmulator, path: string): Promise<string[]> {
-  const { text } = await stranger.get(path).expect(200);
+async function namesAt({ unauthenticated }: TestEmulator, path: string): Promise<string[]> {
+  const { text } = await unauthenticated.get(path).expect(200);
   return rowsOf(text).map(([name = '']) => name);
 }
 
@@ -23,7 +23,7 @@ async function startFourChannels() {
   await emulator.connect(sports);
   await emulator.disconnect(sports);
   await emulator.advance(1);
-  await emulator.stranger.post(`/dashboard/channels/${radio.id}/disable`).expect(303);
+  await emulator.unauthenticated.post(`/dashboard/channels/${radio.id}/disable`).expect(303);
   return { emulator, news, sports, radio, blank };
 }
 
@@ -42,7 +42,7 @@ test('finds channels by words of their title, their id and their tags, in any le
 
 test('does not find a channel by its stream key, which would stand in the address', async () => {
   const { emulator, news } = await startFourChannels();
-  const { text } = await emulator.stranger.get('/dashboard/channels').query({ q: news.stream_key });
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels').query({ q: news.stream_key });
   expect(rowsOf(text)).toEqual([]);
 });
 
@@ -60,9 +60,9 @@ test.each([
 
 test('says how many of how many match, and leads back to all', async () => {
   const { emulator } = await startFourChannels();
-  const all = textOf((await emulator.stranger.get('/dashboard/channels')).text);
+  const all = textOf((await emulator.unauthenticated.get('/dashboard/channels')).text);
   expect(all).toContain('4 channels');
-  const found = await emulator.stranger.get('/dashboard/channels?q=news&state=active&mode=auto');
+  const found = await emulator.unauthenticated.get('/dashboard/channels?q=news&state=active&mode=auto');
   expect(textOf(found.text)).toContain('1 of 4 channels');
   expect(found.text).toContain('<a href="/dashboard/channels">Show all</a>');
   expect(found.text).toContain('value="news"');
@@ -71,22 +71,22 @@ test('says how many of how many match, and leads back to all', async () => {
 
 test('says so when nothing matches, and leads back to all', async () => {
   const { emulator } = await startFourChannels();
-  const { text } = await emulator.stranger.get('/dashboard/channels?q=weather');
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels?q=weather');
   expect(textOf(text)).toContain('None of the 4 channels matches. Show all');
   expect(textOf(text)).not.toContain('There is no channel yet');
 });
 
 test('shows no search over a list without anything in it', async () => {
-  const { stranger } = await startEmulator();
+  const { unauthenticated } = await startEmulator();
   for (const list of ['channels', 'events', 'webhooks'])
-    expect((await stranger.get(`/dashboard/${list}`)).text).not.toContain('type="search"');
+    expect((await unauthenticated.get(`/dashboard/${list}`)).text).not.toContain('type="search"');
 });
 
 test('keeps what was searched for on the other pages of the list', async () => {
   const emulator = await startEmulator();
   for (let number = 1; number <= 52; number += 1)
     await emulator.createChannel({ title: number === 30 ? 'Other' : `Show & tell ${number}` });
-  const first = await emulator.stranger.get('/dashboard/channels?q=show+%26+tell&state=unused');
+  const first = await emulator.unauthenticated.get('/dashboard/channels?q=show+%26+tell&state=unused');
   expect(rowsOf(first.text)).toHaveLength(50);
   expect(textOf(first.text)).toContain('51 of 52 channels');
   expect(textOf(first.text)).toContain('Page 1 of 2');
@@ -99,17 +99,20 @@ test('keeps what was searched for on the other pages of the list', async () => {
 
 test('comes back to what was searched for after a channel was disabled in the list', async () => {
   const { emulator, news } = await startFourChannels();
-  const { text } = await emulator.stranger.get('/dashboard/channels?q=evening&state=active');
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels?q=evening&state=active');
   const [, action = ''] =
     new RegExp(`action="(/dashboard/channels/${news.id}/disable[^"]*)"`).exec(text) ?? [];
-  const answer = await emulator.stranger.post(action.replaceAll('&#38;', '&')).expect(303);
+  const answer = await emulator.unauthenticated.post(action.replaceAll('&#38;', '&')).expect(303);
   expect(answer.headers.location).toBe('/dashboard/channels?q=evening&state=active&done=channel-disabled');
 });
 
 test('writes what was searched for as text, whatever it holds', async () => {
   const { emulator } = await startFourChannels();
   const q = '"><script>alert(1)</script>';
-  const { text } = await emulator.stranger.get('/dashboard/channels').query({ q, state: q }).expect(200);
+  const { text } = await emulator.unauthenticated
+    .get('/dashboard/channels')
+    .query({ q, state: q })
+    .expect(200);
   expect(text).not.toContain('<script>alert');
   expect(text).toContain('value="&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;"');
 });
@@ -123,7 +126,7 @@ test('finds events by channel and by state', async () => {
   expect(await namesAt(emulator, `/dashboard/events?q=${sports.id}`)).toEqual([rows.over]);
   expect(await namesAt(emulator, '/dashboard/events?state=live')).toEqual([rows.live]);
   expect(await namesAt(emulator, '/dashboard/events?state=ended_unpublished')).toEqual([rows.over]);
-  const page = await emulator.stranger.get(`/dashboard/channels/${news.id}`);
+  const page = await emulator.unauthenticated.get(`/dashboard/channels/${news.id}`);
   expect(page.text).toContain(`href="/dashboard/events?q=${news.id}"`);
 });
 
@@ -149,7 +152,7 @@ test('finds webhooks by name, address and event, and by their last try', async (
   expect(await names('q=channel_created')).toEqual(['Newsroom']);
   expect(await names('q=newsroom')).toEqual(['Newsroom']);
   const tries = async (query: string) =>
-    rowsOf((await emulator.stranger.get(`/dashboard/webhooks/${id}?${query}`)).text).length;
+    rowsOf((await emulator.unauthenticated.get(`/dashboard/webhooks/${id}?${query}`)).text).length;
   expect([await tries('q=channel_created'), await tries('q=idle')]).toEqual([1, 0]);
   expect([await tries('outcome=failed'), await tries('outcome=delivered')]).toEqual([1, 0]);
 });
@@ -160,7 +163,7 @@ test('finds credentials by name and by permission', async () => {
     ['Reader', 'Viewer'],
     ['Writer', 'Editor'],
   ])
-    await emulator.stranger
+    await emulator.unauthenticated
       .post('/dashboard/credentials')
       .type('form')
       .send({ name, permission, site: 'demosite' })

@@ -4,8 +4,8 @@ import { startEmulator } from '../../support/start-emulator';
 const FORM = 'title=News&mode=auto&dvr=on&site=demosite';
 
 test('sends the headers that keep a page to itself', async () => {
-  const { stranger } = await startEmulator();
-  const { headers } = await stranger.get('/dashboard').expect(200);
+  const { unauthenticated } = await startEmulator();
+  const { headers } = await unauthenticated.get('/dashboard').expect(200);
   expect(headers).toMatchObject({
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-store',
@@ -18,8 +18,8 @@ test('sends the headers that keep a page to itself', async () => {
 });
 
 test('leaves the headers of the API as they are', async () => {
-  const { stranger } = await startEmulator();
-  const { headers } = await stranger.get('/v2/webhooks').expect(401);
+  const { unauthenticated } = await startEmulator();
+  const { headers } = await unauthenticated.get('/v2/webhooks').expect(401);
   expect(headers['content-security-policy']).toBe("default-src 'none';frame-ancestors 'none'");
 });
 
@@ -42,8 +42,8 @@ const senders: [does: string, status: number, headers: Record<string, string>][]
 ];
 
 test.each(senders)('%s: %d', async (_does, status, headers) => {
-  const { stranger, context } = await startEmulator();
-  const answer = await stranger
+  const { unauthenticated, context } = await startEmulator();
+  const answer = await unauthenticated
     .post('/dashboard/channels')
     .set({ host: 'localhost:8080', ...headers })
     .send(FORM);
@@ -75,19 +75,19 @@ const hosts: [status: number, host: string, env: Record<string, string>][] = [
 ];
 
 test.each(hosts)('answers %d to the host %s with %j', async (status, host, env) => {
-  const { stranger } = await startEmulator(env);
-  await stranger.get('/dashboard').set({ host }).expect(status);
+  const { unauthenticated } = await startEmulator(env);
+  await unauthenticated.get('/dashboard').set({ host }).expect(status);
 });
 
 test('says how to call a dashboard that was called by another name', async () => {
-  const { stranger } = await startEmulator();
-  const { text } = await stranger.get('/dashboard/channels').set({ host: 'evil.example' }).expect(403);
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/dashboard/channels').set({ host: 'evil.example' }).expect(403);
   expect(text).toContain('The dashboard answers to localhost, 127.0.0.1, [::1], emulator.');
 });
 
 test('says how to call a dashboard that listens on every address', async () => {
-  const { stranger } = await startEmulator({ EMULATOR_HOST: '0.0.0.0' });
-  const { text } = await stranger.get('/dashboard').set({ host: 'evil.example' }).expect(403);
+  const { unauthenticated } = await startEmulator({ EMULATOR_HOST: '0.0.0.0' });
+  const { text } = await unauthenticated.get('/dashboard').set({ host: 'evil.example' }).expect(403);
   expect(text).toContain(
     'The dashboard answers to addresses and private names, such as localhost or emulator. Call it by one of them.',
   );
