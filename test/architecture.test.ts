@@ -56,9 +56,7 @@ const PURE: readonly string[] = [
   'sidecar/listing/search',
 
   'emulator/live/event-machine',
-  'emulator/listing/query',
-  'emulator/listing/filter',
-  'emulator/listing/sorting',
+  'emulator/listing/',
 
   'cli/csv-text',
   'cli/key-change',
