@@ -1,5 +1,4 @@
-import { importKeyFile } from '../drm/import/import-key-file';
-import type { UnknownLine } from '../drm/import/import-lines';
+import { importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { KNOWN_LINES, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { FileFault } from './yaml-text';

@@ -100,3 +100,11 @@ export function parseUuid(text: string): Checked<Buffer> {
 export function fault(sentence: string): { ok: false; fault: string } {
   return { ok: false, fault: sentence };
 }
+
+/** An object as JSON has them. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is one: neither null nor a list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -11,8 +11,13 @@ import {
 import type { CmafScheme, KeyFile } from './key-file';
 import { addressSlips } from './license-url';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
-import { PROTECTION_SCHEMES, readWidevinePsshData, schemeName, type WidevinePsshData } from './widevine';
-import { widevineSlips } from './widevine-slips';
+import {
+  PROTECTION_SCHEMES,
+  readWidevinePsshData,
+  schemeName,
+  type WidevinePsshData,
+  widevineSlips,
+} from './widevine';
 
 /**
  * Something that is wrong with the values of a key file, or with two of them together. An `error` leaves viewers with a

@@ -26,9 +26,13 @@ export interface KeyFileLine {
   readonly value: string;
 }
 
-const DASH = 'mpegdashstreaming-cenc';
-const CMAF = 'cmafstreaming-cenc';
-const HLS = 'cupertinostreaming-aes128';
+/** The families of a key file's lines: each name starts with one of these. */
+export const DASH = 'mpegdashstreaming-cenc';
+export const CMAF = 'cmafstreaming-cenc';
+export const HLS = 'cupertinostreaming-aes128';
+
+/** HLS's name for FairPlay among the key formats. */
+export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 
 /** The algorithm line of each scheme, in the words of a PlayReady header. */
 export const ALGORITHMS = { cenc: 'AESCTR', cbcs: 'AESCBC' } as const;
@@ -85,7 +89,7 @@ function fairplayLines({ licenseUrl, key, iv }: NonNullable<KeyFile['fairplay']>
     { name: `${HLS}-iv`, value: iv },
     // Apple's authoring rule 13.4: a FairPlay playlist carries no IV attribute, the key server answers with it.
     { name: `${HLS}-iv-include-in-chunklist`, value: 'false' },
-    { name: `${HLS}-key-format`, value: 'com.apple.streamingkeydelivery' },
+    { name: `${HLS}-key-format`, value: FAIRPLAY_KEY_FORMAT },
     { name: `${HLS}-key-format-version`, value: '1' },
   ];
 }
@@ -178,6 +182,50 @@ const EVERYTHING: KeyFile = {
 
 /** The name of every line that a key file can have. */
 export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING).map(({ name }) => name));
+
+/** Lines of the packager that are no part of this service's key files, and no mistake. */
+export const FOREIGN_LINE = /^(?:smoothstreaming|sanjosestreaming|webmstreaming)-/;
+
+/** A system's lines in a CENC family, without the prefix: the switch, and what it needs when it is `true`. */
+export const SYSTEM_LINES = {
+  widevine: {
+    onOff: 'keyserver-widevine',
+    systemId: 'keyserver-widevine-system-id',
+    expected: WIDEVINE_SYSTEM_ID,
+    needs: ['keyserver-widevine-system-id', 'keyserver-widevine-pssh-data'],
+    all: ['keyserver-widevine', 'keyserver-widevine-system-id', 'keyserver-widevine-pssh-data'],
+  },
+  playready: {
+    onOff: 'keyserver-playready',
+    systemId: 'keyserver-playready-system-id',
+    expected: PLAYREADY_SYSTEM_ID,
+    needs: ['keyserver-playready-system-id', 'keyserver-playready-license-url'],
+    all: [
+      'keyserver-playready',
+      'keyserver-playready-system-id',
+      'keyserver-playready-license-url',
+      'keyserver-playready-checksum',
+    ],
+  },
+} as const;
+
+/** The names that a request gives to the values of a CENC family's lines. */
+export function cencNames(prefix: string): Record<string, string> {
+  return {
+    'cenc.keyid': `${prefix}-key-id`,
+    'cenc.contentkey': `${prefix}-content-key`,
+    'widevine.psshdata': `${prefix}-keyserver-widevine-pssh-data`,
+    'playready.laurl': `${prefix}-keyserver-playready-license-url`,
+    'playready.checksum': `${prefix}-keyserver-playready-checksum`,
+  };
+}
+
+/** The same for FairPlay's lines. */
+export const FAIRPLAY_NAMES: Readonly<Record<string, string>> = {
+  'fairplay.laurl': `${HLS}-url`,
+  'fairplay.key': `${HLS}-key`,
+  'fairplay.iv': `${HLS}-iv`,
+};
 
 /** The base64 of key id and content key in a key file's text, each undefined when it has none. */
 export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {

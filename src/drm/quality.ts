@@ -1,6 +1,5 @@
-import { type Checked, fault } from './bytes';
-import { isJsonObject, type JsonObject } from './json-object';
-import type { TextRule } from './provider-names';
+import { type Checked, fault, isJsonObject, type JsonObject } from './bytes';
+import type { TextRule } from './envelope';
 import type { SmilStream } from './smil';
 
 /** What a quality may be called. */

@@ -1,4 +1,4 @@
-import { PROVIDER_ID } from '../drm/provider-names';
+import { PROVIDER_ID } from '../drm/envelope';
 
 /** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
 export interface Client {

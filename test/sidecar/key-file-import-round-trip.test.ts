@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { crossCheck, type Finding } from '../../src/drm/cross-check';
-import { importKeyFile } from '../../src/drm/import/import-key-file';
+import { importKeyFile } from '../../src/drm/import-key-file';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../drm/json-object';
+import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import {
   COMMON_KEY_FAULT,
   commonKeys,

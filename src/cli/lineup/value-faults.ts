@@ -1,7 +1,7 @@
 import { type Checked, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/envelope';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum } from '../../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/provider-names';
 import { readWidevinePsshData } from '../../drm/widevine';
 
 type Rule = (text: string) => Checked<unknown>;

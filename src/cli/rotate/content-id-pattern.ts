@@ -1,5 +1,5 @@
 import { type Checked, fault } from '../../drm/bytes';
-import { PROVIDER_ID } from '../../drm/provider-names';
+import { PROVIDER_ID } from '../../drm/envelope';
 
 /** What the places of a pattern stand for. */
 export interface PatternValues {

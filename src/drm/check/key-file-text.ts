@@ -1,13 +1,21 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { ALGORITHMS, type CmafScheme } from '../key-file';
+import {
+  ALGORITHMS,
+  CMAF,
+  type CmafScheme,
+  cencNames,
+  DASH,
+  FAIRPLAY_KEY_FORMAT,
+  FAIRPLAY_NAMES,
+  HLS,
+  SYSTEM_LINES,
+} from '../key-file';
 import { withProtectionScheme } from '../widevine';
-import { textOrHex } from './byte-text';
-import { fairplayPart } from './fairplay-lines';
 import { type Lines, readLines } from './key-file-lines';
-import { CMAF, cencNames, DASH, FAIRPLAY_NAMES, HLS, SYSTEM_LINES } from './key-file-wire';
-import { holdsSecret } from './mask-secrets';
 import { checkParts, type Parts, type PartValues, tellNoSystem } from './part-values';
 import { type CheckFault, Report } from './report';
+import { holdsSecret } from './secrets';
+import { textOrHex } from './values';
 
 /** What a list of key files shows of one. It holds no key material. */
 export interface KeyFileSummary {
@@ -168,4 +176,47 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
 /** Widevine data without its scheme, in which the two families may well differ. */
 function alike(value: string): string {
   return value.includes(':') ? value : withProtectionScheme(value, 'cbcs');
+}
+
+/**
+ * The HLS lines as a request's FairPlay part, or undefined when they are not FairPlay's: with the method AES-128 a
+ * packager encrypts with a key that anybody may fetch.
+ */
+export function fairplayPart(report: Report, lines: Lines): Record<string, string | undefined> | undefined {
+  const get = (name: string) => lines.get(`${HLS}-${name}`);
+  const [method, url, format] = [get('method'), get('url'), get('key-format')];
+  const isMeant = method === 'SAMPLE-AES' || format !== undefined || /^skd:/i.test(url ?? '');
+  if (!isMeant && (method === undefined || method === 'AES-128')) {
+    const sentence = 'is AES-128, which hands the key to everybody who asks; FairPlay needs SAMPLE-AES';
+    report.warning('not_fairplay', `${HLS}-method`, sentence);
+    return undefined;
+  }
+  constant(report, `${HLS}-method`, method, 'SAMPLE-AES', 'error');
+  constant(report, `${HLS}-key-format`, format, FAIRPLAY_KEY_FORMAT, 'error');
+  constant(report, `${HLS}-key-format-version`, get('key-format-version'), '1', 'warning');
+  for (const name of ['url', 'key', 'iv']) {
+    if (get(name) === undefined) {
+      report.error('missing_line', `${HLS}-${name}`, 'is missing; add it, FairPlay needs it');
+    }
+  }
+  const include = `${HLS}-iv-include-in-chunklist`;
+  if (get('iv-include-in-chunklist') !== 'false') {
+    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license brings it';
+    report.warning('iv_in_playlist', include, sentence);
+  }
+  return { key: get('key'), iv: get('iv'), laurl: url };
+}
+
+function constant(
+  report: Report,
+  name: string,
+  value: string | undefined,
+  expected: string,
+  severity: 'error' | 'warning',
+): void {
+  if (value === expected) return;
+  const code = value === undefined ? 'missing_line' : 'wrong_constant';
+  const sentence =
+    value === undefined ? `is missing; add ${name}: ${expected}` : `must be ${expected} for FairPlay`;
+  report.fault({ severity, code, field: name, description: `${name} ${sentence}.` });
 }

@@ -1,7 +1,7 @@
 import { formatUuid, isZero, swapKeyIdOrder } from '../bytes';
 import type { ProtectionScheme } from '../widevine';
-import { keyIdField, suspectByteOrder } from './block';
 import type { Report } from './report';
+import { keyIdField, suspectByteOrder } from './values';
 
 export type Cipher = 'AESCTR' | 'AESCBC';
 

@@ -3,12 +3,18 @@ import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM } from '../cross-c
 import type { CmafScheme } from '../key-file';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
-import { readBlock, readChecksum, showKeyId, slipOf } from './block';
-import { readByteText, readTwiceEncoded } from './byte-text';
-import { checkAddress } from './license-address';
-import { isUtf16Xml, looksLikePlayReadyObject } from './playready-object';
+import { describeWidevineData } from './boxes';
+import { isUtf16Xml, looksLikePlayReadyObject } from './playready';
 import type { Report } from './report';
-import { describeWidevineData } from './widevine-data';
+import {
+  checkAddress,
+  readBlock,
+  readByteText,
+  readChecksum,
+  readTwiceEncoded,
+  showKeyId,
+  slipOf,
+} from './values';
 
 /** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
 export type Parts = Partial<

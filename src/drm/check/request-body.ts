@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from '../json-object';
-import { CLIENT_API_KEY, PROVIDER_ID } from '../provider-names';
+import { isJsonObject, type JsonObject } from '../bytes';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../envelope';
+import { nearestName, shownName } from '../nearest';
 import { checkKeyFile } from './key-file-text';
-import { nearestName, shownName } from './nearest-name';
 import { checkParts, type Parts, tellNoSystem } from './part-values';
 import type { Report } from './report';
 

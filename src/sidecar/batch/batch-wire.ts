@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonObject } from '../../drm/json-object';
+import type { JsonObject } from '../../drm/bytes';
 import { HttpError, type Problem } from '../../http/errors';
 import { nearest } from '../../http/nearest';
 import { parseBody, printable } from '../../http/parse';

@@ -1,6 +1,5 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import type { Checked } from '../../drm/bytes';
-import { isJsonObject } from '../../drm/json-object';
+import { type Checked, isJsonObject } from '../../drm/bytes';
 import { QUALITY, type QualityLimits, qualityOf, readLimits } from '../../drm/quality';
 import { readSmilStreams } from '../../drm/smil';
 import type { Problem } from '../../http/errors';

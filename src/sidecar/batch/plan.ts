@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../drm/json-object';
+import { isJsonObject } from '../../drm/bytes';
 import { type BatchBody, divideFields, MAX_STREAMS, STREAM_FIELDS, tooManyStreams } from './batch-wire';
 import { sizeFault } from './entry-size';
 import { readGroup } from './group';

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../drm/json-object';
+import { isJsonObject } from '../../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields } from '../../drm/quality';
 import type { Problem } from '../../http/errors';
 import type { Parsed } from '../../http/parse';

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ImportFault } from '../../drm/import/import-lines';
+import type { ImportFault } from '../../drm/import-key-file';
 import { HttpError, type Problem } from '../../http/errors';
 import type { Parsed } from '../../http/parse';
 import type { KeyFileRequest } from './key-file-request';
@@ -13,8 +13,8 @@ const MAX_PROBLEMS = 50;
  */
 export function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Parsed<KeyFileRequest> {
   // Loaded with the first import: the service's start has no need of it.
-  const { importKeyFile, listUnknownLines }: typeof import('../../drm/import/import-key-file') =
-    require('../../drm/import/import-key-file');
+  const { importKeyFile, listUnknownLines }: typeof import('../../drm/import-key-file') =
+    require('../../drm/import-key-file');
   const imported = importKeyFile(text, keepUnknown);
   if (imported.ok) {
     const { keyFile, findings } = imported;

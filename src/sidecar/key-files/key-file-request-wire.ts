@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/envelope';
 import type { CmafScheme } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum } from '../../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
 import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
 import { checkedText, checkedValue } from './checked-schema';
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { isJsonObject } from '../../drm/bytes';
 import { BOX_FOR_DATA, type Finding } from '../../drm/cross-check';
-import { isJsonObject } from '../../drm/json-object';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { playReadyChecksum } from '../../drm/playready';
 import { widevinePsshDataOf } from '../../drm/widevine';
