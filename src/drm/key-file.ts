@@ -209,24 +209,6 @@ export const SYSTEM_LINES = {
   },
 } as const;
 
-/** The names that a request gives to the values of a CENC family's lines. */
-export function cencNames(prefix: string): Record<string, string> {
-  return {
-    'cenc.keyid': `${prefix}-key-id`,
-    'cenc.contentkey': `${prefix}-content-key`,
-    'widevine.psshdata': `${prefix}-keyserver-widevine-pssh-data`,
-    'playready.laurl': `${prefix}-keyserver-playready-license-url`,
-    'playready.checksum': `${prefix}-keyserver-playready-checksum`,
-  };
-}
-
-/** The same for FairPlay's lines. */
-export const FAIRPLAY_NAMES: Readonly<Record<string, string>> = {
-  'fairplay.laurl': `${HLS}-url`,
-  'fairplay.key': `${HLS}-key`,
-  'fairplay.iv': `${HLS}-iv`,
-};
-
 /** The base64 of key id and content key in a key file's text, each undefined when it has none. */
 export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {
   const { lines } = parseKeyFile(text);

@@ -1,4 +1,13 @@
-import { type Checked, decodeBase64, fault, isZero, looksSwapped, SUSPECTED, ZERO_KEY_ID } from './bytes';
+import {
+  type Checked,
+  decodeBase64,
+  fault,
+  isZero,
+  looksSwapped,
+  type Slip,
+  SUSPECTED,
+  ZERO_KEY_ID,
+} from './bytes';
 import { encodeField, type ProtobufField, parseProtobuf } from './protobuf';
 import { looksLikePsshBox, parsePsshBox } from './pssh';
 
@@ -49,25 +58,25 @@ const WIRE_TYPES: Readonly<Record<number, number>> = {
 
 /** Reads Widevine PSSH data. Fields that newer packagers add are passed over; a known field of another type is a fault. */
 export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshData> {
-  if (bytes.length === 0) return fault('holds no Widevine PSSH data: it is empty');
+  if (bytes.length === 0) return fault('malformed_data', 'holds no Widevine PSSH data: it is empty');
   const message = parseProtobuf(bytes);
-  if (!message.ok) return fault(`is not Widevine PSSH data: ${message.fault}`);
+  if (!message.ok) return fault('malformed_data', `is not Widevine PSSH data: ${message.fault.sentence}`);
   const keyIds: Buffer[] = [];
   const last = new Map<number, ProtobufField>();
   for (const field of message.value) {
     const expected = WIRE_TYPES[field.number];
     if (expected !== undefined && expected !== field.wireType) {
-      return fault(`is not Widevine PSSH data: its field ${field.number} has another type`);
+      return fault('malformed_data', `is not Widevine PSSH data: its field ${field.number} has another type`);
     }
     if (field.number === 2) {
       if (field.bytes.length !== 16)
-        return fault(`names a key id of ${field.bytes.length} bytes; key ids have 16`);
+        return fault('malformed_data', `names a key id of ${field.bytes.length} bytes; key ids have 16`);
       keyIds.push(field.bytes);
     }
     last.set(field.number, field);
   }
   if (!message.value.some((field) => field.number in WIRE_TYPES)) {
-    return fault('is not Widevine PSSH data: it has none of its fields');
+    return fault('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
   }
   const text = (field: ProtobufField | undefined) => field?.bytes.toString('utf8');
   const data: WidevinePsshData = {
@@ -121,12 +130,13 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
 /** A value is read when its form is checked, and again when it is held against the others. */
 let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
   text: '',
-  read: fault('is empty'),
+  read: fault('empty', 'is empty'),
 };
 
 function readAnew(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
-  if (text.length > MAX_PSSH_CHARACTERS) return fault(`is longer than ${MAX_PSSH_CHARACTERS} characters`);
+  if (text.length > MAX_PSSH_CHARACTERS)
+    return fault('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
   // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.
@@ -137,7 +147,10 @@ function readAnew(text: string): Checked<ReadPsshData> {
   const box = parsePsshBox(bytes.value);
   if (!box.ok) return box;
   if (box.value.systemId !== WIDEVINE_SYSTEM_ID) {
-    return fault(`is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`);
+    return fault(
+      'box_of_other_system',
+      `is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`,
+    );
   }
   const data = parseWidevinePsshData(box.value.data);
   if (!data.ok) return data;
@@ -175,13 +188,9 @@ export function schemeName(scheme: number): ProtectionScheme | undefined {
 }
 
 /** Something that is wrong with Widevine PSSH data by itself. */
-export interface WidevineSlip {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
+export interface WidevineSlip extends Slip {
   /** The field of the data, such as `key_id`; empty: the data as a whole. */
   readonly at: string;
-  /** Goes on after the name of the field. */
-  readonly sentence: string;
 }
 
 /** What is wrong with Widevine PSSH data by itself. */

@@ -22,7 +22,7 @@ describe('the published rejects', () => {
       ok: true,
       value: {
         payload: box.ok && box.value.data.toString('base64'),
-        data: data && (data.ok ? data.value : data.fault),
+        data: data && (data.ok ? data.value : data.fault.sentence),
         unwrapped: true,
       },
     });
@@ -31,7 +31,10 @@ describe('the published rejects', () => {
   test.each(rejects.filter(({ expect: wanted }) => wanted === 'refuse'))('refuses $name', ({ data_b64 }) => {
     expect(readWidevinePsshData(data_b64)).toEqual({
       ok: false,
-      fault: expect.stringMatching(/^is not Widevine PSSH data: /),
+      fault: {
+        code: 'malformed_data',
+        sentence: expect.stringMatching(/^is not Widevine PSSH data: /),
+      },
     });
   });
 
@@ -63,7 +66,7 @@ test.each(invalid.widevine_value)('refuses a value: $why', ({ text: value, fault
 
 test('refuses a value of more than 16,384 characters, in a box or without one', () => {
   const value = (length: number) => buildWidevinePsshData({ keyIds: [], policy: 'p'.repeat(length) });
-  const fault = 'is longer than 16384 characters';
+  const fault = { code: 'too_long', sentence: 'is longer than 16384 characters' };
   expect(readWidevinePsshData(value(12_285).toString('base64'))).toMatchObject({ ok: true });
   expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, fault });
   const box = buildPsshBox(WIDEVINE_SYSTEM_ID, value(12_285));

@@ -48,6 +48,6 @@ export function valueFaults(body: Readonly<Record<string, unknown>>): ValueFault
     const [place] = FILLED.includes(path.at(-1) ?? '') ? (PLACE.exec(value) ?? []) : [];
     if (place !== undefined) return [{ path, fault: `has ${place}, which nothing fills here` }];
     const checked = rule(value);
-    return checked.ok ? [] : [{ path, fault: checked.fault }];
+    return checked.ok ? [] : [{ path, fault: checked.fault.sentence }];
   });
 }

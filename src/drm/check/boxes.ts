@@ -23,7 +23,7 @@ import {
   isUtf16Xml,
   looksLikePlayReadyObject,
 } from './playready';
-import type { Report } from './report';
+import { type Report, wholeOf } from './report';
 import { keyIdField, showKeyId, textOrHex } from './values';
 
 const MAX_DEPTH = 2;
@@ -56,7 +56,7 @@ export function describeBoxList(report: Report, boxes: readonly Buffer[]): Named
 function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Named {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
-    report.error('malformed_box', at, parsed.fault);
+    report.tell(at, { severity: 'error', ...parsed.fault });
     return NOTHING_NAMED;
   }
   const box = parsed.value;
@@ -90,7 +90,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');
     const widevine = parseWidevinePsshData(data);
     if (!widevine.ok) {
-      report.error('malformed_data', name, widevine.fault);
+      report.tell(name, { severity: 'error', ...widevine.fault });
       return NOTHING_NAMED;
     }
     describeWidevineData(report, `${name}.`, widevine.value);
@@ -161,8 +161,7 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
   }
   show('crypto_period_seconds', data.cryptoPeriodSeconds);
   for (const slip of widevineSlips(data)) {
-    const whole = at === '' ? 'The data' : at.slice(0, -1);
-    report[slip.severity](slip.code, slip.at === '' ? whole : `${at}${slip.at}`, slip.sentence);
+    report.tell(slip.at === '' ? wholeOf(at, 'The data') : `${at}${slip.at}`, slip);
   }
 }
 

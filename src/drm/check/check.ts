@@ -13,7 +13,7 @@ import {
   isUtf16Xml,
   looksLikePlayReadyObject,
 } from './playready';
-import { type CheckKind, type CheckResult, type Claim, Report } from './report';
+import { type CheckKind, type CheckResult, type Claim, Report, type Subject } from './report';
 import { checkRequestBody } from './request-body';
 import { maskSecrets } from './secrets';
 import { describeSegment, looksLikeSegment } from './segment';
@@ -29,6 +29,7 @@ import {
 } from './values';
 
 const MAX_CHARACTERS = 1024 * 1024;
+const THE_VALUE: Subject = { called: 'The value' };
 
 export interface CheckOptions {
   /** Whether content keys may stand in the answer. */
@@ -58,8 +59,8 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
 /** The same, for an input that is to be held against others. */
 export function checkInput(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckedInput {
   const { report, kind } = readInput(input, name);
-  const { fields, faults, claims, secrets } = report;
-  const found = { kind, fields, faults };
+  const { fields, claims, secrets } = report;
+  const found = { kind, fields, faults: report.described() };
   const hidden = reveal ? new Set<string>() : secrets;
   return { name: name ?? '', result: maskSecrets(found, hidden), claims, secrets: hidden };
 }
@@ -133,11 +134,11 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
   if (inner !== input.trim())
     report.warning(
       'wrapped',
-      'The value',
+      THE_VALUE,
       'stands in quotes, an element or a data: address; only what is in it was checked',
     );
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
-    report.warning('white_space', 'The value', 'has white space in it or after it; write it in one piece');
+    report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
   }
   nameSlip(report, read.form);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
@@ -190,7 +191,7 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
 
 function nameSlip(report: Report, form: ByteForm): void {
   const slip = SLIPS[form];
-  if (slip) report.warning(slip[0], 'The value', slip[1]);
+  if (slip) report.warning(slip[0], THE_VALUE, slip[1]);
 }
 
 function unrecognised(report: Report): CheckKind {
@@ -204,7 +205,7 @@ function unrecognised(report: Report): CheckKind {
 }
 
 function unknown(report: Report, code: string, sentence: string): CheckKind {
-  report.error(code, 'The value', sentence);
+  report.error(code, THE_VALUE, sentence);
   return 'unknown';
 }
 
@@ -226,7 +227,7 @@ export function checkBytes(report: Report, bytes: Buffer, isInner = false): Chec
   if (bytes.length === 16 && !isSurelyWidevine(bytes)) return checkKeyId(report, bytes);
   const twice = isInner ? undefined : readTwiceEncoded(bytes);
   if (twice) {
-    report.error('encoded_twice', 'The value', 'was encoded twice; decode it once');
+    report.error('encoded_twice', THE_VALUE, 'was encoded twice; decode it once');
     return checkBytes(report, twice.bytes, true);
   }
   return checkWidevineData(report, bytes);
@@ -262,14 +263,14 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
     return 'widevine_pssh_data';
   }
   if (FIRST_BYTES.includes(bytes[0] ?? 0)) {
-    report.error('malformed_data', 'The value', `${data.fault}; look whether it was cut short`);
+    report.error(data.fault.code, THE_VALUE, `${data.fault.sentence}; look whether it was cut short`);
     return 'widevine_pssh_data';
   }
   const sentence =
     bytes.length < 64
       ? `decodes to ${bytes.length} bytes; a key id has 16, and it is nothing else that is known here`
       : 'decodes to bytes that are neither a box nor Widevine data nor a PlayReady object or header';
-  report.error(bytes.length < 64 ? 'wrong_length' : 'unrecognised', 'The value', sentence);
+  report.error(bytes.length < 64 ? 'wrong_length' : 'unrecognised', THE_VALUE, sentence);
   return 'unknown';
 }
 

@@ -1,18 +1,9 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import {
-  ALGORITHMS,
-  CMAF,
-  type CmafScheme,
-  cencNames,
-  DASH,
-  FAIRPLAY_KEY_FORMAT,
-  FAIRPLAY_NAMES,
-  HLS,
-  SYSTEM_LINES,
-} from '../key-file';
+import type { ValueNames } from '../cross-check';
+import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS, SYSTEM_LINES } from '../key-file';
 import { withProtectionScheme } from '../widevine';
-import { type Lines, readLines } from './key-file-lines';
-import { checkParts, type Parts, type PartValues, tellNoSystem } from './part-values';
+import { type Lines, readLines, THE_FILE } from './key-file-lines';
+import { checkParts, type Parts, type PartsContext, type PartValues, tellNoSystem } from './part-values';
 import { type CheckFault, Report } from './report';
 import { holdsSecret } from './secrets';
 import { textOrHex } from './values';
@@ -33,7 +24,12 @@ export function summariseKeyFile(text: string): KeyFileSummary {
   const { parts, keyId, contentId } = checkKeyFile(report, text);
   const unlessSecret = (value: string | undefined) =>
     value !== undefined && holdsSecret(value, report.secrets) ? undefined : value;
-  return { parts, keyId: unlessSecret(keyId), contentId: unlessSecret(contentId), faults: report.faults };
+  return {
+    parts,
+    keyId: unlessSecret(keyId),
+    contentId: unlessSecret(contentId),
+    faults: report.described(),
+  };
 }
 
 /** Checks a key file's text: its lines as such, the parts that they make, and the values of those. */
@@ -41,16 +37,14 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   const lines = readLines(report, text);
   const has = (prefix: string) => [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
   if (lines.size === 0)
-    report.error('no_lines', 'The file', 'has no line that the packager knows; it protects nothing');
+    report.error('no_lines', THE_FILE, 'has no line that the packager knows; it protects nothing');
   const fairplay = has(HLS) ? fairplayPart(report, lines) : undefined;
   const dash = readFamily(report, lines, DASH);
   const cmaf = has(CMAF) ? readFamily(report, lines, CMAF) : undefined;
-  const names = { ...cencNames(DASH), ...FAIRPLAY_NAMES };
-  const values = checkParts(report.withNames(names), { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
-  const cmafValues = cmaf && checkParts(report.withNames(cencNames(CMAF)), cmaf.parts, cmaf);
+  const values = checkParts(report, { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
+  const cmafValues = cmaf && checkParts(report, cmaf.parts, cmaf);
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
-  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem))
-    tellNoSystem(report, 'The file');
+  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem)) tellNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
   const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;
@@ -69,9 +63,7 @@ function hasSystem(family: Family | undefined): boolean {
   return family?.parts.widevine !== undefined || family?.parts.playready !== undefined;
 }
 
-interface Family {
-  readonly source: 'key_file';
-  readonly scheme: CmafScheme | undefined;
+interface Family extends PartsContext {
   readonly parts: Parts;
 }
 
@@ -80,7 +72,8 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const get = (name: string) => lines.get(`${prefix}-${name}`);
   const has = [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
   const scheme = readScheme(report, prefix, get('algorithm'));
-  if (!has) return { source: 'key_file', scheme, parts: {} };
+  const context = { source: 'key_file', scheme, names: valueNames(prefix) } as const;
+  if (!has) return { ...context, parts: {} };
   for (const name of ['key-id', 'content-key', 'algorithm']) {
     if (get(name) === undefined) missing(report, `${prefix}-${name}`, `the other ${prefix} lines need it`);
   }
@@ -104,7 +97,21 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
       },
     }),
   };
-  return { source: 'key_file', scheme, parts };
+  return { ...context, parts };
+}
+
+/** The names of the lines that have the values of a CENC family, and of FairPlay's. */
+function valueNames(prefix: string): ValueNames {
+  return {
+    'cenc.keyid': `${prefix}-key-id`,
+    'cenc.contentkey': `${prefix}-content-key`,
+    'widevine.psshdata': `${prefix}-keyserver-widevine-pssh-data`,
+    'playready.laurl': `${prefix}-keyserver-playready-license-url`,
+    'playready.checksum': `${prefix}-keyserver-playready-checksum`,
+    'fairplay.laurl': `${HLS}-url`,
+    'fairplay.key': `${HLS}-key`,
+    'fairplay.iv': `${HLS}-iv`,
+  };
 }
 
 /** Undefined where either would do and none is named. */
@@ -215,8 +222,9 @@ function constant(
   severity: 'error' | 'warning',
 ): void {
   if (value === expected) return;
-  const code = value === undefined ? 'missing_line' : 'wrong_constant';
-  const sentence =
-    value === undefined ? `is missing; add ${name}: ${expected}` : `must be ${expected} for FairPlay`;
-  report.fault({ severity, code, field: name, description: `${name} ${sentence}.` });
+  const fault =
+    value === undefined
+      ? { code: 'missing_line', sentence: `is missing; add ${name}: ${expected}` }
+      : { code: 'wrong_constant', sentence: `must be ${expected} for FairPlay` };
+  report.tell(name, { severity, ...fault });
 }

@@ -3,7 +3,7 @@ import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { describeBoxList, systemName } from './boxes';
 import { compareBoxes, describeProtections, type NamedAt, type Protection } from './named';
 import { describePlayReadyObject } from './playready';
-import type { Report } from './report';
+import type { Report, Subject } from './report';
 import { checkAddress, readByteText } from './values';
 
 /** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, under whatever prefix. */
@@ -13,6 +13,7 @@ const DEFAULT_KEY_ID = /\bdefault_KID\s*=\s*["']([^"'<>]{0,100})["']/g;
 /** The scheme stands in the same element as the key ids: `value="cbcs"`. */
 const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
 const MAX_PROTECTIONS = 100;
+const THE_MANIFEST: Subject = { called: 'The manifest' };
 
 interface Elements {
   readonly boxes: readonly Buffer[];
@@ -55,7 +56,7 @@ export function describeManifest(report: Report, manifest: string): void {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning(
       'not_protected',
-      'The manifest',
+      THE_MANIFEST,
       'has no ContentProtection element: it is not protected here',
     );
     return;
@@ -63,7 +64,7 @@ export function describeManifest(report: Report, manifest: string): void {
   const sentence =
     'has no pssh or pro element and no default_KID here; the init segment must say it all, or with key rotation the ' +
     'media segments';
-  report.warning('names_nothing', 'The manifest', sentence);
+  report.warning('names_nothing', THE_MANIFEST, sentence);
 }
 
 /** What stands in the elements; each once, for a manifest repeats them in every set. */
@@ -74,7 +75,7 @@ function readElements(report: Report, xml: string): Elements {
   const objects: Buffer[] = [];
   for (const [text, name] of texts) {
     const bytes = readByteText(text)?.bytes;
-    if (!bytes) report.error('not_base64', 'The manifest', `has a ${name} element that is not base64`);
+    if (!bytes) report.error('not_base64', THE_MANIFEST, `has a ${name} element that is not base64`);
     else (name === 'pssh' ? boxes : objects).push(bytes);
   }
   return { boxes, objects, protections: readProtections(report, xml) };
@@ -91,7 +92,7 @@ function readProtections(report: Report, xml: string): Protection[] {
       for (const id of text.split(/\s+/).filter(Boolean)) {
         const keyId = parseUuid(id);
         if (keyId.ok) found.set(`${scheme} ${id.toLowerCase()}`, { scheme, keyId: keyId.value });
-        else report.error('not_uuid', 'The manifest', `has a default_KID that ${keyId.fault}`);
+        else report.error('not_uuid', THE_MANIFEST, `has a default_KID that ${keyId.fault.sentence}`);
       }
     }
   }

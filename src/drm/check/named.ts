@@ -89,10 +89,10 @@ export function compareTrack(
     compareKeyIds(report, boxes, { at, keyIds: [keyId], ciphers: [] });
     return;
   }
-  const description =
-    `${at} is in no box that is here, so players ask for another key than the samples have; package again with ` +
-    'boxes of this key id, or encrypt with the key of theirs.';
-  report.fault({ severity, code: 'key_id_mismatch', field: at, description });
+  const sentence =
+    'is in no box that is here, so players ask for another key than the samples have; package again with boxes of this ' +
+    'key id, or encrypt with the key of theirs';
+  report.tell(at, { severity, code: 'key_id_mismatch', sentence });
 }
 
 /** Boxes of different keys are no fault where each is of a track's. */

@@ -44,7 +44,7 @@ export function describePlaylist(report: Report, text: string, describeBytes: De
   } else if (isWhole && encrypted.length === 0) {
     report.claim({ of: 'clear', at: 'playlist' });
     const sentence = 'has no EXT-X-KEY line: its segments are not protected';
-    report.warning('not_protected', 'The playlist', sentence);
+    report.warning('not_protected', { called: 'The playlist' }, sentence);
   }
 }
 

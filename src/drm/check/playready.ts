@@ -2,7 +2,7 @@ import { isZero, swapKeyIdOrder } from '../bytes';
 import { parsePlayReadyObject } from '../playready';
 import { parseXml, type XmlElement } from '../xml';
 import { type Cipher, joinNamed, type Named, NOTHING_NAMED } from './named';
-import type { Report } from './report';
+import { type Report, type Subject, wholeOf } from './report';
 import { checkAddress, keyIdField, readBlock, readChecksum, suspectByteOrder } from './values';
 
 const HEADER_RECORD = 1;
@@ -26,10 +26,10 @@ export function isUtf16Xml(bytes: Buffer): boolean {
 
 /** Shows a PlayReady object's records and their headers; answers what they name. */
 export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): Named {
-  const object = at === '' ? 'The object' : at.slice(0, -1);
+  const object = wholeOf(at, 'The object');
   const records = parsePlayReadyObject(bytes);
   if (!records.ok) {
-    report.error('malformed_object', object, records.fault);
+    report.tell(object, { severity: 'error', ...records.fault });
     return NOTHING_NAMED;
   }
   report.field(`${at}records`, String(records.value.length));
@@ -51,7 +51,7 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
 
 /** Shows a header that comes as bytes: they must be UTF-16LE. */
 export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): Named {
-  const header = at === '' ? 'The header' : at.slice(0, -1);
+  const header = wholeOf(at, 'The header');
   if (isUtf16Xml(bytes)) {
     if (bytes.length % 2 === 1)
       report.error('cut_short', header, 'ends inside a character of UTF-16; it was cut short');
@@ -69,10 +69,10 @@ const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
  * Answers its key ids and algorithms.
  */
 export function describePlayReadyHeader(report: Report, at: string, xml: string): Named {
-  const header = at === '' ? 'The header' : at.slice(0, -1);
+  const header = wholeOf(at, 'The header');
   const parsed = parseXml(xml);
   if (!parsed.ok) {
-    report.error('malformed_xml', header, parsed.fault);
+    report.tell(header, { severity: 'error', ...parsed.fault });
     return NOTHING_NAMED;
   }
   const root = parsed.value;
@@ -97,7 +97,7 @@ function isCipher(algorithm: string | undefined): algorithm is Cipher {
   return algorithm === 'AESCTR' || algorithm === 'AESCBC';
 }
 
-function checkSyntax(report: Report, header: string, root: XmlElement, xml: string): void {
+function checkSyntax(report: Report, header: Subject, root: XmlElement, xml: string): void {
   if (root.attributes.xmlns !== NAMESPACE) {
     report.error('wrong_namespace', header, `must have xmlns="${NAMESPACE}"`);
   }
@@ -212,7 +212,7 @@ const PLACES: Readonly<Record<string, HeaderKey['place']>> = {
 /** Checks a header's keys against its version: how many there may be, where they stand, and by which algorithm. */
 export function checkHeaderLayout(
   report: Report,
-  header: string,
+  header: Subject,
   version: string | undefined,
   root: XmlElement,
   keys: readonly HeaderKey[],
@@ -242,7 +242,7 @@ export function checkHeaderLayout(
   if (version === '4.0.0.0') checkKeyLength(report, header, root);
 }
 
-function checkCount(report: Report, header: string, version: string | undefined, count: number): void {
+function checkCount(report: Report, header: Subject, version: string | undefined, count: number): void {
   if (version === '4.0.0.0' && count !== 1) {
     const sentence = `names ${count} key ids; version 4.0.0.0 must name exactly one (4.2.0.0 and 4.3.0.0 take several)`;
     report.error('key_count', header, sentence);
@@ -254,7 +254,7 @@ function checkCount(report: Report, header: string, version: string | undefined,
   }
 }
 
-function checkAlgorithm(report: Report, header: string, version: string | undefined, key: HeaderKey): void {
+function checkAlgorithm(report: Report, header: Subject, version: string | undefined, key: HeaderKey): void {
   const { algorithm, checksum } = key;
   if (algorithm === undefined) {
     if (version === '4.3.0.0') return;
@@ -287,7 +287,7 @@ function checkAlgorithm(report: Report, header: string, version: string | undefi
   }
 }
 
-function checkKeyLength(report: Report, header: string, root: XmlElement): void {
+function checkKeyLength(report: Report, header: Subject, root: XmlElement): void {
   const data = root.children.find(({ name }) => name === 'DATA');
   const info = data?.children.find(({ name }) => name === 'PROTECTINFO');
   const length = info?.children.find(({ name }) => name === 'KEYLEN')?.text.trim();

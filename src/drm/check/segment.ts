@@ -9,9 +9,10 @@ import {
   type NamedAt,
   type Protection,
 } from './named';
-import type { CheckKind, Report } from './report';
+import type { CheckKind, Report, Subject } from './report';
 import { keyIdField } from './values';
 
+const THE_SEGMENT: Subject = { called: 'The segment' };
 /** Fragments of one key are one; nobody reads the keys of a whole day. */
 const MAX_FRAGMENTS = 10;
 
@@ -94,14 +95,14 @@ function tellProtection(report: Report, segment: Segment, named: readonly NamedA
     if (fragments.length > 0) return;
     report.field('protection', hasEncryptedSamples ? 'encrypted samples' : 'not told here');
     const sentence = 'has no moov box, which says how it is encrypted; check its init segment, too';
-    report.warning('no_init_segment', 'The segment', sentence);
+    report.warning('no_init_segment', THE_SEGMENT, sentence);
   } else if (protections.length === 0) {
     report.claim({ of: 'clear', at: 'protection' });
     const sentence =
       named.length > 0
         ? 'has pssh boxes, but no track of it is encrypted: it is not protected'
         : 'has no encrypted track and no pssh box: it is not protected';
-    report.warning('not_protected', segment.hasMedia ? 'The file' : 'The segment', sentence);
+    report.warning('not_protected', segment.hasMedia ? { called: 'The file' } : THE_SEGMENT, sentence);
   } else if (named.length === 0 && !rotates) tellWithoutBoxes(report, protections);
 }
 
@@ -114,7 +115,7 @@ function tellWithoutBoxes(report: Report, protections: readonly Protection[]): v
     return;
   }
   const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must bring the boxes';
-  report.warning('no_pssh_box', 'The segment', sentence);
+  report.warning('no_pssh_box', THE_SEGMENT, sentence);
 }
 
 /** Each box once: fragments of one key repeat theirs. */
@@ -202,7 +203,7 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
   if (/^enc[avstu]$/.test(type) && (scheme === undefined || cipherOf(scheme))) {
     const sentence =
       'has an encrypted track without a tenc box that names its key id; no player can decrypt it';
-    report.error('no_tenc_box', 'The segment', sentence);
+    report.error('no_tenc_box', THE_SEGMENT, sentence);
   }
   return scheme === undefined ? [] : [{ scheme, keyId: undefined }];
 }

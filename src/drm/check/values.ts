@@ -11,6 +11,7 @@ import {
   ZERO_KEY_ID,
 } from '../bytes';
 import { addressSlips, checkLicenseUrl } from '../license-url';
+import { decodePlayReadyChecksum } from '../playready';
 import type { CheckFault, Report } from './report';
 
 export type ByteForm =
@@ -93,7 +94,7 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   }
   const severity = meant?.form === 'uuid' ? uuid : 'error';
   const code = slipOf(text, wanted);
-  report.fault({ severity, code, field: name, description: `${name} ${strict.fault}.` });
+  report.tell(name, { severity, code, sentence: strict.fault.sentence });
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
@@ -121,12 +122,9 @@ export function slipOf(text: string, wanted: 'base64' | 'hex'): string {
 
 /** Reads a PlayReady checksum: base64 of 8 bytes. */
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
-  const decoded = decodeBase64(text);
-  if (decoded.ok && decoded.value.length === 8) return text;
-  const sentence = decoded.ok
-    ? `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`
-    : decoded.fault;
-  report.error(slipOf(text, 'base64'), name, sentence);
+  const decoded = decodePlayReadyChecksum(text);
+  if (decoded.ok) return text;
+  report.error(slipOf(text, 'base64'), name, decoded.fault.sentence);
   return undefined;
 }
 
@@ -166,21 +164,14 @@ export function checkAddress(
 ): void {
   const checked = checkLicenseUrl(system)(text);
   if (!checked.ok) {
-    report.error(codeOf(text, checked.fault), name, checked.fault);
+    report.tell(name, { severity: 'error', ...checked.fault });
     if (!/[?&;]/.test(text)) return;
   }
-  for (const { severity, code, sentence } of addressSlips(system, text)) {
+  for (const slip of addressSlips(system, text)) {
     // Of an address that is not valid, its form is told, and what would come back in the next one.
-    if (checked.ok || severity === 'error') report[severity](code, name, sentence);
+    if (checked.ok || slip.severity === 'error') report.tell(name, slip);
   }
   if (checked.ok) report.field(name, maskParts(report, text), note);
-}
-
-function codeOf(text: string, fault: string): string {
-  if (text === '') return 'empty';
-  if (/\s$|^\s/.test(text)) return 'white_space';
-  if (!fault.includes('starts with')) return 'invalid_address';
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? 'wrong_scheme' : 'scheme_missing';
 }
 
 function maskParts(report: Report, address: string): string {

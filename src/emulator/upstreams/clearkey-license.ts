@@ -9,7 +9,7 @@ import type { EmulatorContext } from '../context';
 const KeyIdText = z.string().transform((text, context) => {
   const keyId = parseClearKeyId(text);
   if (keyId.ok) return { text, bytes: keyId.value };
-  context.addIssue(keyId.fault);
+  context.addIssue(keyId.fault.sentence);
   return z.NEVER;
 });
 

@@ -86,7 +86,7 @@ function readQualityLimits(
     const limits = readLimits(value);
     if (limits.ok && smil !== null && byQuality) return limits.value;
     const misplaced = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
-    problems.push(invalidBody(`${name}: ${limits.ok ? misplaced : limits.fault}`));
+    problems.push(invalidBody(`${name}: ${limits.ok ? misplaced : limits.fault.sentence}`));
     return undefined;
   };
   return { value: { heights: read('heights', heights), bitrates: read('bitrates', bitrates) }, problems };
@@ -107,7 +107,7 @@ function readMembers(
   }
   if (typeof smil !== 'string') return wrong('smil: must be a string, the text of the document');
   const read = readSmilStreams(smil);
-  if (!read.ok) return wrong(`smil: ${read.fault}`);
+  if (!read.ok) return wrong(`smil: ${read.fault.sentence}`);
   const found = read.value.map((stream): GivenMember => {
     const member = stream.name;
     return limits ? { member, quality: qualityOf(stream, limits) } : { member };
@@ -188,7 +188,7 @@ function planByQuality(
     const { streamId, contentId, quality } = member;
     if (contentId !== undefined) return failed(streamId, CONTENT_ID_OF_QUALITY);
     if (!quality) return failed(streamId, NO_QUALITY);
-    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault}`));
+    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault.sentence}`));
     const request = requestOf(quality.value);
     if (!request.ok) return failed(streamId, ...request.problems);
     return { kind: 'member', streamId, request: request.value };

@@ -1,4 +1,5 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { say } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { KeyFileRequest } from '../key-files/key-file-request';
 import type { Fields } from './batch-wire';
@@ -42,7 +43,7 @@ export function createClaim(): Claim {
       return failed(undefined, invalidBody(`${place}: streamid must be a string`));
     const parsed = parseStreamId(given);
     if (!parsed.ok) {
-      return failed(undefined, { code: 'invalid_stream_id', description: `${place}: ${parsed.fault}` });
+      return failed(undefined, { code: 'invalid_stream_id', description: `${place}: ${say(parsed.fault)}` });
     }
     if (claimed.has(parsed.value)) return failed(parsed.value, DUPLICATE);
     claimed.add(parsed.value);

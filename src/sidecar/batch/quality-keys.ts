@@ -20,7 +20,7 @@ export function keysFaults(keys: Fields): Problem[] {
   if (names.length === 0 || names.length > MAX_QUALITIES)
     return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
   if (!names.every((name) => QUALITY.pattern.test(name)))
-    return [invalidBody(`keys: the name of a quality ${QUALITY.fault}`)];
+    return [invalidBody(`keys: the name of a quality ${QUALITY.fault.sentence}`)];
   return names.flatMap((name) =>
     isJsonObject(keys[name]) ? [] : [invalidBody(`keys.${name}: must be an object`)],
   );

@@ -7,7 +7,7 @@ const text = z.string('must be a string');
 export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
   return text.superRefine((value, context) => {
     const checked = check(value);
-    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault.sentence });
   });
 }
 
@@ -16,7 +16,7 @@ export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<
   return text.transform((value, context) => {
     const checked = check(value);
     if (checked.ok) return checked.value;
-    context.addIssue({ code: 'custom', message: checked.fault });
+    context.addIssue({ code: 'custom', message: checked.fault.sentence });
     return z.NEVER;
   });
 }

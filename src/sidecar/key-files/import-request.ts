@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { say } from '../../drm/bytes';
 import type { ImportFault } from '../../drm/import-key-file';
 import { HttpError, type Problem } from '../../http/errors';
 import type { Parsed } from '../../http/parse';
@@ -51,9 +52,9 @@ function bodyFault(body: Buffer): string | undefined {
   return `Line ${number} holds bytes that are not UTF-8. Save the key file as UTF-8.`;
 }
 
-function invalidLine({ line, description }: ImportFault): Problem {
-  const sentence = `${description}${description.endsWith('?') ? '' : '.'}`;
-  const colon = sentence.startsWith('is ') ? '' : ':';
-  if (line !== undefined) return { code: 'invalid_body', description: `Line ${line}${colon} ${sentence}` };
-  return { code: 'invalid_body', description: sentence };
+function invalidLine(fault: ImportFault): Problem {
+  const { line, subject } = fault;
+  const place = line === undefined ? '' : `Line ${line}: `;
+  const description = subject === undefined ? say(fault, `Line ${line}`) : place + say(fault, subject);
+  return { code: 'invalid_body', description };
 }

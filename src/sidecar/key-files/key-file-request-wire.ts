@@ -17,8 +17,8 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
     })
     .nullish();
 
-const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault);
-const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault);
+const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault.sentence);
+const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault.sentence);
 
 /** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };

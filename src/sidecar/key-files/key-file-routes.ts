@@ -1,5 +1,6 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { say } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { addressOf } from '../../http/address';
 import { onlyMethods } from '../../http/app';
@@ -107,7 +108,7 @@ const parseEither: RequestHandler = (request, response, next) => {
 function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;
   const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
-  if (!parsed.ok) throw invalidStreamId(parsed.fault);
+  if (!parsed.ok) throw invalidStreamId(say(parsed.fault));
   response.locals.logFields = { streamId: parsed.value };
   return parsed.value;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { say } from '../../drm/bytes';
 import { HttpError, type Problem } from '../../http/errors';
 import { nearest } from '../../http/nearest';
 import { printable } from '../../http/parse';
@@ -12,7 +13,7 @@ const text = z.string('is given twice');
 
 const prefix = text.superRefine((value, context) => {
   const checked = checkPrefix(value);
-  if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  if (!checked.ok) context.addIssue({ code: 'custom', message: say(checked.fault) });
 });
 
 const limit = text

@@ -5,11 +5,10 @@ import { check } from '../../../src/drm/check/check';
 const ROOT = resolve(__dirname, '../../..');
 const PAGE = fs.readFileSync(join(ROOT, 'docs/my-player-says.md'), 'utf8');
 const DRM = join(ROOT, 'src/drm');
-const SOURCE = [
-  ...fs.readdirSync(join(DRM, 'check')).map((name) => join('check', name)),
-  'cross-check.ts',
-  'license-url.ts',
-]
+const SOURCE = fs
+  .readdirSync(DRM, { recursive: true })
+  .map(String)
+  .filter((name) => name.endsWith('.ts'))
   .map((name) => fs.readFileSync(join(DRM, name), 'utf8'))
   .join('\n')
   .replaceAll(/`([a-z_]+)_\$\{wanted\}`/g, "'$1_base64' '$1_hex'");
