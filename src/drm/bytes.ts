@@ -108,6 +108,10 @@ export function isZero(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
+export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
+  return list.some((one) => one.equals(bytes));
+}
+
 /** What is to be said of a key id of zeros, behind its name. */
 export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
 
@@ -122,7 +126,7 @@ export function looksSwapped(keyId: Buffer): boolean {
 }
 
 /** What is to be said then, behind the key id's name. */
-export const SUSPECTED =
+export const BYTE_ORDER_SUSPECTED =
   "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
   'where big endian belongs, or the reverse';
 

@@ -1,11 +1,12 @@
 import {
+  BYTE_ORDER_SUSPECTED,
   decodeBase64Block,
   decodeHexBlock,
   formatUuid,
+  isAmong,
   isZero,
   looksSwapped,
   type Slip,
-  SUSPECTED,
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from './bytes';
@@ -34,7 +35,7 @@ export interface Finding {
 }
 
 /** Something that is wrong with one of the values, or between it and others. */
-export interface ValueSlip extends Slip {
+interface ValueSlip extends Slip {
   /** The value by its name. */
   readonly field: string;
 }
@@ -65,7 +66,7 @@ export const REQUEST_NAMES: ValueNames = {
   'fairplay.iv': 'fairplay.iv',
 };
 
-export interface CrossCheckOptions {
+interface CrossCheckOptions {
   /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
   readonly isChecksumComputed?: boolean;
 }
@@ -114,7 +115,7 @@ export interface KeyValues {
     | undefined;
 }
 
-export interface ValuesContext {
+interface ValuesContext {
   readonly contentId?: string | undefined;
   /** What the algorithm that is written goes with. */
   readonly scheme: CmafScheme | undefined;
@@ -185,7 +186,7 @@ function exchangedSlips(
   if (!keyId || !contentKey || keyId.equals(contentKey)) return [];
   const isExchanged =
     (isChecksumWrong && checksum === playReadyChecksum(contentKey, keyId)) ||
-    widevine?.keyIds.some((id) => id.equals(contentKey)) === true;
+    (widevine !== undefined && isAmong(contentKey, widevine.keyIds));
   if (!isExchanged) return [];
   const sentence =
     `and ${names['cenc.contentkey']} stand in each other's place, as the other values tell; swap them, and take a new ` +
@@ -218,10 +219,9 @@ function checksumSlips({ keyId, contentKey, checksum }: KeyValues, names: ValueN
 /** Holds the key id against those that the Widevine data names. */
 function keyIdSlips({ keyId, widevine }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || !widevine || widevine.keyIds.length === 0) return [];
-  const isNamed = (wanted: Buffer) => widevine.keyIds.some((id) => id.equals(wanted));
-  if (isNamed(keyId)) return [];
+  if (isAmong(keyId, widevine.keyIds)) return [];
   const field = names['widevine.psshdata'];
-  if (!isNamed(swapKeyIdOrder(keyId)))
+  if (!isAmong(swapKeyIdOrder(keyId), widevine.keyIds))
     return [warning('key_id_mismatch', field, `names another key id than ${names['cenc.keyid']}`)];
   const sentence = `names ${names['cenc.keyid']} in the other byte order; both must be big endian (as in a UUID)`;
   return [error('key_id_byte_order', field, sentence)];
@@ -272,7 +272,7 @@ function fairplaySlips({ fairplay }: KeyValues, names: ValueNames): ValueSlip[] 
 /** With a checksum of its own, the key id's byte order is proved. */
 function suspectedSlips({ keyId, checksum }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || checksum !== undefined || !looksSwapped(keyId)) return [];
-  return [warning('key_id_byte_order_suspected', names['cenc.keyid'], SUSPECTED)];
+  return [warning('key_id_byte_order_suspected', names['cenc.keyid'], BYTE_ORDER_SUSPECTED)];
 }
 
 function dataSlips(data: WidevinePsshData): ValueSlip[] {

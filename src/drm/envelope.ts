@@ -6,7 +6,7 @@ import type { Fault } from './bytes';
  * 16 characters of the client's shared secret; the hash is lower-case hex SHA-1 over shared secret + client + blob.
  * The form is the provider's, weak as it is; it is trusted no further than its hash.
  */
-export interface EnvelopeSecret {
+interface EnvelopeSecret {
   readonly client: string;
   readonly sharedSecret: string;
 }

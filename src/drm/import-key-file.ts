@@ -1,5 +1,5 @@
 import { type Checked, decodeBase64Block, decodeHexBlock, type Fault, parseUuid } from './bytes';
-import { readMeantText } from './check/key-file-lines';
+import { readMeantText, unknownLine } from './check/key-file-lines';
 import { checkKeyFile, fairplayPart } from './check/key-file-text';
 import { Report } from './check/report';
 import type { Finding } from './cross-check';
@@ -7,7 +7,6 @@ import {
   ALGORITHMS,
   CMAF,
   DASH,
-  FOREIGN_LINE,
   HLS,
   isLineText,
   type KeyFile,
@@ -19,7 +18,6 @@ import {
   renderKeyFile,
 } from './key-file';
 import { checkLicenseUrl } from './license-url';
-import { nearestName, shownName } from './nearest';
 import { decodePlayReadyChecksum, playReadyChecksum } from './playready';
 import { readWidevinePsshData } from './widevine';
 
@@ -309,9 +307,9 @@ export function readImportLines(text: string): ImportLines {
 
 /** How an unknown line may be shown, and what may have been meant by it. */
 export function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
-  const near = FOREIGN_LINE.test(name) ? undefined : nearestName(name, KNOWN_LINES);
+  const { shown, near } = unknownLine(name);
   // It may come to stand in a quoted string of a header.
-  return { line: number, name: shownName(name, near)?.replaceAll('"', '?'), near };
+  return { line: number, name: shown?.replaceAll('"', '?'), near };
 }
 
 function isKnown({ name }: NumberedLine): boolean {

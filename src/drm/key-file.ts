@@ -133,7 +133,7 @@ export function isLineText(text: string): boolean {
 }
 
 /** What a key file's text says, and the numbers (from 1) of the lines that are no `name: value`. */
-export interface ParsedKeyFile {
+interface ParsedKeyFile {
   readonly lines: readonly KeyFileLine[];
   readonly unreadable: readonly number[];
 }
@@ -185,29 +185,6 @@ export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING)
 
 /** Lines of the packager that are no part of this service's key files, and no mistake. */
 export const FOREIGN_LINE = /^(?:smoothstreaming|sanjosestreaming|webmstreaming)-/;
-
-/** A system's lines in a CENC family, without the prefix: the switch, and what it needs when it is `true`. */
-export const SYSTEM_LINES = {
-  widevine: {
-    onOff: 'keyserver-widevine',
-    systemId: 'keyserver-widevine-system-id',
-    expected: WIDEVINE_SYSTEM_ID,
-    needs: ['keyserver-widevine-system-id', 'keyserver-widevine-pssh-data'],
-    all: ['keyserver-widevine', 'keyserver-widevine-system-id', 'keyserver-widevine-pssh-data'],
-  },
-  playready: {
-    onOff: 'keyserver-playready',
-    systemId: 'keyserver-playready-system-id',
-    expected: PLAYREADY_SYSTEM_ID,
-    needs: ['keyserver-playready-system-id', 'keyserver-playready-license-url'],
-    all: [
-      'keyserver-playready',
-      'keyserver-playready-system-id',
-      'keyserver-playready-license-url',
-      'keyserver-playready-checksum',
-    ],
-  },
-} as const;
 
 /** The base64 of key id and content key in a key file's text, each undefined when it has none. */
 export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {

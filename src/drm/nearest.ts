@@ -18,12 +18,22 @@ export function nearestName(name: string, known: Iterable<string>, lettersPerErr
   return best;
 }
 
+/** A name that nobody knows. */
+export interface UnknownName {
+  /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
+  readonly shown: string | undefined;
+  /** The known name that may have been meant. */
+  readonly near: string | undefined;
+}
+
 /**
- * A name out of a request or a file as it may be shown: without control characters, not too long, and not at all when it could be key
- * material that slipped to where a name belongs. Names are words; keys are full of digits and capitals.
+ * What to say of a name out of a request or a file that is none of the known ones. It is shown without control characters,
+ * not too long, and not at all when it could be a key: names are words, keys are full of digits and capitals.
  */
-export function shownName(name: string, near: string | undefined): string | undefined {
-  if (!/^[\x20-\x7e]{1,100}$/.test(name)) return undefined;
+export function unknownName(name: string, known: Iterable<string>): UnknownName {
+  const near = nearestName(name, known);
+  const isPlain = /^[\x20-\x7e]{1,100}$/.test(name);
   const isWords = !/[A-Z+/=]/.test(name) && !/\d.*\d.*\d.*\d/.test(name);
-  return near !== undefined || isWords || name.length <= 15 ? name : undefined;
+  const isShown = isPlain && (near !== undefined || isWords || name.length <= 15);
+  return { shown: isShown ? name : undefined, near };
 }

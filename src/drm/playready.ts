@@ -20,7 +20,7 @@ export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
   return fault('wrong_length', `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
 }
 
-export type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
+type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
 
 /** Compares a checksum (base64) with the one of a key, and tells whether a key id in the wrong byte order explains it. */
 export function checkPlayReadyChecksum(
@@ -38,7 +38,7 @@ function encryptedHead(block: Uint8Array, key: Uint8Array): string {
 }
 
 /** A record of a PlayReady object; type 1 is the rights management header, UTF-16LE XML. */
-export interface PlayReadyRecord {
+interface PlayReadyRecord {
   readonly type: number;
   readonly value: Buffer;
 }

@@ -12,10 +12,10 @@ export const QUALITY: TextRule = {
 export type Limits = Readonly<Record<string, number>>;
 
 /** The most lines of each quality: a picture of PAL is SD, one of 1080 lines HD. */
-export const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
+const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
 
 /** The quality of streams without a picture. */
-export const AUDIO = 'AUDIO';
+const AUDIO = 'AUDIO';
 
 /** By what the streams of a SMIL document are told apart. Bit rates say little of the picture: without limits given, nothing. */
 export interface QualityLimits {

@@ -1,7 +1,7 @@
 import { type Checked, type Fault, fault } from './bytes';
 import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
 
-export const MAX_SMIL_MEMBERS = 1000;
+const MAX_SMIL_MEMBERS = 1000;
 
 /** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;

@@ -1,11 +1,11 @@
 import {
+  BYTE_ORDER_SUSPECTED,
   type Checked,
   decodeBase64,
   fault,
   isZero,
   looksSwapped,
   type Slip,
-  SUSPECTED,
   ZERO_KEY_ID,
 } from './bytes';
 import { encodeField, type ProtobufField, parseProtobuf } from './protobuf';
@@ -112,7 +112,7 @@ export function buildWidevinePsshData(data: WidevinePsshData): Buffer {
 }
 
 /** What a base64 value turned out to hold: the payload to write, and whether it came in a whole box. */
-export interface ReadPsshData {
+interface ReadPsshData {
   readonly payload: string;
   readonly data: WidevinePsshData;
   readonly unwrapped: boolean;
@@ -188,7 +188,7 @@ export function schemeName(scheme: number): ProtectionScheme | undefined {
 }
 
 /** Something that is wrong with Widevine PSSH data by itself. */
-export interface WidevineSlip extends Slip {
+interface WidevineSlip extends Slip {
   /** The field of the data, such as `key_id`; empty: the data as a whole. */
   readonly at: string;
 }
@@ -216,7 +216,7 @@ export function nameOfKeyId({ keyIds }: WidevinePsshData, index: number): string
 
 function keyIdSlips(keyId: Buffer, at: string): WidevineSlip[] {
   if (isZero(keyId)) return [{ severity: 'error', code: 'all_zero', at, sentence: ZERO_KEY_ID }];
-  return looksSwapped(keyId) ? [slip('key_id_byte_order_suspected', at, SUSPECTED)] : [];
+  return looksSwapped(keyId) ? [slip('key_id_byte_order_suspected', at, BYTE_ORDER_SUSPECTED)] : [];
 }
 
 function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): WidevineSlip[] {

@@ -9,20 +9,20 @@ import {
   widevineSlips,
 } from '../widevine';
 import {
-  cipherOf,
-  compareBoxes,
-  compareKeyIds,
-  joinNamed,
-  type Named,
-  type NamedAt,
-  NOTHING_NAMED,
-} from './named';
-import {
   describeHeaderBytes,
   describePlayReadyObject,
   isUtf16Xml,
   looksLikePlayReadyObject,
 } from './playready';
+import {
+  cipherOf,
+  compareBoxes,
+  compareKeyIds,
+  joinSignalling,
+  type KeySignalling,
+  type KeySignallingAt,
+  NO_SIGNALLING,
+} from './protection';
 import { type Report, wholeOf } from './report';
 import { keyIdField, showKeyId, textOrHex } from './values';
 
@@ -45,19 +45,19 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
 }
 
 /** Shows boxes; answers what each names. */
-export function describeBoxList(report: Report, boxes: readonly Buffer[]): NamedAt[] {
+export function describeBoxList(report: Report, boxes: readonly Buffer[]): KeySignallingAt[] {
   return boxes.map((box, index) => {
     const at = boxes.length > 1 ? `box[${index}]` : 'box';
-    return { at, ...(report.isFull ? NOTHING_NAMED : describeBox(report, at, box)) };
+    return { at, ...(report.isFull ? NO_SIGNALLING : describeBox(report, at, box)) };
   });
 }
 
 /** Shows one box; answers what it or its data name. */
-function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Named {
+function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeySignalling {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
     report.tell(at, { severity: 'error', ...parsed.fault });
-    return NOTHING_NAMED;
+    return NO_SIGNALLING;
   }
   const box = parsed.value;
   report.field(`${at}.system`, box.systemId, systemName(box.systemId) ?? 'not a system that is known here');
@@ -68,14 +68,14 @@ function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Name
   });
   report.field(`${at}.data`, `${box.data.length} bytes`);
   const named = describeData(report, at, box, depth);
-  const own: Named = { keyIds: box.keyIds, ciphers: [] };
+  const own: KeySignalling = { keyIds: box.keyIds, ciphers: [] };
   if (box.keyIds.length > 0 && named.keyIds.length > 0) {
     compareKeyIds(report, { at, ...own }, { at: `${at}.data`, ...named });
   }
-  return joinNamed([own, named]);
+  return joinSignalling([own, named]);
 }
 
-function describeData(report: Report, at: string, box: PsshBox, depth: number): Named {
+function describeData(report: Report, at: string, box: PsshBox, depth: number): KeySignalling {
   const { systemId, version, keyIds, data } = box;
   const name = `${at}.data`;
   if (looksLikePsshBox(data) && data[0] === 0) {
@@ -84,14 +84,14 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       name,
       'is itself a whole pssh box; the data of that box belongs here, without its box',
     );
-    return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NOTHING_NAMED;
+    return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NO_SIGNALLING;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');
     const widevine = parseWidevinePsshData(data);
     if (!widevine.ok) {
       report.tell(name, { severity: 'error', ...widevine.fault });
-      return NOTHING_NAMED;
+      return NO_SIGNALLING;
     }
     describeWidevineData(report, `${name}.`, widevine.value);
     const scheme = widevine.value.protectionScheme;
@@ -121,16 +121,16 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     }
     if (data.length > 0) report.warning('data_in_common_box', name, 'is not empty; a common box has no data');
   }
-  return NOTHING_NAMED;
+  return NO_SIGNALLING;
 }
 
-function otherSystem(report: Report, name: string, found: string, system: string): Named {
+function otherSystem(report: Report, name: string, found: string, system: string): KeySignalling {
   report.error(
     'data_of_other_system',
     name,
     `is ${found} in a box of ${system}; put it into a box of its own system`,
   );
-  return NOTHING_NAMED;
+  return NO_SIGNALLING;
 }
 
 /** Shows what Widevine PSSH data says, field by field, and what is wrong with it by itself. `at` begins each name. */

@@ -1,9 +1,9 @@
-import { formatUuid, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
+import { formatUuid, isAmong, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
 import { DASH, HLS } from '../key-file';
 import { playReadyChecksum } from '../playready';
 import type { CheckedInput } from './check';
 import type { Comparison, Side } from './comparison';
-import { cipherOf } from './named';
+import { cipherOf } from './protection';
 import { type ClaimOf, claimsOf } from './report';
 import { textOrHex } from './values';
 
@@ -110,8 +110,8 @@ function compareIds(
   if (found.length === 0) return false;
   comparison.note('key_id');
   const names = [...other.names, ...reference.names];
-  const unknown = found.filter((keyId) => !includes(known, keyId));
-  const swapped = unknown.filter((keyId) => includes(known, swapKeyIdOrder(keyId)));
+  const unknown = found.filter((keyId) => !isAmong(keyId, known));
+  const swapped = unknown.filter((keyId) => isAmong(swapKeyIdOrder(keyId), known));
   for (const keyId of swapped)
     comparison.error('key_id_byte_order', names, swappedSentence(reference, other, keyId));
   // One that agrees is enough: a manifest names the keys of all renditions, a key file one.
@@ -160,7 +160,7 @@ function compareRotating(
 ): void {
   comparison.note('key_rotation');
   const ids = other.of('track').flatMap(({ keyId }) => keyId ?? []);
-  if (reference.of('key').length === 0 || ids.some((keyId) => includes(known, keyId))) return;
+  if (reference.of('key').length === 0 || ids.some((keyId) => isAmong(keyId, known))) return;
   const sentence =
     `${other.called} rotates its keys, which a key file can't; it was not made from ${reference.called}, and was not ` +
     'held against its key: check the media of this key file';
@@ -221,10 +221,6 @@ export function compareRotation(
       comparison.error('all_zero', [init.name, segment.name], sentence);
     }
   }
-}
-
-function includes(keyIds: readonly Buffer[], keyId: Buffer): boolean {
-  return keyIds.some((known) => known.equals(keyId));
 }
 
 function unique(keyIds: readonly Buffer[]): Buffer[] {
@@ -313,7 +309,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
   const found = addressesOf(other, 'playready');
   if (known.length === 0 || found.length === 0) return;
   comparison.note('license_address');
-  if (found.some((address) => isAmong(known, address))) return;
+  if (found.some((address) => hasAddress(known, address))) return;
   for (const address of found) {
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
@@ -329,10 +325,10 @@ function compareFairPlay(comparison: Comparison, reference: Side, other: Side): 
   if (known.length === 0 || found.length === 0) return;
   comparison.note('license_address');
   // The renditions of one playlist may have keys of their own.
-  const isSome = found.some((address) => isAmong(known, address));
+  const isSome = found.some((address) => hasAddress(known, address));
   for (const address of found) {
     const appended = known.find((one) => address.startsWith(one) && /^[?&;]/.test(address.slice(one.length)));
-    if (isAmong(known, address) || (isSome && appended === undefined)) continue;
+    if (hasAddress(known, address) || (isSome && appended === undefined)) continue;
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
       appended === undefined
@@ -357,7 +353,7 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
 }
 
-function isAmong(known: readonly string[], address: string): boolean {
+function hasAddress(known: readonly string[], address: string): boolean {
   return known.some((one) => normal(one) === normal(address));
 }
 

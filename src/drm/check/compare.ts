@@ -156,7 +156,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
  * Holds what players are told against what the samples are encrypted with. What was told of an input before, beside the
  * key files that there may be, is not told of it again.
  */
-export function compareMedia(
+function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],
   manifests: readonly CheckedInput[],
@@ -165,19 +165,19 @@ export function compareMedia(
   for (const [codes, compare] of ASPECTS) {
     const isNew = ({ name }: CheckedInput) => !comparison.hasTold(codes, name);
     const files = media.filter(isNew);
-    const sheets = manifests.filter(isNew);
+    const untold = manifests.filter(isNew);
     if (files.length === 0) continue;
-    for (const sheet of sheets) {
+    for (const manifest of untold) {
       const found = new Comparison();
-      compare(found, sideOf(files, 'file'), sideOf([sheet]));
-      const others = sheets.filter((other) => other !== sheet);
+      compare(found, sideOf(files, 'file'), sideOf([manifest]));
+      const others = untold.filter((other) => other !== manifest);
       const isOfOthers = files.every((file) => others.some((other) => agree(compare, file, other)));
       const isCertain = found.faults.some(({ code }) => code === 'key_id_byte_order');
       // A key file vouches for the key ids of what it was held against, but it may have lines for both schemes.
-      const isVouchedFor = namesNoKeyId(sheet) || (hasKeyFiles && compare === compareKeyIdsOf);
+      const isVouchedFor = namesNoKeyId(manifest) || (hasKeyFiles && compare === compareKeyIdsOf);
       if (!isOfOthers || isCertain) comparison.take(found);
       else if (!isVouchedFor)
-        comparison.take(found, `If ${sheet.name} is of other media, check it with these.`);
+        comparison.take(found, `If ${manifest.name} is of other media, check it with these.`);
     }
   }
   compareRenditions(comparison, media, manifests, hasKeyFiles);
@@ -210,13 +210,15 @@ function compareRenditions(
   hasKeyFiles: boolean,
 ): void {
   const isNew = ({ name }: CheckedInput) => !comparison.hasTold(KEY_ID_CODES, name);
-  const sheets = manifests.filter(isNew);
-  for (const file of sheets.length > 0 ? media.filter(isNew) : []) {
-    const ofScheme = sheets.filter((sheet) => agree(compareSchemes, file, sheet));
+  const untold = manifests.filter(isNew);
+  for (const file of untold.length > 0 ? media.filter(isNew) : []) {
+    const ofScheme = untold.filter((manifest) => agree(compareSchemes, file, manifest));
     // It may be of one that names no key id; or of one that is not here, when a key file vouches for it.
-    const isOpen = ofScheme.some((sheet) => compareTwo(compareKeyIdsOf, file, sheet).compared.length === 0);
+    const isOpen = ofScheme.some(
+      (manifest) => compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0,
+    );
     if (isOpen || (hasKeyFiles && ofScheme.length === 0)) continue;
-    compareKeyIdsOf(comparison, sideOf(sheets, 'manifest'), sideOf([file]));
+    compareKeyIdsOf(comparison, sideOf(untold, 'manifest'), sideOf([file]));
   }
 }
 
@@ -249,7 +251,7 @@ function compareProtection(
 }
 
 /** Whether the comparison says of an input, as an error, that it is not protected. */
-export function isComparedAsClear(
+function isComparedAsClear(
   input: CheckedInput,
   media: readonly CheckedInput[],
   manifests: readonly CheckedInput[],

@@ -2,7 +2,7 @@ import type { CheckedInput } from './check';
 import { type CheckFault, type Claim, type ClaimOf, claimsOf } from './report';
 
 /** What two inputs were held against each other by. */
-export type ComparedAspect =
+type ComparedAspect =
   | 'key_id'
   | 'key'
   | 'scheme'

@@ -1,5 +1,5 @@
 import { FOREIGN_LINE, KNOWN_LINES, parseKeyFile } from '../key-file';
-import { nearestName, shownName } from '../nearest';
+import { nearestName, type UnknownName, unknownName } from '../nearest';
 import { type Report, type Subject, subjectOf } from './report';
 
 export type Lines = ReadonlyMap<string, string>;
@@ -81,9 +81,13 @@ function checkText(report: Report, text: string): void {
   }
 }
 
+/** What to say of a line of a name that is not known; a line of another family is like none that is. */
+export function unknownLine(name: string): UnknownName {
+  return unknownName(name, FOREIGN_LINE.test(name) ? [] : KNOWN_LINES);
+}
+
 function checkUnknown(report: Report, name: string): void {
-  const near = FOREIGN_LINE.test(name) ? undefined : nearestName(name, KNOWN_LINES);
-  const shown = shownName(name, near);
+  const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
   if (shown === undefined) {
     const sentence = 'has a name that can be none; was a value put where a name belongs';
@@ -108,12 +112,12 @@ export function readMeantText(report: Report, text: string): string {
 }
 
 /** The letters of a text in UTF-16 that was read as UTF-8; what is no ASCII in it is lost. */
-export function withoutZeros(text: string): string {
+function withoutZeros(text: string): string {
   return UTF_16.test(text) ? text.replaceAll('\0', '').replaceAll('\ufffd', '') : text;
 }
 
 /** Whether a line is a key file's but for its `=`. */
-export function hasEquals(line: string): boolean {
+function hasEquals(line: string): boolean {
   return KNOWN_LINES.has(WITH_EQUALS.exec(line)?.[2] ?? '');
 }
 

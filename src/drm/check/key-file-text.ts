@@ -1,7 +1,8 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
 import type { ValueNames } from '../cross-check';
-import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS, SYSTEM_LINES } from '../key-file';
-import { withProtectionScheme } from '../widevine';
+import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS } from '../key-file';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
 import { checkParts, type Parts, type PartsContext, type PartValues, tellNoSystem } from './part-values';
 import { type CheckFault, Report } from './report';
@@ -131,20 +132,26 @@ function readScheme(report: Report, prefix: string, algorithm: string | undefine
   return algorithm === ALGORITHMS.cbcs ? 'cbcs' : 'cenc';
 }
 
+/** Of the systems in a CENC family: the id, and the line that each needs when it is switched on. */
+const SYSTEMS = {
+  widevine: { id: WIDEVINE_SYSTEM_ID, needed: 'pssh-data' },
+  playready: { id: PLAYREADY_SYSTEM_ID, needed: 'license-url' },
+} as const;
+
 /** Whether a system is switched on in a family; says which of its lines are missing or wrong. */
-function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEM_LINES): boolean {
-  const { onOff, systemId, expected, needs, all } = SYSTEM_LINES[system];
-  const name = `${prefix}-${onOff}`;
+function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEMS): boolean {
+  const { id, needed } = SYSTEMS[system];
+  const name = `${prefix}-keyserver-${system}`;
   const value = lines.get(name);
-  if (value === 'false' || !all.some((line) => lines.has(`${prefix}-${line}`))) return false;
+  if (value === 'false' || ![...lines.keys()].some((line) => line.startsWith(name))) return false;
   if (value === undefined) missing(report, name, `without it the other ${name} lines do nothing`, ': true');
   else if (value !== 'true') report.error('wrong_constant', name, 'must be true, in lower case');
-  for (const need of needs) {
-    if (!lines.has(`${prefix}-${need}`)) missing(report, `${prefix}-${need}`, `${name} needs it`);
+  for (const line of [`${name}-system-id`, `${name}-${needed}`]) {
+    if (!lines.has(line)) missing(report, line, `${name} needs it`);
   }
-  const id = lines.get(`${prefix}-${systemId}`);
-  if (id !== undefined && id !== '' && id.toLowerCase() !== expected) {
-    report.error('wrong_constant', `${prefix}-${systemId}`, `must be ${expected}`);
+  const given = lines.get(`${name}-system-id`);
+  if (given !== undefined && given !== '' && given.toLowerCase() !== id) {
+    report.error('wrong_constant', `${name}-system-id`, `must be ${id}`);
   }
   return true;
 }

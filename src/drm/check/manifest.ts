@@ -1,8 +1,8 @@
 import { parseUuid } from '../bytes';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { describeBoxList, systemName } from './boxes';
-import { compareBoxes, describeProtections, type NamedAt, type Protection } from './named';
 import { describePlayReadyObject } from './playready';
+import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
 import type { Report, Subject } from './report';
 import { checkAddress, readByteText } from './values';
 
@@ -43,7 +43,7 @@ export function describeManifest(report: Report, manifest: string): void {
   const xml = withoutComments(manifest);
   if (root !== undefined) report.field('type', root);
   const { boxes, objects, protections } = readElements(report, xml);
-  const ofObjects = objects.map((object, index): NamedAt => {
+  const ofObjects = objects.map((object, index): KeySignallingAt => {
     const at = objects.length > 1 ? `pro[${index}]` : 'pro';
     return { at, ...describePlayReadyObject(report, `${at}.`, object) };
   });
@@ -119,7 +119,7 @@ const MAX_ADDRESSES = 50;
 const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
 
 /** Shows the license addresses in the ContentProtection elements of a manifest (DASH-IF IOP 7.6.2.4), each once. */
-export function describeLicenseAddresses(report: Report, xml: string): void {
+function describeLicenseAddresses(report: Report, xml: string): void {
   const found = new Map<string, { systemId: string; address: string }>();
   for (const element of xml.split(/<(?:[\w-]{1,20}:)?ContentProtection\b/).slice(1)) {
     const start = element.indexOf('>');

@@ -9,7 +9,7 @@ export interface ForwardReader {
 }
 
 /** The boxes that say how media are protected, and whether all were looked at. */
-export interface MediaOutline {
+interface MediaOutline {
   readonly bytes: Buffer;
   readonly isWhole: boolean;
 }

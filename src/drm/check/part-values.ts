@@ -8,12 +8,12 @@ import { isUtf16Xml, looksLikePlayReadyObject } from './playready';
 import type { Report, Subject } from './report';
 import {
   checkAddress,
+  encodingFault,
   readBlock,
   readByteText,
   readChecksum,
   readTwiceEncoded,
   showKeyId,
-  slipOf,
 } from './values';
 
 /** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
@@ -154,7 +154,7 @@ function meantWidevineData(
   const data: Checked<WidevinePsshData> = parseWidevinePsshData(bytes);
   if (twice && (data.ok || looksLikePsshBox(bytes)))
     report.error('encoded_twice', name, 'was encoded twice; decode it once');
-  else if (!isBase64) report.error(slipOf(text, 'base64'), name, sentence);
+  else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
   else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
   else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
     report.error(

@@ -1,7 +1,7 @@
 import { isZero, swapKeyIdOrder } from '../bytes';
 import { parsePlayReadyObject } from '../playready';
 import { parseXml, type XmlElement } from '../xml';
-import { type Cipher, joinNamed, type Named, NOTHING_NAMED } from './named';
+import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
 import { type Report, type Subject, wholeOf } from './report';
 import { checkAddress, keyIdField, readBlock, readChecksum, suspectByteOrder } from './values';
 
@@ -25,12 +25,12 @@ export function isUtf16Xml(bytes: Buffer): boolean {
 }
 
 /** Shows a PlayReady object's records and their headers; answers what they name. */
-export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): Named {
+export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): KeySignalling {
   const object = wholeOf(at, 'The object');
   const records = parsePlayReadyObject(bytes);
   if (!records.ok) {
     report.tell(object, { severity: 'error', ...records.fault });
-    return NOTHING_NAMED;
+    return NO_SIGNALLING;
   }
   report.field(`${at}records`, String(records.value.length));
   if (bytes.length > MAX_BYTES)
@@ -46,11 +46,11 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
       'has a record of a type that is neither 1 (header) nor 3 (license store)',
     );
   }
-  return joinNamed(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
+  return joinSignalling(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
 }
 
 /** Shows a header that comes as bytes: they must be UTF-16LE. */
-export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): Named {
+export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): KeySignalling {
   const header = wholeOf(at, 'The header');
   if (isUtf16Xml(bytes)) {
     if (bytes.length % 2 === 1)
@@ -59,7 +59,7 @@ export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): 
   }
   report.error('not_utf16', header, 'must be UTF-16LE; encode its XML so');
   const text = bytes.toString('utf8');
-  return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : NOTHING_NAMED;
+  return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : NO_SIGNALLING;
 }
 
 const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
@@ -68,17 +68,17 @@ const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
  * Shows what a PlayReady header says and what is wrong with it by itself (Microsoft, "PlayReady Header Specification").
  * Answers its key ids and algorithms.
  */
-export function describePlayReadyHeader(report: Report, at: string, xml: string): Named {
+export function describePlayReadyHeader(report: Report, at: string, xml: string): KeySignalling {
   const header = wholeOf(at, 'The header');
   const parsed = parseXml(xml);
   if (!parsed.ok) {
     report.tell(header, { severity: 'error', ...parsed.fault });
-    return NOTHING_NAMED;
+    return NO_SIGNALLING;
   }
   const root = parsed.value;
   if (root.name !== 'WRMHEADER') {
     report.error('not_a_header', header, 'has another root element than WRMHEADER (upper case)');
-    return NOTHING_NAMED;
+    return NO_SIGNALLING;
   }
   checkSyntax(report, header, root, xml);
   const version = root.attributes.version;
@@ -194,7 +194,7 @@ function children(element: XmlElement | undefined, name: string): XmlElement[] {
 }
 
 /** A key of a PlayReady header as it stands there. `attributes` are the names of its KID's, in their order. */
-export interface HeaderKey {
+interface HeaderKey {
   readonly place: 'DATA/KID' | 'PROTECTINFO/KID' | 'PROTECTINFO/KIDS/KID';
   readonly value: string;
   readonly algorithm: string | undefined;
@@ -210,7 +210,7 @@ const PLACES: Readonly<Record<string, HeaderKey['place']>> = {
 };
 
 /** Checks a header's keys against its version: how many there may be, where they stand, and by which algorithm. */
-export function checkHeaderLayout(
+function checkHeaderLayout(
   report: Report,
   header: Subject,
   version: string | undefined,
@@ -235,7 +235,7 @@ export function checkHeaderLayout(
       'names more than one algorithm; all its keys must have the same',
     );
   }
-  if (keys.some(({ attributes }) => !isSorted(attributes)) || !isSorted(attributeNames(root))) {
+  if (keys.some(({ attributes }) => !isSorted(attributes)) || !isSorted(Object.keys(root.attributes))) {
     const sentence = 'has attributes out of order; PlayReady asks for namespaces first, then the alphabet';
     report.warning('attribute_order', header, sentence);
   }
@@ -288,15 +288,10 @@ function checkAlgorithm(report: Report, header: Subject, version: string | undef
 }
 
 function checkKeyLength(report: Report, header: Subject, root: XmlElement): void {
-  const data = root.children.find(({ name }) => name === 'DATA');
-  const info = data?.children.find(({ name }) => name === 'PROTECTINFO');
-  const length = info?.children.find(({ name }) => name === 'KEYLEN')?.text.trim();
-  const isAes = info?.children.find(({ name }) => name === 'ALGID')?.text.trim() === 'AESCTR';
+  const info = child(child(root, 'DATA'), 'PROTECTINFO');
+  const length = child(info, 'KEYLEN')?.text.trim();
+  const isAes = child(info, 'ALGID')?.text.trim() === 'AESCTR';
   if (isAes && length !== '16') report.error('key_length', header, 'must say KEYLEN 16 with AESCTR');
-}
-
-function attributeNames(element: XmlElement): string[] {
-  return Object.keys(element.attributes);
 }
 
 function isSorted(names: readonly string[]): boolean {

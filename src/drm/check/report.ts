@@ -56,7 +56,7 @@ export function wholeOf(at: string, called: string): Subject {
 }
 
 /** A fault, and what it speaks of. */
-export interface ReportedFault extends Slip {
+interface ReportedFault extends Slip {
   readonly field: string | undefined;
   /** The field's name, or what else it speaks of. */
   readonly subject: string;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../bytes';
 import { REQUEST_NAMES } from '../cross-check';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../envelope';
-import { nearestName, shownName } from '../nearest';
+import { unknownName } from '../nearest';
 import { checkKeyFile } from './key-file-text';
 import { checkParts, type Parts, tellNoSystem } from './part-values';
 import { type Report, type Subject, subjectOf } from './report';
@@ -97,8 +97,7 @@ function readParts(report: Report, body: JsonObject): Parts {
 function checkNames(report: Report, at: string, body: JsonObject, known: readonly string[]): void {
   for (const name of Object.keys(body)) {
     if (known.includes(name) || report.isFull) continue;
-    const near = nearestName(name, known);
-    const shown = shownName(name, near);
+    const { shown, near } = unknownName(name, known);
     const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
     const advice = near ? `did you mean ${at}${near}` : `take it away; fields here are ${known.join(', ')}`;
     const sentence = `is not a field of this request; ${advice}`;

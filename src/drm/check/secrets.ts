@@ -18,7 +18,7 @@ export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): 
 }
 
 /** The result with every text of it as `mask` answers it. */
-export function maskTexts(result: CheckResult, mask: (text: string) => string): CheckResult {
+function maskTexts(result: CheckResult, mask: (text: string) => string): CheckResult {
   const maskField = ({ name, value, note }: CheckField) => ({
     name: mask(name),
     value: mask(value),
@@ -67,7 +67,7 @@ function formsOf(secret: string): string[] {
 }
 
 /** How bytes are written, in both byte orders where they may be a key id; none for bytes that are too few to be found. */
-export function byteFormsOf(bytes: Buffer): string[] {
+function byteFormsOf(bytes: Buffer): string[] {
   if (bytes.length < 8) return [];
   const orders = bytes.length === 16 ? [bytes, swapKeyIdOrder(bytes)] : [bytes];
   return orders.flatMap((order) => {

@@ -5,10 +5,10 @@ import {
   compareBoxes,
   compareTrack,
   describeProtections,
-  joinNamed,
-  type NamedAt,
+  joinSignalling,
+  type KeySignallingAt,
   type Protection,
-} from './named';
+} from './protection';
 import type { CheckKind, Report, Subject } from './report';
 import { keyIdField } from './values';
 
@@ -42,12 +42,12 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   describeProtections(report, protections, named, { rotates, hasAllBoxes: true });
   fragments.forEach(({ keyIds, boxes }, index) => {
     const at = fragments.length > 1 ? `fragment[${index}]` : 'fragment';
-    const own = joinNamed(namedOf(boxes));
+    const own = joinSignalling(namedOf(boxes));
     describeFragment(
       report,
       at,
       keyIds,
-      own.keyIds.length > 0 ? { at, ...own } : { at, ...joinNamed(ofMovie) },
+      own.keyIds.length > 0 ? { at, ...own } : { at, ...joinSignalling(ofMovie) },
     );
   });
   if (segment.fragments.length > fragments.length) {
@@ -63,14 +63,14 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
  * Whether fragments bring the keys. An init segment alone proves nothing; but one that names neither a key nor a box of
  * one can be meant for that only.
  */
-function findRotation(report: Report, segment: Segment, ofMovie: readonly NamedAt[]): boolean {
+function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySignallingAt[]): boolean {
   const isProven = segment.fragments.some(({ keyIds }) => keyIds.length > 0);
   const ofTracks = segment.protections.flatMap(({ keyId }) => keyId ?? []);
   const isMeant =
     ofTracks.length > 0 &&
     ofTracks.every(isZero) &&
     !segment.hasFragments &&
-    joinNamed(ofMovie).keyIds.length === 0;
+    joinSignalling(ofMovie).keyIds.length === 0;
   if (isProven || isMeant) report.claim({ of: 'rotation', at: 'key_rotation', isProven });
   if (isProven) report.field('key_rotation', 'yes', 'fragments bring keys of their own (seig)');
   else if (isMeant) {
@@ -80,7 +80,12 @@ function findRotation(report: Report, segment: Segment, ofMovie: readonly NamedA
   return isProven || isMeant;
 }
 
-function describeFragment(report: Report, at: string, keyIds: readonly Buffer[], boxes: NamedAt): void {
+function describeFragment(
+  report: Report,
+  at: string,
+  keyIds: readonly Buffer[],
+  boxes: KeySignallingAt,
+): void {
   keyIds.forEach((keyId, index) => {
     const name = `${at}.key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
     keyIdField(report, name, keyId);
@@ -89,7 +94,12 @@ function describeFragment(report: Report, at: string, keyIds: readonly Buffer[],
   });
 }
 
-function tellProtection(report: Report, segment: Segment, named: readonly NamedAt[], rotates: boolean): void {
+function tellProtection(
+  report: Report,
+  segment: Segment,
+  named: readonly KeySignallingAt[],
+  rotates: boolean,
+): void {
   const { protections, hasMovie, hasEncryptedSamples, fragments } = segment;
   if (!hasMovie) {
     if (fragments.length > 0) return;
@@ -124,7 +134,7 @@ function byContent(boxes: readonly Buffer[]): Map<string, Buffer> {
 }
 
 /** What is known of how a segment, or a whole file, is protected. */
-export interface Segment {
+interface Segment {
   /** Whether it has a `moov`, which says how its tracks are encrypted. */
   readonly hasMovie: boolean;
   readonly hasMedia: boolean;
@@ -139,7 +149,7 @@ export interface Segment {
   readonly hasEncryptedSamples: boolean;
 }
 
-export interface Fragment {
+interface Fragment {
   /** The keys that its sample groups (`seig`) put in place of the track's. */
   readonly keyIds: readonly Buffer[];
   readonly boxes: readonly Buffer[];
@@ -151,7 +161,7 @@ const MAX_ENTRIES = 100;
 const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
 /** Reads how an init segment, a media segment or a whole file is protected (ISO/IEC 23001-7). */
-export function readSegment(report: Report, bytes: Buffer): Segment {
+function readSegment(report: Report, bytes: Buffer): Segment {
   const top = boxesIn(bytes);
   const movies = top.filter(({ type }) => type === 'moov');
   const fragments = top.filter(({ type }) => type === 'moof');

@@ -1,4 +1,5 @@
 import {
+  BYTE_ORDER_SUSPECTED,
   decodeBase64,
   decodeBase64Block,
   decodeHexBlock,
@@ -6,7 +7,6 @@ import {
   isZero,
   looksSwapped,
   parseUuid,
-  SUSPECTED,
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from '../bytes';
@@ -73,7 +73,7 @@ export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
 }
 
 /** How a block of bytes should be written, and how bad it is when a key id is written as a UUID. */
-export interface BlockRule {
+interface BlockRule {
   readonly wanted: 'base64' | 'hex';
   readonly uuid?: CheckFault['severity'];
 }
@@ -93,13 +93,13 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
     return twice.bytes;
   }
   const severity = meant?.form === 'uuid' ? uuid : 'error';
-  const code = slipOf(text, wanted);
+  const code = encodingFault(text, wanted);
   report.tell(name, { severity, code, sentence: strict.fault.sentence });
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
 /** The code of what is wrong with a text that should be base64 or hex. */
-export function slipOf(text: string, wanted: 'base64' | 'hex'): string {
+export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
   if (text === '') return 'empty';
   const meant = readByteText(text);
   if (!meant) return wanted === 'base64' ? 'not_base64' : 'not_hex';
@@ -124,7 +124,7 @@ export function slipOf(text: string, wanted: 'base64' | 'hex'): string {
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
   const decoded = decodePlayReadyChecksum(text);
   if (decoded.ok) return text;
-  report.error(slipOf(text, 'base64'), name, decoded.fault.sentence);
+  report.error(encodingFault(text, 'base64'), name, decoded.fault.sentence);
   return undefined;
 }
 
@@ -143,7 +143,7 @@ export function keyIdField(report: Report, name: string, keyId: Buffer): void {
 
 /** Warns of a key id that reads as a random UUID in the other byte order alone; `name` is where it should be big endian. */
 export function suspectByteOrder(report: Report, name: string, keyId: Buffer): void {
-  if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, SUSPECTED);
+  if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, BYTE_ORDER_SUSPECTED);
 }
 
 /** A part of a license address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
