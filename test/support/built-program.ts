@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
+import { buildSync } from 'esbuild';
 
 export const DIST = resolve(__dirname, '../../dist');
 
@@ -38,6 +39,14 @@ afterEach(async () => {
     }),
   );
 });
+
+/** Bundles a script of this folder for `runScript`, and answers where it lies. */
+export function bundledScript(name: string): string {
+  const outfile = join(DIST, 'test', `${name}.js`);
+  const entryPoints = [join(__dirname, `${name}.ts`)];
+  buildSync({ entryPoints, outfile, bundle: true, platform: 'node', target: 'node20' });
+  return outfile;
+}
 
 /** Runs a script in a Node process of its own; it is killed after the test. */
 export function runScript(path: string, { args = [], env = {}, cwd }: Options): BuiltProgram {
