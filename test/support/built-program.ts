@@ -92,7 +92,7 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
 /** Starts a built program on a free port of loopback, and answers when it listens, with the address to call. */
 export async function startBuilt(
   name: 'sidecar' | 'emulator',
-  { env = {}, cwd }: Options,
+  { env = {}, cwd, dist = DIST }: Options & { readonly dist?: string },
 ): Promise<BuiltProgram & { url: string }> {
   const defaults =
     name === 'sidecar'
@@ -103,7 +103,7 @@ export async function startBuilt(
           EMULATOR_CONTROL_PORT: '0',
           EMULATOR_RTMP_PORT: 'off',
         };
-  const program = runScript(join(DIST, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
+  const program = runScript(join(dist, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
   const [, url = ''] = await program.until(/"message":"listening".*"url":"([^"]+)"/);
   return { ...program, url };
 }
