@@ -1,29 +1,19 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { createApp, type Shell } from './app';
-import { HttpError } from './errors';
+import { type HttpError, httpError } from './errors';
 
 /**
- * Hands on requests of clients that showed a valid certificate, and refuses every other, but for the open paths. The
- * server must listen with client authorities.
+ * Makes the check that lets requests pass of clients that showed a valid certificate. The server must listen with client
+ * authorities.
+ * @throws HttpError 401 or 403.
  */
-export function requireClientCertificate(
-  handler: RequestListener,
-  shell: Shell,
-  openPaths: readonly string[],
-): RequestListener {
-  const refusal = createApp(shell, (routes) => {
-    routes.use(({ socket }) => {
-      throw refusalOf(socket);
-    });
-  });
+export function createRequireCertificate(): (request: IncomingMessage) => void {
   const admitted = new WeakSet<Socket>();
-  return (request, response) => {
-    const { socket } = request;
-    if (!admitted.has(socket) && isCertified(socket)) admitted.add(socket);
-    if (admitted.has(socket) || openPaths.includes(pathOf(request))) handler(request, response);
-    else refusal(request, response);
+  return ({ socket }) => {
+    if (admitted.has(socket)) return;
+    if (!isCertified(socket)) throw refusalOf(socket);
+    admitted.add(socket);
   };
 }
 
@@ -38,17 +28,14 @@ function isCertified(socket: Socket): boolean {
 
 function refusalOf(socket: Socket): HttpError {
   const secure = asSecure(socket);
-  // What is not let in now is not let in later on the same connection.
-  const options = { headers: { connection: 'close' } };
   if (!secure?.getPeerX509Certificate()) {
-    const description = 'Show a client certificate that an authority of this service has signed.';
-    return new HttpError(401, { code: 'client_certificate_required', description }, options);
+    return httpError('client_certificate_required');
   }
   // The types say Error; what Node puts there is OpenSSL's name of the cause.
   const cause = String(secure.authorizationError);
   const why = REASONS[cause] ?? `it cannot be verified (${cause})`;
   const description = `The client certificate is refused: ${why}.`;
-  return new HttpError(403, { code: 'client_certificate_refused', description }, options);
+  return httpError('client_certificate_refused', description);
 }
 
 function asSecure(socket: Socket): TLSSocket | undefined {
@@ -67,7 +54,3 @@ const REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 };
-
-function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?', 1)[0] ?? url;
-}

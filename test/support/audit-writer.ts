@@ -1,7 +1,7 @@
 // Audits changes through the sidecar's audit. Arguments: what to do, and the target of the audit.
 //   forever   until it is killed
 //   exit      a thousand, and ends without waiting for anything
-import { openAudit } from '../../src/sidecar/observe/open-audit';
+import { openAudit } from '../../src/sidecar/observe/audit';
 
 const [task, target = ''] = process.argv.slice(2);
 const log = { error() {}, warn() {}, info() {}, debug() {} };

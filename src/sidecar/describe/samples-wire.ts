@@ -1,8 +1,8 @@
+import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
+import { sentenceOf } from '../errors';
 import { lineChanges, renderLineChanges } from '../key-files/dry-run';
 import { etagOf } from '../key-files/etag';
-import { parseKeyFileRequest } from '../key-files/key-file-request';
-import { ERRORS } from './error-codes';
 
 /** The stream of the examples. */
 export const STREAM = 'news';
@@ -125,7 +125,7 @@ export function batchOf(streams: readonly { readonly streamid: string; readonly 
       ? {
           streamid,
           result: 'failed',
-          errors: [{ code: 'invalid_body', description: ERRORS.invalid_body.says }],
+          errors: [{ code: 'invalid_body', description: sentenceOf('invalid_body') }],
         }
       : { streamid, result: 'created', etag: tagOf(file) },
   );

@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { type Checked, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import type { CmafScheme } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/license-url';
+import { decodePlayReadyChecksum } from '../drm/playready';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/provider-names';
+import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
+
+const text = z.string('must be a string');
+
+/** A string that a pure check takes; the check's sentence becomes the problem of the field. */
+export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
+  return text.superRefine((value, context) => {
+    const checked = check(value);
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  });
+}
+
+/** The same for a value that is decoded to be used: what the check made of it. */
+export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<T> {
+  return text.transform((value, context) => {
+    const checked = check(value);
+    if (checked.ok) return checked.value;
+    context.addIssue({ code: 'custom', message: checked.fault });
+    return z.NEVER;
+  });
+}
+
+/** `null` means the same as leaving a field out: clients that serialise a class send it. */
+const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z
+    .strictObject(shape, {
+      error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
+    })
+    .nullish();
+
+const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault);
+const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault);
+
+/** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
+const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };
+const HEX_BLOCK = { pattern: '^[0-9A-Fa-f]{32}$' };
+
+const cmaf = z
+  .union([z.boolean(), z.enum(['cenc', 'cbcs'])], 'must be true, "cenc", "cbcs" or false')
+  .transform((value): CmafScheme | false => (value === true ? 'cenc' : value))
+  .nullish()
+  .meta({
+    description:
+      'Whether lines for CMAF stand beside those for MPEG-DASH, and their scheme: `cenc` (the same as `true`) or `cbcs`; `false` for none. Left out: as the service is configured.',
+  });
+
+const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
+/** Old clients write it in the second way. */
+const anything = { drmjson: ignored, drmJson: ignored.meta({ deprecated: true }) };
+
+const cenc = {
+  keyid: checkedText(decodeBase64Block).meta({
+    ...BASE64_BLOCK,
+    description: 'The key id: base64 of its 16 bytes, big endian (the order of a UUID).',
+  }),
+  contentkey: checkedText(decodeBase64Block).meta({
+    ...BASE64_BLOCK,
+    description: 'The content key: base64 of its 16 bytes.',
+  }),
+};
+
+const playready = {
+  laurl: checkedText(checkLicenseUrl('playready')).meta({
+    description: 'The license address: `https://…` or `http://…`.',
+  }),
+  checksum: checkedText(decodePlayReadyChecksum).nullish().meta({
+    contentEncoding: 'base64',
+    description:
+      'The checksum of key id and content key, base64 of 8 bytes. Left out: computed. Given: checked.',
+  }),
+};
+
+const widevine = {
+  psshdata: checkedValue(readWidevinePsshData).nullish().meta({
+    contentEncoding: 'base64',
+    maxLength: MAX_PSSH_CHARACTERS,
+    description:
+      'The data of a Widevine `pssh` box, base64; a whole box is unwrapped. Left out (`"widevine": {}`): made of key id and `contentId`.',
+  }),
+};
+
+const fairplay = {
+  key: checkedText(decodeHexBlock).meta({
+    ...HEX_BLOCK,
+    description: 'The key: 32 hex digits, written as given.',
+  }),
+  iv: checkedText(decodeHexBlock).meta({
+    ...HEX_BLOCK,
+    description: 'The initialisation vector: 32 hex digits, written as given.',
+  }),
+  laurl: checkedText(checkLicenseUrl('fairplay')).meta({
+    description: 'The license address: `skd://…`, `https://…` or `http://…`.',
+  }),
+};
+
+/** The most that the body of a POST can have, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
+const noLines = {
+  keyfile: z.null().optional().meta({ description: 'Not here: it would hold all of the key file.' }),
+  // Refused by the sentence that says what it needs, not by the schema's.
+  keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
+};
+
+/** A body that supplies the keys. */
+export const suppliedBody = z
+  .strictObject(
+    {
+      cenc: part(cenc).meta({ description: 'Common encryption. PlayReady and Widevine need it.' }),
+      playready: part(playready).meta({ description: 'PlayReady.' }),
+      widevine: part(widevine).meta({ description: 'Widevine.' }),
+      fairplay: part(fairplay).meta({ description: 'FairPlay. It needs no `cenc`.' }),
+      client: withKeys,
+      clientApiKey: withKeys,
+      contentId: providerId.nullish().meta({
+        description:
+          'What the Widevine data and the FairPlay address are compared with, and what Widevine data is made of.',
+      }),
+      cmaf,
+      ...noLines,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'Keys supplied',
+    description:
+      'The keys themselves, and nothing is fetched. One of `cenc` and `fairplay` at least; what is left out has no lines in the file, and `null` is the same as left out.',
+    anyOf: ['cenc', 'fairplay'].map((name) => ({
+      required: [name],
+      properties: { [name]: { type: 'object' } },
+    })),
+  });
+
+const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
+// Refused by the sentence that says what it needs, not by the schema's.
+const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
+
+/** A body that names a content whose keys are fetched from the key provider. */
+export const providerBody = z
+  .strictObject(
+    {
+      client: providerId.meta({ description: 'The client, as the configuration service knows it.' }),
+      clientApiKey: apiKey.meta({ description: "The client's key at the configuration service." }),
+      contentId: providerId.meta({
+        description: 'The content. The same content id always gives the same keys.',
+      }),
+      cmaf,
+      cenc: nothing,
+      fairplay: nothing,
+      playready: withoutCenc,
+      widevine: withoutCenc,
+      ...noLines,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'Keys from the key provider',
+    description: 'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched.',
+  });
+
+/** A body that holds the lines of an existing key file. */
+export const importedBody = z
+  .strictObject(
+    {
+      keyfile: text.meta({
+        description: 'The lines `name: value`, of a key file that some program or person wrote.',
+      }),
+      keepunknown: z.boolean('must be true or false').nullish().meta({
+        description:
+          'Whether lines of unknown names are kept as they are, behind the others. Left out: they are refused.',
+      }),
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'An existing key file',
+    description:
+      'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
+  });
