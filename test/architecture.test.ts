@@ -25,7 +25,8 @@ interface Import {
 }
 
 const HOUSES: Readonly<Record<string, readonly string[]>> = {
-  http: ['http'],
+  // Of drm, what finds the nearest name alone.
+  http: ['http', 'drm'],
   api: ['api', 'drm', 'http'],
   drm: ['drm'],
   sidecar: ['sidecar', 'api', 'http', 'drm'],

@@ -1,5 +1,5 @@
-import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
+import { nearestName } from '../drm/nearest';
 
 /** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
 export interface Problem {
@@ -204,17 +204,7 @@ export function printable(text: string): string {
   return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
 }
 
-/** The known name that a misspelt one most likely means, or undefined when none is near. */
+/** The known name that a misspelt field most likely means, or undefined when none is near. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const lower = name.toLowerCase().slice(0, 100);
-  let best: string | undefined;
-  let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
-  for (const candidate of known) {
-    const edits = distance(lower, candidate.toLowerCase());
-    if (edits < least) {
-      best = candidate;
-      least = edits;
-    }
-  }
-  return best;
+  return nearestName(name, known, 3);
 }

@@ -101,7 +101,7 @@ const OPTIONS: ServerOptions = {
 function create(tls: Tls | undefined, listener: RequestListener): Server | SecureServer {
   if (!tls) return createServer(OPTIONS, listener);
   // Loaded where it is used: most sidecars stand beside their packager and speak plain HTTP.
-  const { createSecureServer }: typeof import('./secure-server') = require('./secure-server');
+  const { createSecureServer }: typeof import('./tls') = require('./tls');
   return createSecureServer(OPTIONS, tls, listener);
 }
 

@@ -1,12 +1,11 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
 import { createRoutes, onlyMethods } from '../http/app';
-import { createRequireCertificate } from '../http/client-certificate';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
-import type { CertificateEnds } from '../http/tls';
+import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import { type FindApiKey, requireApiKey } from './access/api-key';
 import { createRefuseUnauthenticated } from './access/unauthenticated';
 import { createBatch } from './batch/handlers';

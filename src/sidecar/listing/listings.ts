@@ -3,9 +3,10 @@ import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/cross-check';
 import { keysIn } from '../../drm/key-file';
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
+import { apiError } from '../errors';
 import { toStorageError } from '../storage/key-file-store';
 import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
 import { searchesFor } from './search';
@@ -185,15 +186,13 @@ function isOf(opener: ApiKey, key: ApiKey): boolean {
 }
 
 function expired(): HttpError {
-  const description =
-    'This cursor is unknown or has expired: a listing is closed after 5 minutes without a request, when too many are open, and when the service stops. Start again without cursor.';
-  return new HttpError(410, { code: 'cursor_expired', description });
+  return apiError('cursor_expired');
 }
 
 function anotherPrefix(): HttpError {
   const description =
     'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
-  return new HttpError(400, { code: 'invalid_query', description });
+  return apiError('invalid_query', description);
 }
 
 /** Goes on with a walk until so many key files are described, or enough entries were looked at; `ended`: it is over. */

@@ -7,7 +7,7 @@ import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
-import { HttpError } from '../../http/errors';
+import { apiError } from '../errors';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
@@ -29,13 +29,15 @@ export function createConfigService(baseUrl: string, upstream: Upstream): Config
     async client(name, call) {
       const { status, json } = await upstream.get({ ...call, url: upstreamUrl(baseUrl, name) });
       if (status === 404) {
-        const description = 'The configuration service does not know this client. Check client.';
-        throw new HttpError(422, { code: 'client_unknown', description });
+        throw apiError(
+          'client_unknown',
+          'The configuration service does not know this client. Check client.',
+        );
       }
       if (status === 401 || status === 403) {
         const description =
           'The configuration service refused the API key of this client. Check clientApiKey.';
-        throw new HttpError(422, { code: 'client_api_key_refused', description });
+        throw apiError('client_api_key_refused', description);
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
       const record = clientRecord.safeParse(json);
@@ -116,7 +118,7 @@ export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvi
       const { status, json } = await upstream.get({ ...call, clientApiKey, url });
       if (status === 401 || status === 403) {
         const description = 'The key provider refused the API key of this client. Check clientApiKey.';
-        throw new HttpError(422, { code: 'client_api_key_refused', description });
+        throw apiError('client_api_key_refused', description);
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
       return { json };
