@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import { beginsAsManifest, ManifestOutline } from '../drm/check/manifest-outline';
-import { type ForwardReader, outlineMedia } from '../drm/check/media-outline';
-import { looksLikeSegment } from '../drm/check/segment-report';
+import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../drm/check/outline';
+import { looksLikeSegment } from '../drm/check/segment';
 import { withHead } from './check-reader';
 import { isEightBitText, isUtf16Words, unusable } from './text-input';
 

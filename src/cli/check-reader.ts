@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { ForwardReader } from '../drm/check/media-outline';
+import type { ForwardReader } from '../drm/check/outline';
 
 /** What is read ahead at a place: the boxes of a fragment rarely have more. */
 const AHEAD = 8 * 1024;

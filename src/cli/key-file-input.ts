@@ -1,5 +1,4 @@
-import { importKeyFile } from '../drm/import/import-key-file';
-import type { UnknownLine } from '../drm/import/import-lines';
+import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { KNOWN_LINES, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { FileFault } from './yaml-text';
@@ -33,11 +32,15 @@ export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults
   const imported = importKeyFile(text, keepUnknown);
   if (imported.ok) return { faults: [], hasUnknown: false };
   const { faults, unknown } = imported;
-  const all = [...faults, ...unknown.map(unknownFault)];
+  const all = [...faults.map(lineFault), ...unknown.map(unknownFault)];
   return {
     faults: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     hasUnknown: unknown.length > 0,
   };
+}
+
+function lineFault({ line, subject, sentence }: ImportFault): FileFault {
+  return { line, description: subject === undefined ? sentence : `${subject} ${sentence}` };
 }
 
 function unknownFault({ line, name, near }: UnknownLine): FileFault {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import { parseStreamId } from '../api/stream-id';
+import { say } from '../drm/bytes';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
 import { type Answer, type Call, createHttpCall, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';
@@ -126,7 +127,7 @@ export function createSidecarApi(
 
 function keyFile(streamId: string): string {
   const parsed = parseStreamId(streamId);
-  if (!parsed.ok) throw usageError(parsed.fault);
+  if (!parsed.ok) throw usageError(say(parsed.fault));
   return `/api/keyfile/${encodeURIComponent(streamId)}`;
 }
 

@@ -28,7 +28,7 @@ export const MAX_PROBLEMS = 50;
 /** What a schema says against a value. */
 export type SchemaFault = UnknownField | WrongValue;
 
-export interface UnknownField {
+interface UnknownField {
   readonly kind: 'unknown';
   /** Where the unknown field stands. */
   readonly path: readonly PropertyKey[];
@@ -39,7 +39,7 @@ export interface UnknownField {
   readonly known: readonly string[];
 }
 
-export interface WrongValue {
+interface WrongValue {
   readonly kind: 'wrong';
   /** The field that is wrong; empty for the value as a whole. */
   readonly path: readonly PropertyKey[];
@@ -47,7 +47,7 @@ export interface WrongValue {
   readonly sentence: string;
 }
 
-export interface FaultOptions {
+interface FaultOptions {
   /** The schema whose names are known, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
 }

@@ -7,21 +7,19 @@ import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
 import type { CertificateEnds } from '../http/tls';
-import type { FindApiKey } from './access/api-key';
-import { createRefuseStranger } from './access/refuse-stranger';
-import { requireApiKey } from './access/require-api-key';
-import { createBatch } from './batch/batch-handlers';
+import { type FindApiKey, requireApiKey } from './access/api-key';
+import { createRefuseUnauthenticated } from './access/unauthenticated';
+import { createBatch } from './batch/handlers';
 import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
 import { apiError } from './errors';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
+import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
-import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
-import { createKeyFileChanges } from './key-files/key-file-changes';
-import { createFastDispatch, keyFileRoutes } from './key-files/key-file-routes';
-import { createKeyIndex } from './key-files/key-index';
+import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
+import { createFastDispatch, keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list-handler';
 import type { OpenAudit } from './observe/audit';
 import { createObservation, type Observation } from './observe/metrics';
@@ -140,7 +138,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const shell = { log, newId, now, quietPaths, observe, onError };
   const handlers = createKeyFileHandlers({ store, changes });
   const express = createRoutes((routes) => {
-    routes.use(requireApiKey(findApiKey, createRefuseStranger({ now })));
+    routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)

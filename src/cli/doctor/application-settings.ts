@@ -27,7 +27,7 @@ export function readApplicationSettings(text: string): Checked<ApplicationSettin
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;
   const application = parsed.value.name === 'Root' ? child(parsed.value, 'Application') : undefined;
-  if (!application) return fault('has no Root/Application');
+  if (!application) return fault('no_application', 'has no Root/Application');
   const streams = child(application, 'Streams');
   const places = placesIn(application, 'Root/Application');
   return {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parseStreamId } from '../../api/stream-id';
+import { say } from '../../drm/bytes';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../lineup/read-lineup';
@@ -73,7 +74,7 @@ function checkNames({ application, streams }: DoctorOptions): void {
   if (streams?.length === 0) throw usageError('--streams names none.');
   for (const name of streams ?? []) {
     const parsed = parseStreamId(name);
-    if (!parsed.ok) throw usageError(`--streams ${name}: ${parsed.fault}`);
+    if (!parsed.ok) throw usageError(`--streams ${name}: ${say(parsed.fault)}`);
   }
 }
 

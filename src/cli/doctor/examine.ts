@@ -64,7 +64,7 @@ export async function examine(examination: Examination): Promise<Examined> {
     throw new NothingToExamine(
       files.isAbsent
         ? `${packager} is no packager's installation: it has no conf folder.`
-        : `${conf} ${files.fault}: ${files.todo}.`,
+        : `${conf} ${files.fault.sentence}: ${files.todo}.`,
     );
   }
   const accounts = await readAccounts(machine);

@@ -26,8 +26,14 @@ export function resolvePath(text: string, packager: string, application: string)
     return value ?? '';
   });
   if (unknown.length > 0)
-    return fault(`holds ${unknown.join(', ')}, which is no variable of an Application.xml`);
+    return fault(
+      'unknown_variable',
+      `holds ${unknown.join(', ')}, which is no variable of an Application.xml`,
+    );
   if (!isAbsolute(path))
-    return fault('is a relative path, which depends on the folder the packager was started in');
+    return fault(
+      'relative_path',
+      'is a relative path, which depends on the folder the packager was started in',
+    );
   return { ok: true, value: normalize(path).replace(/(?<=.)\/$/, '') };
 }

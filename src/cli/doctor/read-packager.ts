@@ -79,7 +79,7 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
   for (const folder of new Set(folders)) {
     const names = await filesIn(folder).catch((thrown) => unread(thrown));
     if ('fault' in names) {
-      notRead.push({ what: `${folder} ${names.fault}`, todo: names.todo });
+      notRead.push({ what: `${folder} ${names.fault.sentence}`, todo: names.todo });
       continue;
     }
     for (const name of names.sort()) {
@@ -89,7 +89,11 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
       const text = await readText(file);
       const members = text.ok ? readSmil(text.value) : text;
       if (members.ok) groups.push({ file, members: members.value });
-      else notRead.push({ what: `${file} ${members.fault}`, todo: text.ok ? 'mend the file' : text.todo });
+      else
+        notRead.push({
+          what: `${file} ${members.fault.sentence}`,
+          todo: text.ok ? 'mend the file' : text.todo,
+        });
     }
   }
   return { groups, streamFiles: [...streamFiles], unread: notRead };

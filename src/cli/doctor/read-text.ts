@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { type Fault, fault } from '../../drm/bytes';
 import { systemCode } from '../../http/errors';
 
-/** Why something on the disk was not read, as the rest of a sentence, and what to do about it. */
+/** Why something on the disk was not read, and what to do about it. */
 export interface Unread {
   readonly ok: false;
-  readonly fault: string;
+  readonly fault: Fault;
   readonly todo: string;
   readonly isAbsent: boolean;
 }
@@ -14,11 +15,15 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   const code = systemCode(thrown);
   if (code === undefined) throw thrown;
   const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-  if (isAbsent) return { ok: false, fault: 'is not there', todo: absent, isAbsent };
+  if (isAbsent) return { ...fault('absent', 'is not there'), todo: absent, isAbsent };
   if (isDenied(thrown)) {
-    return { ok: false, fault: `may not be read by you (${code})`, todo: 'run this as root', isAbsent };
+    return { ...fault('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
   }
-  return { ok: false, fault: `can’t be read (${code})`, todo: 'look why, and run this again', isAbsent };
+  return {
+    ...fault('unreadable', `can’t be read (${code})`),
+    todo: 'look why, and run this again',
+    isAbsent,
+  };
 }
 
 /** Whether another user might be let in. */

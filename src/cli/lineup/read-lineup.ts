@@ -1,5 +1,5 @@
 import { dirname, extname, resolve } from 'node:path';
-import { isJsonObject } from '../../drm/json-object';
+import { isJsonObject } from '../../drm/bytes';
 import { checkFields, type PlacedFault } from '../checked-fields';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';

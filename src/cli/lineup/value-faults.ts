@@ -1,7 +1,7 @@
 import { type Checked, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/envelope';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum } from '../../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/provider-names';
 import { readWidevinePsshData } from '../../drm/widevine';
 
 type Rule = (text: string) => Checked<unknown>;
@@ -48,6 +48,6 @@ export function valueFaults(body: Readonly<Record<string, unknown>>): ValueFault
     const [place] = FILLED.includes(path.at(-1) ?? '') ? (PLACE.exec(value) ?? []) : [];
     if (place !== undefined) return [{ path, fault: `has ${place}, which nothing fills here` }];
     const checked = rule(value);
-    return checked.ok ? [] : [{ path, fault: checked.fault }];
+    return checked.ok ? [] : [{ path, fault: checked.fault.sentence }];
   });
 }

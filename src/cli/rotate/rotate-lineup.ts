@@ -89,7 +89,7 @@ function describe(
   { followsContent }: ContentIdPattern,
   streamid: string,
 ): string | undefined {
-  if (!filled.ok) return filled.fault;
+  if (!filled.ok) return filled.fault.sentence;
   const other = takenBy.get(filled.value);
   if (other === undefined || other === streamid || followsContent) return undefined;
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'node:querystring';
 import { addressOf } from '../../http/address';
 import type { HttpError } from '../../http/errors';
-import { API } from '../access/require-api-key';
+import { API } from '../access/api-key';
 import type { Audit, AuditEntry } from './audit';
 
 /** Who tried what, as far as it was read. */

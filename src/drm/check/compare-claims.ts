@@ -1,0 +1,363 @@
+import { formatUuid, isAmong, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
+import { DASH, HLS } from '../key-file';
+import { playReadyChecksum } from '../playready';
+import type { CheckedInput } from './check';
+import type { Comparison, Side } from './comparison';
+import { cipherOf } from './protection';
+import { type ClaimOf, claimsOf } from './report';
+import { textOrHex } from './values';
+
+/** Holds the key ids of samples and boxes against those of a reference: a key file's, or the media's. */
+export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: Side): void {
+  const known = keyIdsOf(reference);
+  if (known.length === 0) return;
+  if (compareExchanged(comparison, reference, other)) return;
+  if (other.of('rotation').length > 0) {
+    compareRotating(comparison, reference, other, known);
+    return;
+  }
+  // What FairPlay plays is found by the playlist's address; its key has no id in a key file.
+  if (isForFairPlayAlone(reference, other)) return;
+  const ofSamples = unique(
+    other.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])),
+  );
+  const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
+  const told = compareIds(comparison, reference, other, known, ofSamples, 'samples');
+  if (!told) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
+}
+
+/** Whether the other side's key id is the content key of a key file; then it tells so. */
+function compareExchanged(comparison: Comparison, reference: Side, other: Side): boolean {
+  const ids = [...other.of('track'), ...other.of('box'), ...other.of('checksum')].flatMap(
+    ({ keyId }) => keyId ?? [],
+  );
+  for (const key of reference.of('key')) {
+    const found = isExchangeable(key) && ids.find((keyId) => isSameKey(keyId, key.contentKey));
+    if (!found) continue;
+    comparison.note('key_id');
+    const mend = `package again with a new key, for this one stands in ${other.called} for everybody`;
+    const sentence = exchangedSentence(reference, { side: other, keyId: found, mend }, key.keyId);
+    comparison.error('key_and_key_id_swapped', [...other.names, ...reference.names], sentence);
+    return true;
+  }
+  return false;
+}
+
+interface KeyClaim extends ClaimOf<'key'> {
+  readonly contentKey: Buffer;
+}
+
+/** A key that is its own id, or a placeholder, proves nothing. */
+export function isExchangeable(key: ClaimOf<'key'>): key is KeyClaim {
+  return key.contentKey !== undefined && !isZero(key.contentKey) && !isSameKey(key.keyId, key.contentKey);
+}
+
+function isSameKey(one: Buffer, other: Buffer): boolean {
+  return one.equals(other) || swapKeyIdOrder(one).equals(other);
+}
+
+/** `of` is what has the key file's content key as its key id; `mend` is what to do if that is the wrong one. */
+export function exchangedSentence(
+  keyFile: Side,
+  of: { readonly side: Side; readonly keyId: Buffer; readonly mend: string },
+  keyId: Buffer,
+): string {
+  const { wrong, isProven } = exchangedSide(keyFile, of.side, of.keyId, keyId);
+  const swap = `swap the two in ${keyFile.called}, and take a new key if they were in use so`;
+  const mend = wrong === undefined ? `${swap}, or ${of.mend}` : wrong === keyFile ? swap : of.mend;
+  const where =
+    wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
+  const ask = isProven ? '' : 'find out at the license server which of the two is the key id, then ';
+  return (
+    `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id stand in each other's ` +
+    `place${where}; ${ask}${mend}`
+  );
+}
+
+/** The side that shows it by itself, too; or most likely the one whose key id is no random UUID when the other's is. */
+function exchangedSide(
+  keyFile: Side,
+  other: Side,
+  named: Buffer,
+  keyId: Buffer,
+): { readonly wrong: Side | undefined; readonly isProven: boolean } {
+  const [isKeyFile, isOther] = [keyFile, other].map(({ codes }) => codes.has('key_and_key_id_swapped'));
+  if (isKeyFile !== isOther) return { wrong: isKeyFile ? keyFile : other, isProven: true };
+  const [isNamedUuid, isKeyIdUuid] = [named, keyId].map(isRandomUuid);
+  const wrong = isNamedUuid === isKeyIdUuid ? undefined : isNamedUuid ? keyFile : other;
+  return { wrong, isProven: false };
+}
+
+/** What is encrypted: the key of a key file, or the tracks of media and manifests. */
+function keyIdsOf(side: Side): Buffer[] {
+  const keys = side.of('key').map(({ keyId }) => keyId);
+  const ids =
+    keys.length > 0
+      ? keys
+      : side.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : []));
+  return unique(ids);
+}
+
+/** Answers whether it told of a fault. */
+function compareIds(
+  comparison: Comparison,
+  reference: Side,
+  other: Side,
+  known: readonly Buffer[],
+  found: readonly Buffer[],
+  what: 'samples' | 'boxes',
+): boolean {
+  if (found.length === 0) return false;
+  comparison.note('key_id');
+  const names = [...other.names, ...reference.names];
+  const unknown = found.filter((keyId) => !isAmong(keyId, known));
+  const swapped = unknown.filter((keyId) => isAmong(swapKeyIdOrder(keyId), known));
+  for (const keyId of swapped)
+    comparison.error('key_id_byte_order', names, swappedSentence(reference, other, keyId));
+  // One that agrees is enough: a manifest names the keys of all renditions, a key file one.
+  if (swapped.length > 0 || unknown.length < found.length) return swapped.length > 0;
+  const is = found.map(formatUuid).slice(0, 3).join(', ');
+  const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';
+  const isKeyFile = reference.of('key').length > 0;
+  const mend = isKeyFile
+    ? 'look whether they are of one stream, then restart it so that the packager reads the key file again'
+    : 'make both in one run of the packager';
+  const sentence =
+    what === 'samples'
+      ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${mend}`
+      : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${mend}`;
+  comparison.error('key_id_mismatch', names, sentence);
+  return true;
+}
+
+function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
+  const right = swapKeyIdOrder(keyId);
+  const wrong = wrongOrder(reference, other, keyId);
+  const mend =
+    wrong === undefined
+      ? 'find out at the license server which one is right, and mend the other'
+      : `mend that of ${wrong.called}`;
+  return (
+    `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +
+    `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${mend}`
+  );
+}
+
+/** The side that contradicts itself, too, or the one whose key id is no random UUID when the other's is. */
+function wrongOrder(reference: Side, other: Side, keyId: Buffer): Side | undefined {
+  const [isOther, isReference] = [other, reference].map(({ codes }) => codes.has('key_id_byte_order'));
+  if (isOther !== isReference) return isOther ? other : reference;
+  const [isUuid, isRight] = [keyId, swapKeyIdOrder(keyId)].map(isRandomUuid);
+  if (isUuid === isRight) return undefined;
+  return isUuid ? reference : other;
+}
+
+function compareRotating(
+  comparison: Comparison,
+  reference: Side,
+  other: Side,
+  known: readonly Buffer[],
+): void {
+  comparison.note('key_rotation');
+  const ids = other.of('track').flatMap(({ keyId }) => keyId ?? []);
+  if (reference.of('key').length === 0 || ids.some((keyId) => isAmong(keyId, known))) return;
+  const sentence =
+    `${other.called} rotates its keys, which a key file can't; it was not made from ${reference.called}, and was not ` +
+    'held against its key: check the media of this key file';
+  comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
+}
+
+function isForFairPlayAlone(reference: Side, other: Side): boolean {
+  const schemes = other.of('track').map(({ scheme }) => scheme);
+  return (
+    reference.of('fairplay').length > 0 &&
+    !reference.of('scheme').some(({ scheme }) => scheme === 'cbcs') &&
+    schemes.length > 0 &&
+    other.of('box').length === 0 &&
+    schemes.every((scheme) => scheme === 'cbcs')
+  );
+}
+
+/** Holds the cipher of samples against what the lines of a key file ask for, or against the media's. */
+export function compareSchemes(comparison: Comparison, reference: Side, other: Side): void {
+  const allowed = new Set(schemesOf(reference).map(cipherOf));
+  const used = [...new Set(other.of('track').flatMap(({ scheme }) => (cipherOf(scheme) ? [scheme] : [])))];
+  if (allowed.size === 0 || used.length === 0) return;
+  comparison.note('scheme');
+  const wrong = used.find((scheme) => !allowed.has(cipherOf(scheme)));
+  if (wrong === undefined) return;
+  const asks = [...allowed].join(' and ');
+  const mend =
+    reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
+      ? 'package with the scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream'
+      : 'make both in one run of the packager';
+  const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${mend}`;
+  comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
+}
+
+function schemesOf(side: Side): string[] {
+  const asked = side.of('scheme').map(({ scheme }): string => scheme);
+  const isFairPlay = side.of('fairplay').length > 0;
+  if (asked.length > 0 || isFairPlay) return [...asked, ...(isFairPlay ? ['cbcs'] : [])];
+  return side.of('track').flatMap(({ scheme }) => (scheme && cipherOf(scheme) ? [scheme] : []));
+}
+
+/** An init segment without a key needs fragments that bring one. */
+export function compareRotation(
+  comparison: Comparison,
+  media: readonly CheckedInput[],
+  segments: readonly CheckedInput[],
+): void {
+  const expecting = media.filter(({ claims }) =>
+    claimsOf(claims, 'rotation').some((claim) => !claim.isProven),
+  );
+  for (const init of expecting) {
+    for (const segment of segments) {
+      comparison.note('key_rotation');
+      if (claimsOf(segment.claims, 'rotation').length > 0) continue;
+      const sentence =
+        `${init.name} names no key (all zeros), and ${segment.name} brings none (seig), so no player can decrypt it; ` +
+        'package again with a key id, or with key rotation';
+      comparison.error('all_zero', [init.name, segment.name], sentence);
+    }
+  }
+}
+
+function unique(keyIds: readonly Buffer[]): Buffer[] {
+  return [...new Map(keyIds.map((keyId) => [keyId.toString('hex'), keyId])).values()];
+}
+
+/** Holds what players ask a license for, and by which address, against the key files. */
+export function compareContent(comparison: Comparison, reference: Side, other: Side): void {
+  compareProtection(comparison, reference, other);
+  compareChecksums(comparison, reference, other);
+  compareContentIds(comparison, reference, other);
+  comparePlayReady(comparison, reference, other);
+  compareFairPlay(comparison, reference, other);
+  compareIvs(comparison, reference, other);
+}
+
+function compareProtection(comparison: Comparison, reference: Side, other: Side): void {
+  const [clear] = other.of('clear');
+  if (!clear && other.of('track').length + other.of('box').length === 0) return;
+  comparison.note('protection');
+  if (!clear) return;
+  const hasHls =
+    reference.of('fairplay').length > 0 || reference.of('scheme').some(({ at }) => !at.startsWith(DASH));
+  const mend =
+    clear.at === 'playlist' && !hasHls
+      ? 'add FairPlay (or CMAF lines) to the key file, which has none for HLS'
+      : 'name the key file as the stream is named, and restart the stream';
+  const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${mend}`;
+  comparison.error('not_protected', [...other.names, ...reference.names], sentence);
+}
+
+/** The only trace of the content key that media carry. */
+function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
+  const keys = reference.of('key');
+  for (const { keyId, checksum } of other.of('checksum')) {
+    const own = keys.filter((key) => key.contentKey && key.keyId.equals(keyId));
+    if (own.length === 0) continue;
+    comparison.note('checksum');
+    if (own.some(({ contentKey }) => contentKey && playReadyChecksum(keyId, contentKey) === checksum))
+      continue;
+    const sentence =
+      `The PlayReady header in ${other.called} has the checksum of another content key than ${reference.called} under ` +
+      'the same key id, so it was made from another key; restart the stream so that the packager reads this key file, ' +
+      'or write the key file anew from the license server';
+    comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
+    return;
+  }
+}
+
+/** The same between media and manifests, which both may have a PlayReady header. */
+export function compareHeaders(comparison: Comparison, reference: Side, other: Side): void {
+  for (const { keyId, checksum } of other.of('checksum')) {
+    const known = reference.of('checksum').filter((one) => one.keyId.equals(keyId));
+    if (known.length === 0) continue;
+    comparison.note('checksum');
+    if (known.some((one) => one.checksum === checksum)) continue;
+    const sentence =
+      `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id, so they ` +
+      'were made from two keys; make both in one run of the packager';
+    comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
+    return;
+  }
+}
+
+export function compareContentIds(comparison: Comparison, reference: Side, other: Side): void {
+  const known = reference.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
+  const found = other.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
+  if (known.length === 0 || found.length === 0) return;
+  comparison.note('content_id');
+  if (found.some((contentId) => known.includes(contentId))) return;
+  const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
+  const sentence =
+    `The Widevine data in ${other.called} names content id ${found[0]}, but that of ${reference.called} another one` +
+    `${should}; look whether they are of one stream, and restart it if the key file was changed`;
+  comparison.warning('content_id_mismatch', [...other.names, ...reference.names], sentence);
+}
+
+function addressesOf(side: Side, system: 'playready' | 'fairplay'): string[] {
+  return [
+    ...new Set(side.of('address').flatMap((claim) => (claim.system === system ? [claim.address] : []))),
+  ];
+}
+
+export function comparePlayReady(comparison: Comparison, reference: Side, other: Side): void {
+  const known = addressesOf(reference, 'playready');
+  const found = addressesOf(other, 'playready');
+  if (known.length === 0 || found.length === 0) return;
+  comparison.note('license_address');
+  if (found.some((address) => hasAddress(known, address))) return;
+  for (const address of found) {
+    const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
+    const sentence =
+      `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
+      `one${should}; look which server has the key, and restart the stream if the key file was changed`;
+    comparison.warning('license_address_differs', [...other.names, ...reference.names], sentence);
+  }
+}
+
+function compareFairPlay(comparison: Comparison, reference: Side, other: Side): void {
+  const known = addressesOf(reference, 'fairplay');
+  const found = addressesOf(other, 'fairplay');
+  if (known.length === 0 || found.length === 0) return;
+  comparison.note('license_address');
+  // The renditions of one playlist may have keys of their own.
+  const isSome = found.some((address) => hasAddress(known, address));
+  for (const address of found) {
+    const appended = known.find((one) => address.startsWith(one) && /^[?&;]/.test(address.slice(one.length)));
+    if (hasAddress(known, address) || (isSome && appended === undefined)) continue;
+    const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
+    const sentence =
+      appended === undefined
+        ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one` +
+          `${should}, so players ask for another content; look whether they are of one stream, then restart it`
+        : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
+          'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
+    comparison.error('license_address_differs', [...other.names, ...reference.names], sentence);
+  }
+}
+
+/** No IV is quoted: it is key material. */
+function compareIvs(comparison: Comparison, reference: Side, other: Side): void {
+  const known = reference.of('iv');
+  const found = other.of('iv');
+  if (known.length === 0 || found.length === 0) return;
+  comparison.note('iv');
+  if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
+  const sentence =
+    `The FairPlay IV in ${other.called} is not that of ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
+    'false so that the license brings it, and restart the stream';
+  comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
+}
+
+function hasAddress(known: readonly string[], address: string): boolean {
+  return known.some((one) => normal(one) === normal(address));
+}
+
+/** An address whose scheme and host are in lower case; what follows skd:// is the license server's own. */
+function normal(address: string): string {
+  return address.replace(/^(?:skd:\/\/|https?:\/\/[^/?#]*)/i, (start) => start.toLowerCase());
+}

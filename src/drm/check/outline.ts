@@ -1,0 +1,194 @@
+import { readBoxHeader } from './boxes';
+
+/** Bytes that are read once, from the first to the last. Both reject when the source fails. */
+export interface ForwardReader {
+  /** The next bytes; fewer than asked for at the end alone. */
+  read(length: number): Promise<Buffer>;
+  /** Passes over bytes; answers how many there were. */
+  skip(length: number): Promise<number>;
+}
+
+/** The boxes that say how media are protected, and whether all were looked at. */
+interface MediaOutline {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+/** What to do with a box: read it as it is, keep its header as a sign that it was there, or go into it. */
+type Step = 'keep' | 'sign' | Steps;
+interface Steps {
+  readonly [type: string]: Step;
+}
+
+const TRACK: Steps = { mdia: { minf: { stbl: { stsd: 'keep', sgpd: 'keep' } } } };
+const STEPS: Steps = {
+  ftyp: 'keep',
+  styp: 'keep',
+  pssh: 'keep',
+  mdat: 'sign',
+  moov: { pssh: 'keep', trak: TRACK },
+  moof: { pssh: 'keep', traf: { sgpd: 'keep', senc: 'sign' } },
+};
+
+/** A box that is kept has rarely a tenth of it. */
+const MAX_OF_BOX = 64 * 1024;
+const MAX_BYTES = 512 * 1024;
+/** A day of fragments of two seconds has half of it, with all that is in them. */
+const MAX_BOXES = 1_000_000;
+
+/**
+ * Reads of an mp4 file, or of a segment, the boxes that say how it is protected, and passes over the rest: media, sample
+ * tables, indexes. The answer is a small file of the same boxes. Bounded in memory and in boxes, whatever sizes they say.
+ */
+export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
+  const outliner = new Outliner(reader, mostBoxes);
+  const boxes = await outliner.file();
+  return { bytes: Buffer.concat(boxes), isWhole: !outliner.isCut };
+}
+
+class Outliner {
+  isCut = false;
+  #boxes = 0;
+  #bytes = 0;
+
+  constructor(
+    private readonly reader: ForwardReader,
+    private readonly mostBoxes: number,
+  ) {}
+
+  /** What is kept of a whole file. A day of fragments has one key, or some dozens: each is kept once. */
+  async file(): Promise<Buffer[]> {
+    const seen = new Set<string>();
+    return this.#boxesIn(STEPS, Number.POSITIVE_INFINITY, (box) => {
+      const content = box.toString('latin1');
+      const isNew = !seen.has(content);
+      if (isNew) seen.add(content);
+      else this.#bytes -= box.length;
+      return isNew;
+    });
+  }
+
+  async #boxesIn(steps: Steps, room: number, isKept: (box: Buffer) => boolean): Promise<Buffer[]> {
+    const kept: Buffer[] = [];
+    let left = room;
+    while (left >= 8 && !this.isCut) {
+      const head = await this.reader.read(8);
+      if (head.length < 8) break;
+      const isLarge = head.readUInt32BE(0) === 1 && left >= 16;
+      const header = isLarge ? Buffer.concat([head, await this.reader.read(8)]) : head;
+      const { headerLength, length = left } = readBoxHeader(header);
+      const inside = Math.max(0, Math.min(length, left) - headerLength);
+      left -= headerLength + inside;
+      this.#boxes += 1;
+      const box = await this.#box(steps[head.toString('latin1', 4, 8)], header, inside);
+      if (box && isKept(box)) kept.push(box);
+      this.isCut ||= this.#boxes >= this.mostBoxes || this.#bytes > MAX_BYTES;
+    }
+    if (Number.isFinite(left) && !this.isCut) await this.reader.skip(left);
+    return kept;
+  }
+
+  async #box(step: Step | undefined, header: Buffer, inside: number): Promise<Buffer | undefined> {
+    const type = header.subarray(4, 8);
+    if (typeof step === 'object') {
+      this.#bytes += 8;
+      return boxOf(type, await this.#boxesIn(step, inside, () => true));
+    }
+    if (step !== 'keep') {
+      await this.reader.skip(inside);
+      if (step === 'sign') this.#bytes += 8;
+      return step === 'sign' ? boxOf(type, []) : undefined;
+    }
+    const body = await this.reader.read(Math.min(inside, MAX_OF_BOX));
+    this.#bytes += 8 + body.length;
+    if (body.length === inside) return boxOf(type, [body]);
+    // Kept with the size that it says, by which it is known as cut.
+    if (body.length === MAX_OF_BOX) await this.reader.skip(inside - body.length);
+    return Buffer.concat([header, body]);
+  }
+}
+
+function boxOf(type: Buffer, parts: readonly Buffer[]): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(8 + parts.reduce((sum, { length }) => sum + length, 0));
+  return Buffer.concat([size, type, ...parts]);
+}
+
+/** Elements that only name segments; a manifest of a day has them by the ten thousand. */
+const SEGMENTS = /<(?:[\w-]{1,20}:)?(?:S|SegmentURL|c)\b[^<>]{0,2000}\/\s*>\s*/g;
+/** Lines of a playlist that name keys, or the playlists behind it. */
+const KEPT_LINE =
+  /^#EXTM3U|^#EXT-X-(?:SESSION-)?KEY:|^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF|MAP):|^#EXT-X-TARGETDURATION/;
+const BEFORE_URI = /^#EXT-X-STREAM-INF:/;
+
+/** As much of a piece of text may wait for its end. */
+const MAX_WAITING = 256 * 1024;
+
+/** Whether a text begins as a manifest or a playlist does. */
+export function beginsAsManifest(text: string): boolean {
+  return /^\ufeff?\s*(?:#EXTM3U|<)/.test(text);
+}
+
+/** What a long manifest or playlist says of its protection: it is given piece by piece, and its segments are passed over. */
+export class ManifestOutline {
+  readonly #kept: string[] = [];
+  readonly #seen = new Set<string>();
+  #waiting = '';
+  #isPlaylist: boolean | undefined;
+  #takesUri = false;
+  #length = 0;
+
+  constructor(private readonly most: number) {}
+
+  /** Whether even what is kept is more than may be kept. */
+  get isTooLong(): boolean {
+    return this.#length > this.most || this.#waiting.length > MAX_WAITING;
+  }
+
+  add(piece: string): void {
+    if (this.isTooLong) return;
+    this.#waiting += piece;
+    this.#isPlaylist ??= /^\ufeff?\s*#/.test(this.#waiting);
+    if (this.#isPlaylist) this.#takeLines();
+    else this.#takeElements();
+  }
+
+  /** All that was kept; nothing where it is too long. */
+  end(): string {
+    const rest = this.#waiting;
+    if (this.isTooLong) return '';
+    this.#waiting = '';
+    if (this.#isPlaylist) this.#takeLine(rest);
+    else this.#keep(rest.replaceAll(SEGMENTS, ''));
+    return this.#kept.join('');
+  }
+
+  #takeLines(): void {
+    const lines = this.#waiting.split(/\r?\n/);
+    this.#waiting = lines.pop() ?? '';
+    for (const line of lines) this.#takeLine(line);
+  }
+
+  #takeLine(line: string): void {
+    const text = line.trim();
+    if (this.#takesUri && text !== '' && !text.startsWith('#')) this.#keep(`${text}\n`);
+    this.#takesUri = BEFORE_URI.test(text) || (this.#takesUri && (text === '' || text.startsWith('#')));
+    if (!KEPT_LINE.test(text.replace(/^\ufeff/, '')) || (!BEFORE_URI.test(text) && this.#seen.has(text)))
+      return;
+    this.#seen.add(text);
+    this.#keep(`${text}\n`);
+  }
+
+  #takeElements(): void {
+    const rest = this.#waiting.replaceAll(SEGMENTS, '');
+    // An element that has not ended yet waits for its end.
+    const end = Math.max(rest.lastIndexOf('<'), 0);
+    this.#waiting = rest.slice(end);
+    this.#keep(rest.slice(0, end));
+  }
+
+  #keep(text: string): void {
+    this.#length += text.length;
+    if (!this.isTooLong) this.#kept.push(text);
+  }
+}
