@@ -24,9 +24,9 @@ import type { OpenAudit } from './observe/audit';
 import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import { createConfigService, createKeyProvider } from './provisioning/key-provider';
+import { createUpstreams } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
-import { createProvision, type Upstreams } from './provisioning/provision';
+import { createProvision } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
@@ -84,7 +84,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const cache = createCache(config, ambient, writer, observation);
   const { checks, cmaf } = config;
   const { answered: onAnswer } = observation;
-  const upstreams = createUpstreams(config, log, now, observation);
+  const upstreams = createUpstreams(config, (name) =>
+    createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, ...observation.calls(name) }),
+  );
   const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer });
   const refusals = createRefusals(observation.audit);
   const changes = createKeyFileChanges({
@@ -191,41 +193,4 @@ function createCache(
   if (!providerCache || configServiceUrl === undefined || keyProviderUrl === undefined) return undefined;
   const scope = { configServiceUrl, keyProviderUrl };
   return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });
-}
-
-function createUpstreams(
-  config: SidecarConfig,
-  log: Log,
-  now: () => number,
-  observation: Observation,
-): Upstreams {
-  const { configServiceUrl, keyProviderUrl, upstreamTimeoutMs: timeoutMs } = config;
-  const configService = {
-    name: 'configuration service',
-    code: 'config_service_failed',
-    variable: 'PACKAGERDRMAPI_GRANDCENTRALURL',
-  };
-  const keyProvider = {
-    name: 'key provider',
-    code: 'key_provider_failed',
-    variable: 'PACKAGERDRMAPI_KEYPROVIDERURL',
-  };
-  if (configServiceUrl === undefined || keyProviderUrl === undefined) {
-    const absent = [
-      ...(configServiceUrl === undefined ? [configService] : []),
-      ...(keyProviderUrl === undefined ? [keyProvider] : []),
-    ];
-    return { missing: absent.map(({ variable }) => variable) };
-  }
-  const common = { timeoutMs, log, now };
-  return {
-    configService: createConfigService(
-      configServiceUrl,
-      createUpstream({ ...configService, ...common, ...observation.calls('config_service') }),
-    ),
-    keyProvider: createKeyProvider(
-      keyProviderUrl,
-      createUpstream({ ...keyProvider, ...common, ...observation.calls('key_provider') }),
-    ),
-  };
 }

@@ -113,13 +113,13 @@ export function createListings({
   };
 
   const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
-    if (listing.state !== 'open') throw expired();
+    if (listing.state !== 'open') throw apiError('cursor_expired');
     try {
       const { walk, key } = listing;
       const isWanted = (streamId: StreamId) => mayRead(key, streamId);
       const { entries, ended } = await collect(walk, limit, isWanted, summariseFor(key));
       // The walk of a listing that was closed meanwhile ends like one that has seen everything.
-      if (isClosed(listing)) throw expired();
+      if (isClosed(listing)) throw apiError('cursor_expired');
       if (!ended) return { entries, cursor: `${listing.id}.${number + 1}` };
       listing.state = 'ended';
       // Nobody holds a cursor of a listing that ends with its first page.
@@ -161,10 +161,10 @@ export function createListings({
       closeIdle();
       const [, id = '', number = ''] = /^([^.]+)\.(\d{1,9})$/.exec(cursor) ?? [];
       const listing = listings.get(id);
-      if (!listing || !isOf(listing.key, key)) throw expired();
+      if (!listing || !isOf(listing.key, key)) throw apiError('cursor_expired');
       if (prefix !== undefined && prefix !== listing.prefix) throw anotherPrefix();
       const pages = Number(number) - listing.number;
-      if (pages !== 0 && (pages !== 1 || listing.state !== 'open')) throw expired();
+      if (pages !== 0 && (pages !== 1 || listing.state !== 'open')) throw apiError('cursor_expired');
       listing.usedAt = now();
       listings.delete(id);
       listings.set(id, listing);
@@ -183,10 +183,6 @@ function isClosed({ state }: Listing): boolean {
 /** A listing is its key's alone, and not even that one's once its reach has changed. */
 function isOf(opener: ApiKey, key: ApiKey): boolean {
   return JSON.stringify([opener.name, opener.streams]) === JSON.stringify([key.name, key.streams]);
-}
-
-function expired(): HttpError {
-  return apiError('cursor_expired');
 }
 
 function anotherPrefix(): HttpError {

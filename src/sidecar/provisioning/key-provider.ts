@@ -8,7 +8,33 @@ import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
 import { apiError } from '../errors';
-import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
+import { UPSTREAMS, type Upstream, type UpstreamCall, type UpstreamName, upstreamUrl } from './upstream';
+
+/** Both upstreams, or which variables are missing for them. */
+export type Upstreams =
+  | { readonly configService: ConfigService; readonly keyProvider: KeyProvider }
+  | { readonly missing: readonly string[] };
+
+/** `ask` makes what an upstream is asked with. */
+export function createUpstreams(
+  addresses: { readonly configServiceUrl: string | undefined; readonly keyProviderUrl: string | undefined },
+  ask: (name: UpstreamName) => Upstream,
+): Upstreams {
+  const { configServiceUrl, keyProviderUrl } = addresses;
+  if (configServiceUrl !== undefined && keyProviderUrl !== undefined) {
+    return {
+      configService: createConfigService(configServiceUrl, ask('config_service')),
+      keyProvider: createKeyProvider(keyProviderUrl, ask('key_provider')),
+    };
+  }
+  const { config_service, key_provider } = UPSTREAMS;
+  return {
+    missing: [
+      ...(configServiceUrl === undefined ? [config_service.variable] : []),
+      ...(keyProviderUrl === undefined ? [key_provider.variable] : []),
+    ],
+  };
+}
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
 interface ClientRecord {
@@ -16,7 +42,7 @@ interface ClientRecord {
   readonly sharedSecret: string | undefined;
 }
 
-export interface ConfigService {
+interface ConfigService {
   /** Reads a client's record. Throws `HttpError` 422 when the client or its key is refused, else 502 or 504. */
   client(name: string, call: Omit<UpstreamCall, 'url'>): Promise<ClientRecord>;
 }
@@ -24,7 +50,7 @@ export interface ConfigService {
 const secret = z.string().min(1).nullish();
 const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
 
-export function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
+function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
   return {
     async client(name, call) {
       const { status, json } = await upstream.get({ ...call, url: upstreamUrl(baseUrl, name) });
@@ -50,7 +76,7 @@ export function createConfigService(baseUrl: string, upstream: Upstream): Config
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */
 type SealedKeys = { readonly json: unknown };
 
-export interface KeyProvider {
+interface KeyProvider {
   /** Asks for a content's keys. The same content id always has the same keys. */
   fetch(system: 'cenc' | 'fairplay', content: ProviderContent, call: ProviderCall): Promise<SealedKeys>;
   /** Opens and checks both answers. Throws `HttpError` 502 for whatever can't be trusted or is missing. */
@@ -86,7 +112,7 @@ const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
   undecryptable: 'answered an envelope that does not decrypt',
 };
 
-export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
+function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
   const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {

@@ -3,7 +3,7 @@ import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
-import type { ConfigService, KeyProvider } from './key-provider';
+import type { Upstreams } from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import { OutageError, type UpstreamName } from './upstream';
 
@@ -84,11 +84,6 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [3600, 'hour'],
   [60, 'minute'],
 ];
-
-/** Both upstreams, or which variables are missing for them. */
-export type Upstreams =
-  | { readonly configService: ConfigService; readonly keyProvider: KeyProvider }
-  | { readonly missing: readonly string[] };
 
 /** A content's values. */
 interface ProviderAnswer {

@@ -293,15 +293,12 @@ const REASONS: Readonly<Record<string, string>> = {
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return apiError('insufficient_storage', undefined, { cause: thrown });
-  }
-  if (code === 'EMFILE' || code === 'ENFILE') {
-    return apiError('too_many_open_files', undefined, { cause: thrown });
-  }
+  const options = { cause: thrown };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return apiError('insufficient_storage', undefined, options);
+  if (code === 'EMFILE' || code === 'ENFILE') return apiError('too_many_open_files', undefined, options);
   const reason = REASONS[code];
   if (reason === undefined) return thrown;
   const verb = doing === 'read' ? 'readable' : 'writable';
   const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
-  return apiError(`key_files_not_${verb}`, description, { cause: thrown });
+  return apiError(`key_files_not_${verb}`, description, options);
 }

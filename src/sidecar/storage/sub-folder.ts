@@ -91,6 +91,5 @@ function refuseOther(path: string): void {
 
 /** The error for what stands in a key file's place, or on the way to it. */
 export function notAKeyFile(what: string): HttpError {
-  const description = `${what}; it is left as it is. Remove it, or use another stream id.`;
-  return apiError('not_a_key_file', description);
+  return apiError('not_a_key_file', `${what}; it is left as it is. Remove it, or use another stream id.`);
 }
