@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Environment } from '../http/config';
 import type { ExitCode } from './cli-error';
-import type { ConfigFile } from './config-file';
+import type { SidecarApi } from './client';
+import type { ConfigFile } from './connection';
 import type { Output } from './output';
-import type { SidecarApi } from './sidecar-api';
 
 export type TerminalInput = Readable & { readonly isTTY?: boolean };
 export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };

@@ -1,6 +1,6 @@
 import { isAbsolute, normalize } from 'node:path';
 import fc from 'fast-check';
-import { type StreamId, parseStreamId } from '../../src/api/stream-id';
+import { parseStreamId, type StreamId } from '../../src/api/stream-id';
 import { keyFilePath } from '../../src/sidecar/storage/key-file-path';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';

@@ -43,7 +43,7 @@ const refused = (field: string, what: string, option: string) => ({
 });
 const VARIABLE = refused('clientApiKeyEnv', 'PROVIDER_KEY, whose value', '--allow-env PROVIDER_KEY');
 
-describe('a variable that a line-up names', () => {
+describe('a variable that a manifest names', () => {
   test.each([
     ['--yes', []],
     ['--dry-run', []],
@@ -94,7 +94,7 @@ test.each(['*', '', 'A B', 'PROVIDER_KEY=x', 'A*B'])(
   },
 );
 
-describe('a file that a line-up names', () => {
+describe('a file that a manifest names', () => {
   test.each([
     ['--yes', 'keys/client.txt', 'keys/client.txt', []],
     ['--dry-run', 'keys/client.txt', 'keys/client.txt', []],
@@ -158,7 +158,7 @@ describe('a file that a line-up names', () => {
   });
 });
 
-test('names at once all that a line-up asks for, and quotes no secret', async () => {
+test('names at once all that a manifest asks for, and quotes no secret', async () => {
   const text = `\
 streamid,contentId,client,clientApiKeyEnv,clientApiKeyFile
 a,c,acme,PROVIDER_KEY,
@@ -220,7 +220,7 @@ describe('a configuration file', () => {
   );
 });
 
-test('a line-up has no field that allows something', async () => {
+test('a manifest has no field that allows something', async () => {
   await fs.writeFile(join(cwd, 'lineup.yaml'), 'allowEnv: [PROVIDER_KEY]\nstreams: [a]\n');
   const { code, stderr } = await run(['apply', 'lineup.yaml', '--yes']);
   expect({ code, stderr }).toEqual({

@@ -132,7 +132,7 @@ test('refuses to write without --yes where nobody can be asked', async () => {
   expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
     code: 2,
     stderr:
-      'error: Nobody is there to say yes. Add --yes to apply the line-up, or --dry-run to only see it.\n',
+      'error: Nobody is there to say yes. Add --yes to apply the manifest, or --dry-run to only see it.\n',
     sent: 0,
   });
 });

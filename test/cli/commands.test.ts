@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
-import { runCli } from '../../src/cli/run-cli';
+import { runCli } from '../../src/cli/run';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';

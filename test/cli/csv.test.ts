@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync';
-import { csvRow } from '../../src/cli/csv-text';
+import { csvRow } from '../../src/cli/output';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
 import { install } from './doctor/installation';

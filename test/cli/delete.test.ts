@@ -79,7 +79,7 @@ test('deletes what is below a prefix', async () => {
   });
 });
 
-test('deletes what a line-up does not name, and nothing else', async () => {
+test('deletes what a manifest does not name, and nothing else', async () => {
   const { code, stdout, stderr } = await run(['--not-in', 'lineup.csv', '--yes']);
   expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
     code: 0,
@@ -89,7 +89,7 @@ test('deletes what a line-up does not name, and nothing else', async () => {
   });
 });
 
-test('looks below a prefix alone for what a line-up does not name', async () => {
+test('looks below a prefix alone for what a manifest does not name', async () => {
   expect((await run(['--not-in', 'lineup.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
   expect(await left()).toEqual(without('live/old'));
 });
@@ -123,7 +123,7 @@ test.each([
 
 test.each([
   [['a', 'b'], 'Nobody is there to say yes. Add --yes to delete the key files, or --dry-run to only see it.'],
-  [[], 'Which key files? Name their streams, or give --prefix, or --not-in with the line-up of what stays.'],
+  [[], 'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.'],
   [['a', '--prefix', 'b', '--yes'], 'Name streams, or say which ones by --prefix and --not-in; not both.'],
   [['a', 'b', '--if-match', 'x', '--yes'], '--if-match is for one stream: an ETag is that of one file.'],
   [
@@ -136,7 +136,7 @@ test.each([
 });
 
 test.each([
-  ['an empty line-up', 'streams: []\n', 'lineup.yaml: the file names no streams and no groups.'],
+  ['an empty manifest', 'streams: []\n', 'lineup.yaml: the file names no streams and no groups.'],
   ['an empty file', '', 'lineup.yaml: the file must hold defaults, streams and groups.'],
   [
     'a file that is none',
@@ -159,12 +159,12 @@ test.each([
   expect(await left()).toEqual(STREAMS);
 });
 
-test('prunes nothing by a line-up that names none of the key files', async () => {
+test('prunes nothing by a manifest that names none of the key files', async () => {
   await fs.writeFile(join(cwd, 'other.yaml'), 'streams: [other/a, other/b]\n');
   const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
   expect({ code, stderr, left: await left() }).toEqual({
     code: 2,
-    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the line-up of this sidecar? To delete them all the same, use --prefix alone.\n`,
+    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them all the same, use --prefix alone.\n`,
     left: STREAMS,
   });
 });

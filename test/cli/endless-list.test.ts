@@ -1,9 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CliError } from '../../src/cli/cli-error';
-import { askSidecar } from '../../src/cli/doctor/ask-sidecar';
-import { listPages } from '../../src/cli/list-pages';
-import type { ListAnswer } from '../../src/cli/sidecar-wire';
+import { type ListAnswer, listPages } from '../../src/cli/client';
+import { askSidecar } from '../../src/cli/doctor/sidecar';
 import { cli } from '../support/run-cli';
 
 const cleanups: (() => void)[] = [];

@@ -311,8 +311,11 @@ ${ADVICE}`,
   });
 
   test.each([
-    [['old', 'lineup.yaml'], 'lineup.yaml is no folder and does not end in .key; apply a line-up by itself.'],
-    [['lineup.yaml', 'other.yaml'], 'Give one line-up at a time; several sources must be key files.'],
+    [
+      ['old', 'lineup.yaml'],
+      'lineup.yaml is no folder and does not end in .key; apply a manifest by itself.',
+    ],
+    [['lineup.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
     [
       ['old', '--client', 'acme'],
       'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../src/cli/cli-error';
-import { readLineUp, readStreamIds } from '../../src/cli/lineup/read-lineup';
+import { readManifest, readStreamIds } from '../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../support/start-sidecar';
 
 const ALL = { variable: () => true, file: () => true };
@@ -25,7 +25,7 @@ function problemsOf(read: () => unknown): string[] {
 
 async function faults(name: string, text: string, given = {}): Promise<string[]> {
   await fs.writeFile(join(cwd, name), text);
-  return problemsOf(() => readLineUp({ cwd, env: {} }, name, { given, allowed: ALL }));
+  return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
 }
 
 test('tells a short row, a missing id and every other row’s faults together, in the order of the lines', async () => {

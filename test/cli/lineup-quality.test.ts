@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../src/cli/cli-error';
-import { readLineUp, readStreamIds } from '../../src/cli/lineup/read-lineup';
+import { readManifest, readStreamIds } from '../../src/cli/manifest/read-manifest';
 import { CENC_ONLY } from '../support/post-manual';
 import { cli } from '../support/run-cli';
 import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 async function read(name: string, text: string, given: object = GIVEN) {
   await fs.writeFile(join(cwd, name), text);
-  const { streams, groups } = readLineUp({ cwd, env: {} }, name, { given, allowed: ALL });
+  const { streams, groups } = readManifest({ cwd, env: {} }, name, { given, allowed: ALL });
   return { streams: streams.map(({ body }) => body), groups };
 }
 
@@ -45,7 +45,7 @@ const BY_QUALITY = [
   { members: ['n_1080'], folder: 'live', ...ACME, contentId: 'news-hd' },
 ];
 
-describe('keys by quality in a line-up', () => {
+describe('keys by quality in a manifest', () => {
   it.each([
     ['lineup.yaml', `groups:\n  - { ${MEMBERS}, folder: live/, keys: quality, contentId: news }\n`],
     ['lineup.csv', 'members;folder;keys;contentId\nn_360:SD n_480:SD n_1080:HD;live;quality;news\n'],
@@ -177,7 +177,7 @@ groups:
   });
 });
 
-describe('a line-up says what is wrong with keys by quality', () => {
+describe('a manifest says what is wrong with keys by quality', () => {
   const line = (description: string) => `lineup.yaml:2: ${description}.`;
   const keys = (text: string) => `groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`;
 

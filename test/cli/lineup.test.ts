@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../src/cli/cli-error';
-import type { LineUp } from '../../src/cli/lineup/lineup';
-import { readLineUp } from '../../src/cli/lineup/read-lineup';
+import { type Manifest, readManifest } from '../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../support/start-sidecar';
 
 let cwd: string;
@@ -13,9 +12,9 @@ beforeEach(async () => {
 
 const ALL = { variable: () => true, file: () => true };
 
-async function read(name: string, text: string, given = {}): Promise<LineUp> {
+async function read(name: string, text: string, given = {}): Promise<Manifest> {
   await fs.writeFile(join(cwd, name), text);
-  return readLineUp({ cwd, env: { ACME_KEY: 'key-of-the-variable' } }, name, { given, allowed: ALL });
+  return readManifest({ cwd, env: { ACME_KEY: 'key-of-the-variable' } }, name, { given, allowed: ALL });
 }
 
 async function bodies(name: string, text: string, given = {}) {
@@ -189,13 +188,13 @@ groups:
 
 const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
 
-test('sends a SMIL file that lies beside the line-up', async () => {
+test('sends a SMIL file that lies beside the manifest', async () => {
   await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
   await fs.outputFile(
     join(cwd, 'sub', 'lineup.yaml'),
     'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
   );
-  const { groups } = readLineUp({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
+  const { groups } = readManifest({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
   expect(groups).toEqual([
     {
       name: 'the group of ../smil/event.smil',
@@ -334,7 +333,7 @@ test.each([
     'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
   ],
   ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false, cenc or cbcs.'],
-  ['a.txt', 'streams: []', 'A line-up is a .yaml, .json or .csv file; a.txt is none by its name.'],
+  ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt is none by its name.'],
 ])('says what is wrong with %s %j', async (name, text, sentence) => {
   const found = await faults(name, text);
   expect(found).toContain(sentence);
@@ -408,7 +407,7 @@ test('tells what is wrong with a default of the options by the option', async ()
   });
 });
 
-test('names a stream that its SMIL file names and the line-up as well', async () => {
+test('names a stream that its SMIL file names and the manifest as well', async () => {
   await fs.writeFile(join(cwd, 'show.smil'), SMIL);
   const text = `\
 defaults: { client: acme, clientApiKey: k, contentId: c }

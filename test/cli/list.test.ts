@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { runCli } from '../../src/cli/run-cli';
+import { runCli } from '../../src/cli/run';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
 

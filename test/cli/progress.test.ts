@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { createOutput } from '../../src/cli/output';
-import { showProgress } from '../../src/cli/progress';
+import { showProgress } from '../../src/cli/terminal';
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());

@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { createSidecarApi } from '../../src/cli/client';
 import { type Connection, readConnection } from '../../src/cli/connection';
 import { createHttpCall } from '../../src/cli/http-call';
-import { createSidecarApi } from '../../src/cli/sidecar-api';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
 

@@ -1,4 +1,4 @@
-import type { Identity, Names } from './access-rights';
+import type { Identity, Names } from './rights';
 
 interface Account {
   readonly name: string;

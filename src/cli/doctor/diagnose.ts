@@ -1,18 +1,22 @@
 import { join } from 'node:path';
+import type { ListedKeyFile } from '../client';
 import { count } from '../output';
-import type { ListedKeyFile } from '../sidecar-wire';
-import { checkAccess } from './access-rights';
-import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
+import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
+import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
-import { CLASH_CODES, checkKeyClashes, type KeyedFile } from './key-clashes';
-import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
-import { checkNames, isGroupName, keyFileIdOf } from './key-folder-names';
-import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
-import { DEFAULT_KEY_DIR } from './path-variables';
-import { compareFolders } from './same-folder';
-import { checkHlsSettings } from './setting-checks';
-import { checkSidecar } from './sidecar-checks';
-import { checkStreaming, needsCmafLines } from './streaming-checks';
+import { DEFAULT_KEY_DIR } from './installation';
+import {
+  type CheckedKeyFile,
+  CLASH_CODES,
+  checkCmafLines,
+  checkKeyClashes,
+  checkKeyFiles,
+  type KeyedFile,
+} from './key-files';
+import { checkNames, isGroupName, keyFileIdOf } from './key-folder';
+import { checkAccess } from './rights';
+import { checkSidecar, compareFolders } from './sidecar';
+import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './streams';
 
 interface JudgedFolder {
   readonly section: Section;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
-import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-clashes';
+import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-files';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { install, KEY_FILE, smil } from './installation';
 import { type DoctorSetting, listed, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
-import { compareFolders } from '../../../src/cli/doctor/same-folder';
+import { compareFolders } from '../../../src/cli/doctor/sidecar';
 import { findTouchedFolder } from '../../../src/cli/doctor/watch-folder';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { type DoctorSetting, listed, sectionsOf, sidecarOn, troubles } from './run-doctor';

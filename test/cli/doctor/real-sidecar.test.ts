@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { createSidecarApi } from '../../../src/cli/sidecar-api';
+import { createSidecarApi } from '../../../src/cli/client';
 import { POST_MANUAL } from '../../support/post-manual';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';

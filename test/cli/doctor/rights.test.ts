@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type Identity, may } from '../../../src/cli/doctor/access-rights';
 import { parseAccounts } from '../../../src/cli/doctor/accounts';
+import { type Identity, may } from '../../../src/cli/doctor/rights';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 

@@ -3,12 +3,12 @@ import { Writable, type WritableOptions } from 'node:stream';
 import { Command, CommanderError } from 'commander';
 import fs from 'fs-extra';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
+import type { ListedKeyFile } from '../../../src/cli/client';
 import type { CliContext } from '../../../src/cli/context';
-import type { AskedSidecar } from '../../../src/cli/doctor/ask-sidecar';
-import { registerDoctor } from '../../../src/cli/doctor/command';
+import { registerDoctor } from '../../../src/cli/doctor/doctor';
 import type { Finding, Section } from '../../../src/cli/doctor/finding';
+import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { createOutput } from '../../../src/cli/output';
-import type { ListedKeyFile } from '../../../src/cli/sidecar-wire';
 
 export interface DoctorRun {
   readonly code: ExitCode;

@@ -1,5 +1,5 @@
-import { checkAccess } from '../../../src/cli/doctor/access-rights';
-import { shellWord } from '../../../src/cli/shell-word';
+import { checkAccess } from '../../../src/cli/doctor/rights';
+import { shellWord } from '../../../src/cli/output';
 
 test.each([
   ['/usr/local/W-1.2', '/usr/local/W-1.2'],

@@ -72,7 +72,7 @@ test('checks the streams that the user names, by their stream ids and by their n
       severity: 'fault',
       code: 'key_file_missing',
       message: 'No key file for b',
-      todo: 'provision them with packager-drm put, or a line-up with packager-drm apply',
+      todo: 'provision them with packager-drm put, or a manifest with packager-drm apply',
     },
   ]);
 });
@@ -143,7 +143,7 @@ test.each([
   },
 );
 
-test('asks for all streams of a line-up', async () => {
+test('asks for all streams of a manifest', async () => {
   const streams = ['news_360p', 'radio'].map((streamid) => ({ streamid, ...CENC_ONLY }));
   const packager = await install({ 'lineup.json': JSON.stringify({ streams }) });
   const found = await troubles(packager, ['--lineup', 'lineup.json']);

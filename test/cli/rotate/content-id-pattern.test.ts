@@ -1,4 +1,4 @@
-import { readPattern } from '../../../src/cli/rotate/content-id-pattern';
+import { readPattern } from '../../../src/cli/commands/rotation';
 
 const NOW = new Date('2026-01-31T23:05:09.123Z');
 const VALUES = { streamid: 'live/a+b@c~d', contentId: 'news', old: 'news-2025' };
@@ -31,7 +31,7 @@ test.each([
 });
 
 test.each([
-  ['{contentId}-1', 'has no content id in the line-up, which {contentId} would be'],
+  ['{contentId}-1', 'has no content id in the manifest, which {contentId} would be'],
   ['{old}-1', 'has no key file with a content id, which {old} would be'],
   [
     '{streamid} 1',

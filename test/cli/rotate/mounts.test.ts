@@ -1,4 +1,4 @@
-import { mountOf, untraceable } from '../../../src/cli/rotate/mounts';
+import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
 
 const MOUNTINFO = `\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

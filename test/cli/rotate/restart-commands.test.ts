@@ -1,4 +1,4 @@
-import { restartCommands } from '../../../src/cli/rotate/restart-commands';
+import { restartCommands } from '../../../src/cli/commands/rotation';
 
 const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H 'accept: application/json'`;
 const SERVER = 'http://127.0.0.1:8087/v2/servers/_defaultServer_/vhosts/_defaultVHost_/applications';

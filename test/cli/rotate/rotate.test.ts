@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { mountOf, untraceable } from '../../../src/cli/rotate/mounts';
+import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
 import { type CliOptions, cli } from '../../support/run-cli';
 import { startEmulator } from '../../support/start-emulator';
 import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
@@ -99,7 +99,7 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
       changed('vod/lo', 'film', 'vod_hi-1970-01-01'),
       changed('x', 'x-1', 'x-1970-01-01'),
       changed('y', 'y-own', 'y-1970-01-01'),
-      '1 stream not rotated: the line-up brings the keys, so new ones must come there\n',
+      '1 stream not rotated: the manifest brings the keys, so new ones must come there\n',
       '  = own\n',
       '# 6 streams to restart: each goes on with its former key until it starts anew.\n',
       '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
@@ -132,7 +132,7 @@ test('writes nothing with --dry-run, nor a second time with the same content ids
     code: 0,
     stdout: `\
 6 streams would stay: they have this content id already
-1 stream not rotated: the line-up brings the keys, so new ones must come there
+1 stream not rotated: the manifest brings the keys, so new ones must come there
   = own
 `,
     stderr: 'There is nothing to write.\n',
@@ -148,7 +148,7 @@ test.each([
   expect({ code, contents: await contentIds() }).toEqual({ code: 0, contents: expected });
 });
 
-test('makes content ids from those of now, and of the line-up', async () => {
+test('makes content ids from those of now, and of the manifest', async () => {
   await run(['apply', 'lineup.yaml', '--yes']);
   await rotate('--yes', '--content-id', '{old}-{time}');
   expect(await contentIds()).toMatchObject({ 'live/news': 'news-1-000000', 'vod/lo': 'film-000000' });
@@ -167,12 +167,12 @@ test('says which streams have no content id that the pattern needs', async () =>
     'defaults: { client: demo, clientApiKey: k }\nstreams: [{ streamid: a, contentId: a-1 }]\ngroups:\n  - { members: [b, c], keys: each }\n',
   );
   expect((await rotate('--yes', '--content-id', '{contentId}-b')).stderr).toBe(`\
-error: lineup.yaml:4: b has no content id in the line-up, which {contentId} would be.
-error: lineup.yaml:4: c has no content id in the line-up, which {contentId} would be.
+error: lineup.yaml:4: b has no content id in the manifest, which {contentId} would be.
+error: lineup.yaml:4: c has no content id in the manifest, which {contentId} would be.
 `);
 });
 
-test('needs no content ids in the line-up, and makes first key files', async () => {
+test('needs no content ids in the manifest, and makes first key files', async () => {
   await fs.writeFile(join(cwd, 'ids.csv'), 'streamid\nlive/a\nlive/b\n');
   const provider = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
   const { code, stdout, stderr } = await run([
@@ -282,7 +282,7 @@ test.each<[readonly string[], string]>([
   expect(await sidecar.files()).toEqual({});
 });
 
-test('writes nothing for a line-up that brings all its keys, or whose streams would share one', async () => {
+test('writes nothing for a manifest that brings all its keys, or whose streams would share one', async () => {
   await fs.writeFile(join(cwd, 'lineup.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
   expect((await rotate('--yes')).stderr).toBe(
     'error: No stream of lineup.yaml gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.\n',

@@ -1,0 +1,227 @@
+import type { Command } from 'commander';
+import { CliError, EXIT, usageError } from '../cli-error';
+import { interrupted, listPages, type SidecarApi } from '../client';
+import type { CliContext } from '../context';
+import { type Manifest, readManifest, requireFaultless } from '../manifest/read-manifest';
+import { type AllowOptions, addAllowOptions, readAllowances } from '../manifest/secrets';
+import { count } from '../output';
+import { confirm, requireTerminal } from '../terminal';
+import { wholeNumber } from './list';
+import { addProviderOptions, type ProviderOptions } from './put';
+import {
+  type ContentIdPattern,
+  isProvided,
+  PACKAGER_URL,
+  type Rotation,
+  readPattern,
+  restartCommands,
+  rotateManifest,
+} from './rotation';
+import { showRotation, tellRotation } from './rotation-text';
+import { among, givenDefaults, isChange, type Sent, type StreamResult, sendManifest } from './send-manifest';
+import { type Snapshot, snapshotOf, watchableFolder, watchReads } from './watch-reads';
+
+interface RotateOptions extends ProviderOptions, AllowOptions {
+  readonly contentId: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly all?: boolean;
+  readonly verbose?: boolean;
+  readonly application?: string;
+  readonly packagerUrl: string;
+  readonly watch?: boolean;
+  readonly folder?: string;
+  /** In seconds. */
+  readonly timeout?: number;
+}
+
+const AFTER_HELP = `
+Each stream that gets its keys from the key provider gets a new content id, and with it a new key. In the pattern
+stand {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
+present key file), {date} and {time} (UTC). A group with one key gets one content id, by its first member.
+The packager takes a key when a stream starts: at the end stand the commands that restart each stream at a Wowza
+Streaming Engine. For another packager they are not known.
+`;
+
+const PATTERN = '{streamid}-{date}';
+const WATCH_SECONDS = 600;
+
+/** `rotate`: provisions new keys for a manifest, and says what must be restarted. */
+export function registerRotate(program: Command, context: CliContext): void {
+  const command = program
+    .command('rotate <manifest>')
+    .description('provision new keys for the streams of a manifest, by new content ids')
+    .option('--content-id <pattern>', 'what the new content ids are made of', PATTERN);
+  addAllowOptions(addProviderOptions(command))
+    .option('--dry-run', 'only show which keys would come')
+    .option('--yes', 'do not ask')
+    .option('--all', 'name every stream, not only the first 20 of each kind')
+    .option('--verbose', 'show all changed lines, not the key ids alone')
+    .option(
+      '--application <name>',
+      'the packager’s application, for the commands that restart the streams; else the folder of each stream id',
+    )
+    .option('--packager-url <url>', 'where the packager answers REST calls', PACKAGER_URL)
+    .option('--watch', 'wait until each new key file was read; needs --folder')
+    .option('--folder <folder>', 'the key folder of the sidecar, as this machine has it')
+    .option('--timeout <seconds>', `how long --watch waits (default: ${WATCH_SECONDS})`, wholeNumber)
+    .addHelpText('after', AFTER_HELP)
+    .action((path: string, options: RotateOptions) => rotate(context, path, options));
+}
+
+const NOTHING = 'Nothing was written.';
+
+async function rotate(context: CliContext, path: string, options: RotateOptions): Promise<void> {
+  const { dryRun = false, yes = false } = options;
+  const watched = checkCall(context, options);
+  if (!dryRun && !yes) requireTerminal(context, 'write the new keys');
+  const read = readPattern(options.contentId, context.now());
+  if (!read.ok) throw usageError(`The pattern of --content-id ${read.fault}.`);
+  const pattern = read.value;
+  const manifest = readManifest(context, path, {
+    given: givenDefaults(context, options),
+    allowed: readAllowances(context, options),
+    mayLack: ['contentId'],
+  });
+  const { rotation, old } = await plan(context, path, manifest, pattern);
+  const dry = await sendManifest(context, context.sidecar(), rotation.manifest, true);
+  if (dry.stopped)
+    throw dry.stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : dry.stopped;
+  const planned = [...dry.results.values()].flat();
+  const shownPlan = { planned, rotation, old };
+  if (!context.out.json) showRotation(context.out, shownPlan, options);
+  const due = planned.filter(({ result }) => isChange(result)).map(({ streamid }) => streamid);
+  const isDry = dryRun || due.length === 0;
+  if (!isDry && !yes) {
+    const question = `Write ${count(due.length, 'key file')} at ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, NOTHING))) {
+      context.out.note(NOTHING);
+      return;
+    }
+  }
+  const before = watched === undefined ? undefined : snapshotOf(watched, due);
+  const sent = isDry ? undefined : await write(context, rotation.manifest, dry);
+  const results = sent ? outcomeOf(rotation.manifest, dry, sent) : planned;
+  const written = sent ? writtenOf(results, due) : [];
+  const restart = restartCommands(written, {
+    application: options.application,
+    packagerUrl: options.packagerUrl,
+  });
+  const namesOthers = namesOtherContents(manifest, rotation);
+  const told = { ...shownPlan, path, pattern, results, sent, dryRun, restart, namesOthers };
+  // What is to be restarted is told before anybody waits for it.
+  const end = tellRotation(context, told, options);
+  const seen =
+    watched !== undefined && before && written.length > 0 && !sent?.stopped
+      ? await watchReads(context, watched, only(before, written), 1000 * (options.timeout ?? WATCH_SECONDS))
+      : undefined;
+  end(seen);
+  const failed = results.some(({ result }) => result === 'failed');
+  if (sent?.stopped) context.endWith(sent.stopped.exitCode);
+  else if (seen?.end === 'interrupted') context.endWith(EXIT.interrupted);
+  else if (failed || (seen && seen.end !== 'all_read')) context.endWith(EXIT.failed);
+}
+
+/** Answers the folder that is to be watched. */
+function checkCall(
+  context: CliContext,
+  { watch, folder, timeout, dryRun, packagerUrl }: RotateOptions,
+): string | undefined {
+  const isAddress = /^https?:\/\/[^\s'"?#]+$/i.test(packagerUrl) && URL.canParse(packagerUrl);
+  if (!isAddress || new URL(packagerUrl).username !== '')
+    throw usageError(`--packager-url must be an address without user and query, as ${PACKAGER_URL}.`);
+  if (!watch) {
+    if (folder !== undefined || timeout !== undefined)
+      throw usageError('--folder and --timeout are for --watch; add it, or leave them out.');
+    return undefined;
+  }
+  if (dryRun) throw usageError('A dry run writes nothing that could be watched; leave --watch out.');
+  if (folder === undefined)
+    throw usageError(
+      '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
+    );
+  return watchableFolder(context, folder);
+}
+
+/** The manifest with new content ids, and the present ones. @throws CliError when there is nothing to rotate. */
+async function plan(
+  context: CliContext,
+  path: string,
+  manifest: Manifest,
+  pattern: ContentIdPattern,
+): Promise<{ rotation: Rotation; old: ReadonlyMap<string, string> }> {
+  const provided = [...manifest.streams, ...manifest.groups].filter(isProvided);
+  const streamIds = provided.flatMap((item) => item.streamIds);
+  if (streamIds.length === 0) {
+    const description = `No stream of ${path} gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.`;
+    throw new CliError(EXIT.usage, { code: 'nothing_to_rotate', description });
+  }
+  const old = await presentContents(context.sidecar(), streamIds);
+  const rotation = rotateManifest(manifest, pattern, old);
+  requireFaultless(path, rotation.faults);
+  return { rotation, old };
+}
+
+function write(context: CliContext, manifest: Manifest, dry: Sent): Promise<Sent> {
+  const items = [...manifest.streams, ...manifest.groups];
+  const due = items.filter((item) => dry.results.get(item)?.some(({ result }) => isChange(result)));
+  return sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
+}
+
+/** What became of each stream: of one that was not due, what the look said. */
+function outcomeOf({ streams, groups }: Manifest, dry: Sent, sent: Sent): readonly StreamResult[] {
+  return [...streams, ...groups].flatMap((item) => {
+    const looked = dry.results.get(item) ?? [];
+    if (!looked.some(({ result }) => isChange(result))) return looked;
+    return sent.results.get(item) ?? looked.map((one): StreamResult => ({ ...one, result: 'not_reached' }));
+  });
+}
+
+function writtenOf(results: readonly StreamResult[], due: readonly string[]): string[] {
+  const wanted = new Set(due);
+  return results.flatMap(({ streamid, result }) =>
+    isChange(result) && wanted.has(streamid) ? [streamid] : [],
+  );
+}
+
+function only(snapshot: Snapshot, streamIds: readonly string[]): Snapshot {
+  return new Map(streamIds.map((streamId) => [streamId, snapshot.get(streamId)]));
+}
+
+/** Whether to apply the manifest as it is would bring other keys back. */
+function namesOtherContents({ streams, groups }: Manifest, { contentIds }: Rotation): boolean {
+  return [...streams, ...groups]
+    .filter(isProvided)
+    .some(
+      ({ body, streamIds }) =>
+        body.contentId !== undefined &&
+        streamIds.some((streamId) => contentIds.get(streamId) !== body.contentId),
+    );
+}
+
+/**
+ * The content ids of the streams' present key files, as far as these have one. No key material is asked for.
+ * @throws CliError when the sidecar gives no list.
+ */
+export async function presentContents(
+  sidecar: SidecarApi,
+  streamIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const wanted = new Set(streamIds);
+  const found = new Map<string, string>();
+  const prefix = commonBeginning(streamIds);
+  for await (const { keyfiles } of listPages(sidecar, prefix === '' ? {} : { prefix })) {
+    for (const { streamid, content_id } of keyfiles) {
+      if (wanted.delete(streamid) && content_id !== null) found.set(streamid, content_id);
+    }
+    // A sidecar may have a million others.
+    if (wanted.size === 0) break;
+  }
+  return found;
+}
+
+function commonBeginning([first = '', ...others]: readonly string[]): string {
+  let length = first.length;
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length -= 1;
+  return first.slice(0, length);
+}

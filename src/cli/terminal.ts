@@ -1,0 +1,94 @@
+import { createInterface } from 'node:readline/promises';
+import { SingleBar } from 'cli-progress';
+import { usageError } from './cli-error';
+import { interrupted } from './client';
+import type { CliContext } from './context';
+
+/**
+ * @param purpose what a yes would do, as `apply the manifest`.
+ * @throws CliError when there is nobody to ask.
+ */
+export function requireTerminal({ stdin, stderr, out }: CliContext, purpose: string): void {
+  if (out.json || !stdin.isTTY || !stderr.isTTY) {
+    throw usageError(`Nobody is there to say yes. Add --yes to ${purpose}, or --dry-run to only see it.`);
+  }
+}
+
+/**
+ * Asks the user at the terminal.
+ * @param otherwise what is told when Ctrl-C is the answer, as `Nothing was written.`
+ * @throws CliError then.
+ */
+export async function confirm(
+  { stdin, stderr, interrupted: signal }: CliContext,
+  question: string,
+  otherwise: string,
+): Promise<boolean> {
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const closed = new AbortController();
+  terminal.once('SIGINT', () => closed.abort());
+  terminal.once('close', () => closed.abort());
+  try {
+    const answer = await terminal.question(`${question} [y/N] `, {
+      signal: AbortSignal.any([signal, closed.signal]),
+    });
+    return /^y(?:es)?$/i.test(answer.trim());
+  } catch {
+    stderr.write('\n');
+    throw interrupted(`Stopped. ${otherwise}`);
+  } finally {
+    terminal.close();
+  }
+}
+
+/** How far the sending is; on a terminal as a bar. */
+export interface Progress {
+  advance(streams: number): void;
+  /** Something that the user waits for; an empty text takes it back. */
+  tell(text: string): void;
+  stop(): void;
+}
+
+/** How often a log is told that the work goes on. */
+const NOTE_MS = 10_000;
+
+export function showProgress(
+  { stderr, out }: Pick<CliContext, 'stderr' | 'out'>,
+  title: string,
+  total: number,
+): Progress {
+  if (out.json || !stderr.isTTY) {
+    let done = 0;
+    const number = (value: number) => value.toLocaleString('en-US');
+    const timer = setInterval(() => out.note(`${title}: ${number(done)} of ${number(total)}.`), NOTE_MS);
+    return {
+      advance: (streams) => {
+        done += streams;
+      },
+      tell: (text) => {
+        if (text) out.note(`${text[0]?.toUpperCase()}${text.slice(1)}.`);
+      },
+      stop: () => clearInterval(timer),
+    };
+  }
+  const bar = new SingleBar({
+    stream: stderr,
+    format: `${title} {bar} {value} of {total}{state}`,
+    barCompleteChar: '\u{2588}',
+    barIncompleteChar: '\u{2591}',
+    barsize: 30,
+    hideCursor: false,
+    gracefulExit: false,
+    // What follows the bar takes its place.
+    clearOnComplete: true,
+    linewrap: false,
+    formatValue: (value, _options, type) =>
+      type === 'value' || type === 'total' ? value.toLocaleString('en-US') : String(value),
+  });
+  bar.start(total, 0, { state: '' });
+  return {
+    advance: (streams) => bar.increment(streams),
+    tell: (text) => bar.update({ state: text && `, ${text}` }),
+    stop: () => bar.stop(),
+  };
+}
