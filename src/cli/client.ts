@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { parseStreamId } from '../api/stream-id';
+import type { Problem } from '../http/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
 import type { CliContext } from './context';
@@ -20,7 +21,7 @@ export interface StoredKeyFile {
   readonly bytes: Buffer;
   readonly etag: string | undefined;
   /** What is odd about it and yet written. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Problem[];
 }
 
 /** What a change asks of the present key file. */
@@ -147,9 +148,11 @@ function stored(answer: Answer, address: string): StoredKeyFile {
   return { bytes: answer.body, etag: answer.headers.etag, warnings: warningsOf(answer.headers) };
 }
 
-/** The texts of `Warning: 299 - "code: description"`. */
-function warningsOf({ warning }: IncomingHttpHeaders): string[] {
-  return [...(warning ?? '').matchAll(/299 - "([^"]*)"/g)].map(([, text = '']) => text);
+/** What each `Warning: 299 - "code: description"` says. */
+function warningsOf({ warning }: IncomingHttpHeaders): Problem[] {
+  return [...(warning ?? '').matchAll(/299 - "(?:([a-z_]*): )?([^"]*)"/g)].map(
+    ([, code = 'warning', description = '']) => ({ code, description }),
+  );
 }
 
 function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError {

@@ -1,18 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
-import { createSidecarApi } from './client';
-import { registerApply } from './commands/apply';
-import { registerCheck } from './commands/check';
-import { registerDelete } from './commands/delete';
-import { registerGet } from './commands/get';
-import { registerList } from './commands/list';
-import { registerPut } from './commands/put';
-import { registerRotate } from './commands/rotate';
-import { type Connection, type ConnectionOptions, findConfigFile, readConnection } from './connection';
-import type { Ambient, CliContext } from './context';
-import { registerDoctor } from './doctor/doctor';
-import { createHttpCall, type HttpCall } from './http-call';
-import { createOutput } from './output';
+import type { ConnectionOptions } from './connection';
+import type { Ambient } from './context';
+import { createOutput, type Output } from './output';
+import { addCommands } from './program';
 
 export interface Run extends Omit<Ambient, 'now'> {
   /** Without it, it is 1970: the date of what is made must not be by chance. */
@@ -20,10 +11,6 @@ export interface Run extends Omit<Ambient, 'now'> {
   /** What follows the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
-}
-
-interface ProgramOptions extends ConnectionOptions {
-  readonly json?: boolean;
 }
 
 const AFTER_HELP = `
@@ -48,43 +35,29 @@ export async function runCli(run: Run): Promise<ExitCode> {
   const json = run.argv.includes('--json');
   const out = createOutput(run.stdout, run.stderr, run.env, json);
   let exitCode: ExitCode = EXIT.done;
-  let connected: { readonly connection: Connection; readonly send: HttpCall } | undefined;
   const program = new Command('packager-drm');
-  const context: CliContext = {
-    now: () => new Date(0),
-    ...run,
-    out,
-    sidecar: (options) => {
-      connected ??= connect(program.opts<ProgramOptions>(), context);
-      const signal = options?.finishCalls ? new AbortController().signal : run.interrupted;
-      return createSidecarApi(connected.connection, signal, connected.send);
-    },
-    configFile: () => findConfigFile(run.env, run.cwd, program.opts<ProgramOptions>().config),
-    endWith: (code) => {
-      exitCode = code;
-    },
-  };
   describeProgram(program, run, json);
-  // Subcommands take over how the program speaks and ends, so this comes after describeProgram and before them.
-  for (const register of [
-    registerPut,
-    registerGet,
-    registerDelete,
-    registerList,
-    registerCheck,
-    registerApply,
-    registerRotate,
-    registerDoctor,
-  ]) {
-    register(program, context);
-  }
+  // Subcommands take over how the program speaks and ends, so this comes after describeProgram.
+  addCommands(program, async () => {
+    const { createContext } = await import('./context');
+    return createContext(
+      { now: () => new Date(0), ...run },
+      {
+        out,
+        options: program.opts<ConnectionOptions>(),
+        endWith: (code) => {
+          exitCode = code;
+        },
+      },
+    );
+  });
   program.hook('preAction', (_program, command) => refuseEmptyOptions(command));
   try {
     await program.parseAsync(run.argv, { from: 'user' });
   } catch (thrown) {
-    exitCode = tell(thrown, context);
+    exitCode = tell(thrown, out);
   }
-  return (await tellLoss(context)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
+  return (await tellLoss(run, out)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
 }
 
 /** An option whose variable was empty would else fall through to a value that nobody meant. */
@@ -96,7 +69,7 @@ function refuseEmptyOptions(command: Command): void {
 }
 
 /** Answers whether some of the result could not be written; to tell that there, too, would be in vain. */
-async function tellLoss({ out, stderr }: CliContext): Promise<boolean> {
+async function tellLoss({ stderr }: Run, out: Output): Promise<boolean> {
   const code = await out.finish();
   if (code !== undefined) stderr.write(`error: The output could not be written (${code}).\n`);
   return code !== undefined;
@@ -128,13 +101,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     });
 }
 
-function connect(options: ProgramOptions, { env, cwd, out }: CliContext) {
-  const connection = readConnection(options, env, cwd);
-  for (const warning of connection.warnings) out.warn(warning);
-  return { connection, send: createHttpCall(connection) };
-}
-
-function tell(thrown: unknown, { out }: CliContext): ExitCode {
+function tell(thrown: unknown, out: Output): ExitCode {
   if (thrown instanceof CliError) {
     if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
     else for (const { description } of thrown.problems) out.note(description);

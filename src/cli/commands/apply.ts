@@ -1,14 +1,13 @@
-import type { Command } from 'commander';
 import { type CliError, EXIT, usageError } from '../cli-error';
 import { interrupted } from '../client';
 import type { CliContext } from '../context';
 import { unusable } from '../input';
 import { type Manifest, type ManifestItem, readManifest } from '../manifest/read-manifest';
-import { type AllowOptions, addAllowOptions, readAllowances } from '../manifest/secrets';
+import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { count, shown } from '../output';
 import { confirm, requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
-import { addProviderOptions, type ProviderOptions } from './put';
+import type { ProviderOptions } from './put';
 import {
   among,
   givenDefaults,
@@ -22,7 +21,7 @@ import {
   summaryOf,
 } from './send-manifest';
 
-interface ApplyOptions extends ProviderOptions, AllowOptions {
+export interface ApplyOptions extends ProviderOptions, AllowOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly all?: boolean;
@@ -30,54 +29,36 @@ interface ApplyOptions extends ProviderOptions, AllowOptions {
   readonly keepUnknown?: boolean;
 }
 
-const AFTER_HELP = `
-It shows first what would change, asks, and goes on after single failures. Run it again after a
-failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
-A manifest gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
-name, not even for a dry run: whoever wrote it would else choose what is sent.
-Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
-Their values are written as they are.
-`;
-
-/** `apply`: provisions a manifest, or takes existing key files over. */
-export function registerApply(program: Command, context: CliContext): void {
-  const command = program
-    .command('apply <source...>')
-    .description('provision a manifest (a .yaml, .json or .csv file), or import key files (folders, *.key)');
-  addAllowOptions(addProviderOptions(command))
-    .option('--dry-run', 'only show what would change')
-    .option('--yes', 'do not ask')
-    .option('--all', 'name every stream, not only the first 20 of each kind')
-    .option('--verbose', 'show all changed lines of a stream that gets another key, not its key ids alone')
-    .option('--keep-unknown', 'keep lines of imported key files that are not known; else they are refused')
-    .addHelpText('after', AFTER_HELP)
-    .action(async (sources: readonly string[], options: ApplyOptions) => {
-      const isImport = sources.some((source) => namesKeyFiles(context, source));
-      if (!options.dryRun && !options.yes)
-        requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
-      const manifest = isImport
-        ? importedManifest(context, sources, options)
-        : oneManifest(context, sources, options);
-      const items = [...manifest.streams, ...manifest.groups];
-      const plan = await sendManifest(context, context.sidecar(), manifest, true);
-      if (plan.stopped)
-        throw plan.stopped.exitCode === EXIT.interrupted ? interrupted(NOTHING) : plan.stopped;
-      const planned = [...plan.results.values()].flat();
-      if (!context.out.json) showPlan(context.out, planned, options);
-      const due = items.filter((item) => plan.results.get(item)?.some(({ result }) => isChange(result)));
-      const isDry = options.dryRun || due.length === 0;
-      if (!isDry && !options.yes) {
-        const question = `Write ${count(planned.filter(({ result }) => isChange(result)).length, 'key file')} at ${context.sidecar().address}?`;
-        if (!(await confirm(context, question, 'Nothing was written.'))) {
-          context.out.note('Nothing was written.');
-          return;
-        }
-      }
-      const sent = isDry
-        ? undefined
-        : await sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
-      tellOutcome(context, { sources, isImport, options, items, plan, due, sent });
-    });
+/** `apply`: provisions the streams of a manifest, or takes existing key files over. */
+export async function apply(
+  context: CliContext,
+  sources: readonly string[],
+  options: ApplyOptions,
+): Promise<void> {
+  const isImport = sources.some((source) => namesKeyFiles(context, source));
+  if (!options.dryRun && !options.yes)
+    requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
+  const manifest = isImport
+    ? importedManifest(context, sources, options)
+    : oneManifest(context, sources, options);
+  const items = [...manifest.streams, ...manifest.groups];
+  const plan = await sendManifest(context, context.sidecar(), manifest, true);
+  if (plan.stopped) throw plan.stopped.exitCode === EXIT.interrupted ? interrupted(NOTHING) : plan.stopped;
+  const planned = [...plan.results.values()].flat();
+  if (!context.out.json) showPlan(context.out, planned, options);
+  const due = items.filter((item) => plan.results.get(item)?.some(({ result }) => isChange(result)));
+  const isDry = options.dryRun || due.length === 0;
+  if (!isDry && !options.yes) {
+    const question = `Write ${count(planned.filter(({ result }) => isChange(result)).length, 'key file')} at ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, 'Nothing was written.'))) {
+      context.out.note('Nothing was written.');
+      return;
+    }
+  }
+  const sent = isDry
+    ? undefined
+    : await sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
+  tellOutcome(context, { sources, isImport, options, items, plan, due, sent });
 }
 
 const NOTHING = 'Stopped. Nothing was written.';

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted, listPages, patiently, type SidecarApi, SidecarAway } from '../client';
@@ -8,60 +7,45 @@ import { count, type Output, shown } from '../output';
 import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
 import { preconditionOf } from './put';
 
-interface DeleteOptions extends Selection {
+export interface DeleteOptions extends Selection {
   readonly ifMatch?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly all?: boolean;
 }
 
-const AFTER_HELP = `
-One stream that is named is deleted at once. Several, and what --prefix or --not-in find, are shown first, and
-asked for. A key file that changes between the look and the deletion is left as it is.
-A manifest of --not-in is the list of what stays. It is a file that apply takes; its stream ids are read alone.
-With --prefix beside it, only key files below that are looked at.
-`;
-
 const NOTHING = 'Nothing was deleted.';
 
 /** `delete`: removes the key file of a stream, of several, below a prefix, or those that a manifest does not name. */
-export function registerDelete(program: Command, context: CliContext): void {
-  program
-    .command('delete [streamids...]')
-    .description('remove the key files of streams')
-    .option('--prefix <text>', 'those of all streams whose id starts with this')
-    .option('--not-in <manifest>', 'those of all streams that this manifest does not name')
-    .option('--if-match <etag>', 'only the file that has this ETag; for one stream')
-    .option('--dry-run', 'only show what would be deleted')
-    .option('--yes', 'do not ask')
-    .option('--all', 'name every stream, not only the first 20')
-    .addHelpText('after', AFTER_HELP)
-    .action(async (streamIds: readonly string[], options: DeleteOptions) => {
-      checkCall(streamIds, options);
-      const [only = ''] = streamIds;
-      if (streamIds.length === 1 && !options.dryRun) {
-        await deleteOne(context, only, options.ifMatch);
-        return;
-      }
-      if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
-      const found =
-        streamIds.length > 0
-          ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
-          : await findByRule(context, options);
-      const { doomed } = found;
-      if (!context.out.json) showPlan(context.out, found, options.all ?? false);
-      const isDry = options.dryRun || doomed.length === 0;
-      if (!isDry && !options.yes) {
-        const question = `Delete ${count(doomed.length, 'key file')} at ${context.sidecar().address}?`;
-        if (!(await confirm(context, question, NOTHING))) {
-          context.out.note(NOTHING);
-          return;
-        }
-      }
-      const sent = isDry ? undefined : await deleteFiles(context, doomed);
-      const results = sent?.results ?? doomed.map(({ streamid }) => planned(streamid));
-      tellOutcome(context, { found, results, isDone: sent !== undefined, stopped: sent?.stopped, options });
-    });
+export async function deleteKeyFiles(
+  context: CliContext,
+  streamIds: readonly string[],
+  options: DeleteOptions,
+): Promise<void> {
+  checkCall(streamIds, options);
+  const [only = ''] = streamIds;
+  if (streamIds.length === 1 && !options.dryRun) {
+    await deleteOne(context, only, options.ifMatch);
+    return;
+  }
+  if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
+  const found =
+    streamIds.length > 0
+      ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
+      : await findByRule(context, options);
+  const { doomed } = found;
+  if (!context.out.json) showPlan(context.out, found, options.all ?? false);
+  const isDry = options.dryRun || doomed.length === 0;
+  if (!isDry && !options.yes) {
+    const question = `Delete ${count(doomed.length, 'key file')} at ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, NOTHING))) {
+      context.out.note(NOTHING);
+      return;
+    }
+  }
+  const sent = isDry ? undefined : await deleteFiles(context, doomed);
+  const results = sent?.results ?? doomed.map(({ streamid }) => planned(streamid));
+  tellOutcome(context, { found, results, isDone: sent !== undefined, stopped: sent?.stopped, options });
 }
 
 function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {

@@ -1,10 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { type ListedKeyFile, listPages, PAGE } from '../client';
 import type { CliContext } from '../context';
 import { columns, count, csvRow, jsonText, shown } from '../output';
 
-interface ListOptions {
+export interface ListOptions {
   readonly prefix?: string;
   readonly faulty?: boolean;
   readonly limit?: number;
@@ -15,47 +14,38 @@ const HEADER = ['STREAM', 'MODIFIED (UTC)', 'PARTS', 'KEY ID', 'CONTENT ID', 'FA
 const SHORT: Readonly<Record<string, string>> = { widevine: 'wv', playready: 'pr', fairplay: 'fp' };
 
 /** `list`: the key files, a page at a time as they come, so that a million of them need no memory. */
-export function registerList(program: Command, context: CliContext): void {
-  program
-    .command('list')
-    .description('list the key files')
-    .option('--prefix <text>', 'only streams whose id starts with this')
-    .option('--faulty', 'only key files with a fault; ends with 1 when one of them is an error')
-    .option('--limit <number>', 'at most so many', wholeNumber)
-    .option('--csv', 'as CSV with a header row, for a spreadsheet')
-    .action(async (options: ListOptions) => {
-      const { out } = context;
-      if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
-      const sink = out.json ? jsonSink(context) : options.csv ? csvSink(context) : tableSink(context);
-      let shownFiles = 0;
-      let faulty = 0;
-      let errors = 0;
-      let hasMore = false;
-      try {
-        for await (const page of pages(context, options)) {
-          sink.add(page.keyFiles);
-          shownFiles += page.keyFiles.length;
-          faulty += page.keyFiles.filter(({ faults }) => faults.length > 0).length;
-          errors += page.keyFiles.filter(hasError).length;
-          hasMore = page.hasMore;
-          if (!(await out.ready())) return;
-        }
-      } catch (thrown) {
-        if (!(thrown instanceof CliError) || shownFiles === 0 || !out.json) throw thrown;
-        sink.end(thrown);
-        context.endWith(thrown.exitCode);
-        return;
-      }
-      sink.end();
-      await out.finish();
+export async function list(context: CliContext, options: ListOptions): Promise<void> {
+  const { out } = context;
+  if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
+  const sink = out.json ? jsonSink(context) : options.csv ? csvSink(context) : tableSink(context);
+  let shownFiles = 0;
+  let faulty = 0;
+  let errors = 0;
+  let hasMore = false;
+  try {
+    for await (const page of pages(context, options)) {
+      sink.add(page.keyFiles);
+      shownFiles += page.keyFiles.length;
+      faulty += page.keyFiles.filter(({ faults }) => faults.length > 0).length;
+      errors += page.keyFiles.filter(hasError).length;
+      hasMore = page.hasMore;
       if (!(await out.ready())) return;
-      const trouble = faulty === 0 ? 'no faults' : `${count(faulty, 'of them', 'of them')} with faults`;
-      const total = count(shownFiles, 'key file');
-      const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
-      const what = `${total}, ${trouble}${end}`;
-      out.note(out.noteStyle('dim', what));
-      if (options.faulty && errors > 0) context.endWith(EXIT.failed);
-    });
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || shownFiles === 0 || !out.json) throw thrown;
+    sink.end(thrown);
+    context.endWith(thrown.exitCode);
+    return;
+  }
+  sink.end();
+  await out.finish();
+  if (!(await out.ready())) return;
+  const trouble = faulty === 0 ? 'no faults' : `${count(faulty, 'of them', 'of them')} with faults`;
+  const total = count(shownFiles, 'key file');
+  const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
+  const what = `${total}, ${trouble}${end}`;
+  out.note(out.noteStyle('dim', what));
+  if (options.faulty && errors > 0) context.endWith(EXIT.failed);
 }
 
 async function* pages(
@@ -175,9 +165,4 @@ function rowOf({ streamid, modified, parts, key_id, content_id, faults }: Listed
 
 function hasError({ faults }: ListedKeyFile): boolean {
   return faults.some(({ severity }) => severity === 'error');
-}
-
-export function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
-  return Number(text);
 }

@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { DryRunAnswer, Precondition } from '../client';
@@ -17,7 +16,7 @@ import { shown, shownLines } from '../output';
 import { type FileFault, faultSentence, readYaml } from '../yaml-fields';
 import { writeRevealed } from './get';
 
-interface PutOptions extends PutBodyOptions {
+export interface PutOptions extends PutBodyOptions {
   readonly dryRun?: boolean;
   readonly ifMatch?: string;
   readonly createOnly?: boolean;
@@ -25,45 +24,30 @@ interface PutOptions extends PutBodyOptions {
 }
 
 /** `put`: writes the key file of one stream, or shows what would be written. */
-export function registerPut(program: Command, context: CliContext): void {
-  const command = program.command('put <streamid>').description('write the key file of a stream');
-  addBodyOptions(command)
-    .option('--dry-run', 'only show what would be written, and how it differs from the present file')
-    .addOption(
-      new Option('--if-match <etag>', 'only replace the file that has this ETag (* for any)').conflicts(
-        'createOnly',
-      ),
-    )
-    .option('--create-only', 'only when the stream has no key file yet')
-    .option('--reveal', 'show the key material of the file that was written')
-    .action(async (streamId: string, options: PutOptions) => {
-      const { dryRun, ifMatch, createOnly, reveal = false, ...fields } = options;
-      if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
-      const body = await putBody(context, fields);
-      const precondition = preconditionOf(ifMatch, createOnly);
-      const { out } = context;
-      if (dryRun) {
-        const answer = await context.sidecar().dryRun(streamId, body, precondition);
-        if (out.json) out.document(answer);
-        else showDryRun(context, answer);
-        return;
-      }
-      const { bytes, etag, warnings } = await context.sidecar().put(streamId, body, precondition);
-      const { lines } = showKeyFile(bytes, reveal);
-      if (out.json) {
-        out.document({ streamid: streamId, etag, lines, warnings: warnings.map(asProblem) });
-        return;
-      }
-      if (reveal) writeRevealed(context, Buffer.from(renderLines(lines), 'utf8'));
-      else out.write(shownLines(renderLines(lines)));
-      for (const warning of warnings) out.warn(warning);
-      out.note(
-        out.noteStyle(
-          'green',
-          `Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`,
-        ),
-      );
-    });
+export async function put(context: CliContext, streamId: string, options: PutOptions): Promise<void> {
+  const { dryRun, ifMatch, createOnly, reveal = false, ...fields } = options;
+  if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
+  const body = await putBody(context, fields);
+  const precondition = preconditionOf(ifMatch, createOnly);
+  const { out } = context;
+  if (dryRun) {
+    const answer = await context.sidecar().dryRun(streamId, body, precondition);
+    if (out.json) out.document(answer);
+    else showDryRun(context, answer);
+    return;
+  }
+  const { bytes, etag, warnings } = await context.sidecar().put(streamId, body, precondition);
+  const { lines } = showKeyFile(bytes, reveal);
+  if (out.json) {
+    out.document({ streamid: streamId, etag, lines, warnings });
+    return;
+  }
+  if (reveal) writeRevealed(context, Buffer.from(renderLines(lines), 'utf8'));
+  else out.write(shownLines(renderLines(lines)));
+  for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
+  out.note(
+    out.noteStyle('green', `Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`),
+  );
 }
 
 export function preconditionOf(ifMatch: string | undefined, createOnly = false): Precondition | undefined {
@@ -81,14 +65,6 @@ function showDryRun({ out }: CliContext, { streamid, result, lines, warnings }: 
   out.write(renderChanges(out, lines));
   for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
   out.note(`The key file of ${shown(streamid)} ${WORDS[result]}. Nothing was written.`);
-}
-
-function asProblem(warning: string): { code: string; description: string } {
-  const colon = warning.indexOf(': ');
-  return {
-    code: warning.slice(0, Math.max(colon, 0)),
-    description: warning.slice(colon < 0 ? 0 : colon + 2),
-  };
 }
 
 /** The options of `put`; each field's option is named as the field. */
@@ -109,49 +85,6 @@ export interface PutBodyOptions {
   readonly fairplayKey?: string;
   readonly fairplayIv?: string;
   readonly fairplayLaurl?: string;
-}
-
-/** Adds the options that name a content at the key provider; `put` and `apply` have them. */
-export function addProviderOptions(command: Command): Command {
-  return command
-    .option('--client <name>', 'DRM account at the key provider')
-    .addOption(
-      new Option('--client-api-key <key>', 'its API key; in a file no other user sees it').conflicts(
-        'clientApiKeyFile',
-      ),
-    )
-    .option('--client-api-key-file <file>', 'file that holds its API key')
-    .addOption(
-      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc, or cbcs), or false for none').choices([
-        'cenc',
-        'cbcs',
-        'true',
-        'false',
-      ]),
-    );
-}
-
-/** Adds the options that make up the body of a `put`. */
-export function addBodyOptions(command: Command): Command {
-  command.option(
-    '--file <file>',
-    'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
-  );
-  command.option(
-    '--keep-unknown',
-    'keep lines of an existing key file that are not known; else they are refused',
-  );
-  command.option('--content-id <id>', 'content at the key provider');
-  return addProviderOptions(command)
-    .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
-    .option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it')
-    .option('--playready-laurl <url>', 'license address')
-    .option('--playready-checksum <base64>', 'computed when left out')
-    .option('--widevine', 'Widevine, with PSSH data made from key id and content id')
-    .option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data')
-    .option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it')
-    .option('--fairplay-iv <hex>', 'initialisation vector, 32 hex digits')
-    .option('--fairplay-laurl <url>', 'license address');
 }
 
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */

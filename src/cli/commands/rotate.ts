@@ -1,17 +1,15 @@
-import type { Command } from 'commander';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted, listPages, type SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { type Manifest, readManifest, requireFaultless } from '../manifest/read-manifest';
-import { type AllowOptions, addAllowOptions, readAllowances } from '../manifest/secrets';
+import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { count } from '../output';
+import { PACKAGER_URL, WATCH_SECONDS } from '../program';
 import { confirm, requireTerminal } from '../terminal';
-import { wholeNumber } from './list';
-import { addProviderOptions, type ProviderOptions } from './put';
+import type { ProviderOptions } from './put';
 import {
   type ContentIdPattern,
   isProvided,
-  PACKAGER_URL,
   type Rotation,
   readPattern,
   restartCommands,
@@ -21,7 +19,7 @@ import { showRotation, tellRotation } from './rotation-text';
 import { among, givenDefaults, isChange, type Sent, type StreamResult, sendManifest } from './send-manifest';
 import { type Snapshot, snapshotOf, watchableFolder, watchReads } from './watch-reads';
 
-interface RotateOptions extends ProviderOptions, AllowOptions {
+export interface RotateOptions extends ProviderOptions, AllowOptions {
   readonly contentId: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -35,43 +33,10 @@ interface RotateOptions extends ProviderOptions, AllowOptions {
   readonly timeout?: number;
 }
 
-const AFTER_HELP = `
-Each stream that gets its keys from the key provider gets a new content id, and with it a new key. In the pattern
-stand {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
-present key file), {date} and {time} (UTC). A group with one key gets one content id, by its first member.
-The packager takes a key when a stream starts: at the end stand the commands that restart each stream at a Wowza
-Streaming Engine. For another packager they are not known.
-`;
-
-const PATTERN = '{streamid}-{date}';
-const WATCH_SECONDS = 600;
-
-/** `rotate`: provisions new keys for a manifest, and says what must be restarted. */
-export function registerRotate(program: Command, context: CliContext): void {
-  const command = program
-    .command('rotate <manifest>')
-    .description('provision new keys for the streams of a manifest, by new content ids')
-    .option('--content-id <pattern>', 'what the new content ids are made of', PATTERN);
-  addAllowOptions(addProviderOptions(command))
-    .option('--dry-run', 'only show which keys would come')
-    .option('--yes', 'do not ask')
-    .option('--all', 'name every stream, not only the first 20 of each kind')
-    .option('--verbose', 'show all changed lines, not the key ids alone')
-    .option(
-      '--application <name>',
-      'the packager’s application, for the commands that restart the streams; else the folder of each stream id',
-    )
-    .option('--packager-url <url>', 'where the packager answers REST calls', PACKAGER_URL)
-    .option('--watch', 'wait until each new key file was read; needs --folder')
-    .option('--folder <folder>', 'the key folder of the sidecar, as this machine has it')
-    .option('--timeout <seconds>', `how long --watch waits (default: ${WATCH_SECONDS})`, wholeNumber)
-    .addHelpText('after', AFTER_HELP)
-    .action((path: string, options: RotateOptions) => rotate(context, path, options));
-}
-
 const NOTHING = 'Nothing was written.';
 
-async function rotate(context: CliContext, path: string, options: RotateOptions): Promise<void> {
+/** `rotate`: provisions new keys for the streams of a manifest, and says what must be restarted. */
+export async function rotate(context: CliContext, path: string, options: RotateOptions): Promise<void> {
   const { dryRun = false, yes = false } = options;
   const watched = checkCall(context, options);
   if (!dryRun && !yes) requireTerminal(context, 'write the new keys');

@@ -164,9 +164,6 @@ function asContentId(streamId: string): string {
   return streamId.replaceAll(/[/~@+]/g, '_');
 }
 
-/** Where Wowza Streaming Engine answers REST calls. */
-export const PACKAGER_URL = 'http://127.0.0.1:8087';
-
 export interface Restart {
   readonly streamid: string;
   /** A line for a shell. */

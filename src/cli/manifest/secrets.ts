@@ -1,6 +1,5 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
 import type { Checked } from '../../drm/bytes';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -99,22 +98,6 @@ export interface Allowances {
 export interface AllowOptions {
   readonly allowEnv?: readonly string[];
   readonly allowFile?: readonly string[];
-}
-
-/** Adds the options by which the user allows it; nothing is allowed without them. */
-export function addAllowOptions(command: Command): Command {
-  const more = (value: string, former: readonly string[] = []) => [...former, value];
-  return command
-    .option(
-      '--allow-env <name>',
-      "variable that the manifest may name as clientApiKeyEnv, or 'PREFIX_*'; may be given again",
-      more,
-    )
-    .option(
-      '--allow-file <path>',
-      'file that the manifest may name as clientApiKeyFile, or the folder of such; may be given again',
-      more,
-    );
 }
 
 /**

@@ -5,10 +5,11 @@ import fs from 'fs-extra';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
 import type { ListedKeyFile } from '../../../src/cli/client';
 import type { CliContext } from '../../../src/cli/context';
-import { registerDoctor } from '../../../src/cli/doctor/doctor';
+import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Finding, Section } from '../../../src/cli/doctor/finding';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { createOutput } from '../../../src/cli/output';
+import { describeDoctor } from '../../../src/cli/program';
 
 export interface DoctorRun {
   readonly code: ExitCode;
@@ -75,7 +76,7 @@ export async function runDoctor(
     .option('--json')
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
-  registerDoctor(program, context, machine);
+  describeDoctor(program).action((options: DoctorOptions) => doctor(context, options, machine));
   try {
     await program.parseAsync(
       ['doctor', ...(args.includes('--packager') ? [] : ['--packager', packager]), ...args],
