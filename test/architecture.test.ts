@@ -26,7 +26,7 @@ interface Import {
 
 const HOUSES: Readonly<Record<string, readonly string[]>> = {
   http: ['http'],
-  api: ['api', 'drm'],
+  api: ['api', 'drm', 'http'],
   drm: ['drm'],
   sidecar: ['sidecar', 'api', 'http', 'drm'],
   emulator: ['emulator', 'http', 'drm'],
@@ -49,8 +49,8 @@ const SHIPPED = ['sidecar/main.ts', 'cli/main.ts'];
 const PURE: readonly string[] = [
   'drm/',
   'api/',
+  'http/faults',
 
-  'sidecar/key-files/key-file-request',
   'sidecar/key-files/dry-run',
   'sidecar/listing/search',
 
@@ -254,6 +254,16 @@ test('names of files and folders are kebab-case and say something', () => {
 test('exports have names', () => {
   expect(
     offences(({ code }) => matches(code, /^export (?:default\b|=)|^export \{[^}]*\bas default\b/gm)),
+  ).toEqual([]);
+});
+
+test('the pure houses import pure files alone', () => {
+  expect(
+    offences(({ file, imports }) =>
+      ['api/', 'drm/'].some((house) => file.startsWith(house))
+        ? imports.filter((each) => each.file && !isPure(each.file)).map(({ name }) => `imports ${name}`)
+        : [],
+    ),
   ).toEqual([]);
 });
 

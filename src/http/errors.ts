@@ -1,10 +1,7 @@
 import { STATUS_CODES } from 'node:http';
+import type { Parsed, Problem } from './faults';
 
-/** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
-export interface Problem {
-  readonly code: string;
-  readonly description: string;
-}
+export type { Problem };
 
 /** The one error that becomes an answer: an HTTP status and every problem found, in the order they were found. */
 export class HttpError extends Error {
@@ -24,6 +21,12 @@ export class HttpError extends Error {
     this.problems = list;
     this.headers = options.headers ?? {};
   }
+}
+
+/** What was parsed. @throws HttpError 400 with every problem. */
+export function parsedOr400<T>(parsed: Parsed<T>): T {
+  if (parsed.ok) return parsed.value;
+  throw new HttpError(400, parsed.problems);
 }
 
 const SERVER_ERROR: Problem = {

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { Problem } from './errors';
-import { nearest } from './nearest';
+import { nearest, type Problem, printable } from './faults';
 
 /** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
 const MAX_PROBLEMS = 50;
@@ -63,16 +62,4 @@ function unknownField(
   return `${name} is not a field of this request. Fields of ${place}: ${siblings.join(', ')}.`;
 }
 
-// Sixteen bytes or more in hex or base64: a value, most likely a secret one, that slipped to where a name belongs.
-const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
-
-function hideValue(run: string): string {
-  const mixed = /[a-z]/.test(run) && /[A-Z]/.test(run) && /\d/.test(run);
-  return mixed || /\d.*\d.*\d.*\d|=/.test(run) ? '(a value)' : run;
-}
-
-/** A field name as it may be shown: a name is a stranger's text, too. */
-export function printable(text: string): string {
-  const clean = text.replaceAll(VALUE, hideValue).replaceAll(/[^\x20-\x7e]/g, '?');
-  return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
-}
+export { printable } from './faults';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
+import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { check } from '../../src/drm/check/check';
 import { crossCheck } from '../../src/drm/cross-check';
 import { buildWidevinePsshData, type WidevinePsshData, widevinePsshDataOf } from '../../src/drm/widevine';
-import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { crossCheck, type Finding } from '../../src/drm/cross-check';
 import { importKeyFile } from '../../src/drm/import/import-key-file';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
-import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 
 const block = fc

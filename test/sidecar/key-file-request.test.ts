@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
-import { parseKeyFileRequest } from '../../src/sidecar/key-files/key-file-request';
 import { POST_MANUAL, POST_MANUAL_CONTENT_ID } from '../support/post-manual';
 import { drmVectors, keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
 

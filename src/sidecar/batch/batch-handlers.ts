@@ -1,6 +1,8 @@
 import type { Request, RequestHandler } from 'express';
+import { readBatchBody } from '../../api/batch';
+import { planBatch } from '../../api/plan-batch';
 import { requireJson } from '../../http/app';
-import { HttpError } from '../../http/errors';
+import { HttpError, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { requireScope } from '../access/api-key';
 import { isDryRun } from '../key-files/dry-run';
@@ -9,9 +11,7 @@ import { actorOf } from '../key-files/key-file-routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createBatchResults } from './batch-results';
-import { readBatchBody } from './batch-wire';
-import { createBreath } from './lane';
-import { planBatch } from './plan';
+import { breathe, createBreath } from './lane';
 import { createReceiveBody } from './receive-body';
 import { createRunBatch, stoppingError } from './run-batch';
 
@@ -71,7 +71,8 @@ export function createBatch(context: BatchContext): Batch {
     try {
       const actor = actorOf(request, response);
       const pause = createBreath(STEPS_AT_A_STRETCH);
-      const plan = await planBatch(readBatchBody(request.body), pause);
+      const body = parsedOr400(readBatchBody(request.body));
+      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: breathe }));
       const results = createBatchResults(plan, dryRun, onError);
       await runBatch({ plan, actor, dryRun, pause, report: results.report });
       const { requestId } = actor;

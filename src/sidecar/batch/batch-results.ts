@@ -1,9 +1,8 @@
+import type { BatchResult, BatchSummary, Planned } from '../../api/batch';
 import { describeThrown, HttpError, type Problem } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { lineChanges } from '../key-files/dry-run';
 import type { PutOutcome } from '../key-files/key-file-changes';
-import type { BatchResult, BatchSummary } from './batch-wire';
-import type { Planned } from './planned';
 
 /** A batch of nothing but faults must not make an answer without bounds. */
 const MAX_PROBLEMS = 10;

@@ -1,12 +1,12 @@
+import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
+import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
 import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
-import { type KeyFileRequest, readKeyFileRequest } from '../key-files/key-file-request';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createLane, type Lane } from './lane';
 import { createPatience } from './patience';
-import type { Planned, PlannedMember, PlannedStream } from './planned';
 
 /** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
 const MAX_WRITES = 32;
@@ -73,7 +73,7 @@ export function createRunBatch({
 
     const putStream = async (planned: PlannedStream): Promise<PutOutcome> => {
       const { streamId, fields } = planned;
-      const put = () => changes.put(streamId, () => readKeyFileRequest(fields), actor, options);
+      const put = () => changes.put(streamId, () => parseKeyFileRequest(fields), actor, options);
       return asksProvider(planned) ? patiently(fields, put) : put();
     };
 
@@ -88,7 +88,7 @@ export function createRunBatch({
         keys
           ? changes.putKeyFile(streamId, keys, actor, options)
           : // Refuses what the API key doesn't reach, before it provisions anything.
-            changes.put(streamId, () => request, actor, options);
+            changes.put(streamId, () => ({ ok: true, value: request }), actor, options);
       const tasks = members.map((member) => () => settle(member, () => put(member)));
       writing.push(inLane(writes, tasks));
     };

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
+import { ERRORS, type ErrorCode } from '../../api/errors';
 import { type ApiResponse, schemaRef } from './document';
-import { ERRORS, type ErrorCode } from './error-codes';
 
 /** A status with its codes; one whose sentence is another here than elsewhere comes with it. */
 export type StatusCodes = readonly [status: number, ...codes: (ErrorCode | readonly [ErrorCode, string])[]];

@@ -1,8 +1,8 @@
+import { ERRORS } from '../../api/errors';
+import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
 import { lineChanges, renderLineChanges } from '../key-files/dry-run';
 import { etagOf } from '../key-files/etag';
-import { parseKeyFileRequest } from '../key-files/key-file-request';
-import { ERRORS } from './error-codes';
 
 /** The stream of the examples. */
 export const STREAM = 'news';

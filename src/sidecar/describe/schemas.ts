@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { batchAnswer } from '../batch/batch-wire';
-import { importedBody, providerBody, suppliedBody } from '../key-files/key-file-request-wire';
+import { batchAnswer } from '../../api/batch';
+import { importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../listing/list-wire';
 import { aliveAnswer, dryRunAnswer, errorsAnswer, keyFileAnswer, readyAnswer } from './answers-wire';
 import { batchRequest } from './batch-request-wire';

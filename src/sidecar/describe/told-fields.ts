@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { batchAnswer, batchResult, batchSummary } from '../batch/batch-wire';
+import { batchAnswer, batchResult, batchSummary } from '../../api/batch';
 import { listAnswer } from '../listing/list-wire';
 
 type Descriptions<Shape extends z.ZodRawShape> = { readonly [name in keyof Shape]: string };

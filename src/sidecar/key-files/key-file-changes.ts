@@ -1,8 +1,10 @@
+import type { KeyFileRequest } from '../../api/read-key-file-request';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
-import { describeThrown, HttpError } from '../../http/errors';
+import { describeThrown, HttpError, parsedOr400 } from '../../http/errors';
+import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import type { Audit, AuditEntry } from '../observe/audit';
@@ -12,7 +14,6 @@ import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { etagOf, type Precondition } from './etag';
 import { indexedKeysIn, keyConflictFindings } from './key-conflicts';
-import type { KeyFileRequest } from './key-file-request';
 import type { KeyIndex } from './key-index';
 
 /** On whose behalf a key file is changed. */
@@ -51,7 +52,7 @@ export interface KeyFileChanges {
   /** Provisions what a request asks for, and writes it. A request that `read` refuses is a refused attempt. */
   put(
     streamId: StreamId,
-    read: () => KeyFileRequest,
+    read: () => Parsed<KeyFileRequest>,
     actor: Actor,
     options?: PutOptions,
   ): Promise<PutOutcome>;
@@ -156,7 +157,8 @@ export function createKeyFileChanges({
       audited(
         streamId,
         actor,
-        async () => putKeyFile(streamId, await provision(read(), actor.requestId), actor, options),
+        async () =>
+          putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options),
         options,
       ),
     putKeyFile: (streamId, provisioned, actor, options) =>

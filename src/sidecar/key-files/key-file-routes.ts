@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import { parseKeyFileRequest, readKeyFileLines } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { Finding } from '../../drm/cross-check';
 import { addressOf } from '../../http/address';
@@ -8,10 +9,8 @@ import { requireRead } from '../access/api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun, isKeepUnknown, refuseQuery } from './dry-run';
 import { etagOf, isUnchanged, preconditionOf } from './etag';
-import { readImport } from './import-request';
 import { answerDryRun, answerKeyFile, answerUnchanged, warningHeader } from './key-file-answer';
 import type { Actor, KeyFileChanges } from './key-file-changes';
-import { readKeyFileRequest } from './key-file-request';
 
 export interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -50,7 +49,7 @@ export function keyFileRoutes(app: Express, { store, changes }: KeyFileContext):
     const isLines = Buffer.isBuffer(body);
     const dryRun = isDryRun(query, ...(isLines ? ['keepunknown'] : []));
     const keepUnknown = isLines && isKeepUnknown(query);
-    const read = () => (isLines ? readImport(body, keepUnknown) : readKeyFileRequest(body));
+    const read = () => (isLines ? readKeyFileLines(body, keepUnknown) : parseKeyFileRequest(body));
     const options = { precondition: preconditionOf(request.headers), dryRun };
     const outcome = await changes.put(streamId, read, actorOf(request, response), options);
     warn(response, outcome.warnings);

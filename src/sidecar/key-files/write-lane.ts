@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { addressOf } from '../../http/address';
 import { createErrorAnswer, type ErrorAnswerOptions } from '../../http/answer-error';
 import { toHttpError } from '../../http/errors';
@@ -9,7 +10,6 @@ import type { Refusals } from '../observe/refusals';
 import { preconditionOf } from './etag';
 import { KEY_FILE_HEADERS, warningHeader } from './key-file-answer';
 import { type Actor, attemptOf, type KeyFileChanges } from './key-file-changes';
-import { readKeyFileRequest } from './key-file-request';
 import { KEY_FILE_PATH, MAX_BODY_BYTES } from './key-file-routes';
 import { type PlainRequest, readPlainRequest } from './plain-request';
 
@@ -44,7 +44,7 @@ export function withWriteLane(
     const put = async () => {
       const body = parseJson(await readBody(request, length));
       const precondition = preconditionOf(request.headers);
-      return changes.put(streamId, () => readKeyFileRequest(body), actor, { precondition });
+      return changes.put(streamId, () => parseKeyFileRequest(body), actor, { precondition });
     };
     put().then(
       ({ bytes, etag, warnings }) => {

@@ -1,6 +1,6 @@
+import type { ProviderContent } from '../../api/read-key-file-request';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
-import type { ProviderContent } from '../key-files/key-file-request';
 import type { ConfigService } from './config-service';
 import type { KeyProvider } from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
-import type { ProviderContent } from '../key-files/key-file-request';
+import type { ProviderContent } from '../../api/read-key-file-request';
 
 /** The addresses of the upstreams that answered: what one platform said is nothing to another. */
 export interface CacheScope {

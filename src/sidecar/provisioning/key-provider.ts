@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { checkedText, checkedValue } from '../../api/key-file-request';
+import type { ProviderContent } from '../../api/read-key-file-request';
 import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
 import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
 import type { KeyFile } from '../../drm/key-file';
@@ -6,8 +8,6 @@ import { checkLicenseUrl } from '../../drm/license-url';
 import { playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
 import { HttpError } from '../../http/errors';
-import { checkedText, checkedValue } from '../key-files/checked-schema';
-import type { ProviderContent } from '../key-files/key-file-request';
 import type { ClientRecord } from './config-service';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 

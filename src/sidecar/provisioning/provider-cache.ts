@@ -1,10 +1,10 @@
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { ProviderContent } from '../../api/read-key-file-request';
 import type { KeyFile } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
-import type { ProviderContent } from '../key-files/key-file-request';
 import type { DurableWriter } from '../storage/durable-file';
 import { queueByName } from '../storage/queue-by-name';
 import { readSmallFile } from '../storage/read-file';

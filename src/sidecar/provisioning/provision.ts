@@ -1,7 +1,7 @@
+import type { KeyFileRequest } from '../../api/read-key-file-request';
 import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
-import type { KeyFileRequest } from '../key-files/key-file-request';
 import {
   type AskProviderOptions,
   createAskProvider,

@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
+import { ERRORS, type ErrorCode } from '../../../src/api/errors';
 import { errorBody, toHttpError } from '../../../src/http/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
-import { ERRORS, type ErrorCode } from '../../../src/sidecar/describe/error-codes';
 import {
   FROM_PROVIDER,
   fileOf,

@@ -1,13 +1,30 @@
 import { z } from 'zod';
-import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
-import type { CmafScheme } from '../../drm/key-file';
-import { checkLicenseUrl } from '../../drm/license-url';
-import { decodePlayReadyChecksum } from '../../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID } from '../../drm/provider-names';
-import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../../drm/widevine';
-import { checkedText, checkedValue } from './checked-schema';
+import { type Checked, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import type { CmafScheme } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/license-url';
+import { decodePlayReadyChecksum } from '../drm/playready';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/provider-names';
+import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
 
 const text = z.string('must be a string');
+
+/** A string that a pure check takes; the check's sentence becomes the problem of the field. */
+export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
+  return text.superRefine((value, context) => {
+    const checked = check(value);
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  });
+}
+
+/** The same for a value that is decoded to be used: what the check made of it. */
+export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<T> {
+  return text.transform((value, context) => {
+    const checked = check(value);
+    if (checked.ok) return checked.value;
+    context.addIssue({ code: 'custom', message: checked.fault });
+    return z.NEVER;
+  });
+}
 
 /** `null` means the same as leaving a field out: clients that serialise a class send it. */
 const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -34,7 +51,8 @@ const cmaf = z
   });
 
 const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
-const anything = { drmjson: ignored, drmJson: ignored };
+/** Old clients write it in the second way. */
+const anything = { drmjson: ignored, drmJson: ignored.meta({ deprecated: true }) };
 
 const cenc = {
   keyid: checkedText(decodeBase64Block).meta({
@@ -81,7 +99,8 @@ const fairplay = {
   }),
 };
 
-const PARTS = { cenc, playready, widevine, fairplay };
+/** The most that the body of a POST can have, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024;
 
 const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
 const noLines = {
@@ -168,16 +187,3 @@ export const importedBody = z
     description:
       'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
   });
-
-export const IMPORT_FIELDS: readonly string[] = Object.keys(importedBody.shape);
-
-export const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
-
-/** Every field of a body; those of a part after it, with its name. */
-export const FIELDS: readonly string[] = [
-  ...Object.entries(PARTS).flatMap(([name, fields]) => [
-    name,
-    ...Object.keys(fields).map((field) => `${name}.${field}`),
-  ]),
-  ...[...PROVIDER_FIELDS, 'cmaf', 'keyfile', 'keepunknown', 'drmjson'],
-];

@@ -1,20 +1,14 @@
+import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
-import { BOX_FOR_DATA, type Finding } from '../../drm/cross-check';
-import { isJsonObject } from '../../drm/json-object';
-import type { CmafScheme, KeyFile } from '../../drm/key-file';
-import { playReadyChecksum } from '../../drm/playready';
-import { widevinePsshDataOf } from '../../drm/widevine';
-import { HttpError, type Problem } from '../../http/errors';
-import { type Parsed, parseBody } from '../../http/parse';
-import { parseImport } from './import-request';
-import {
-  FIELDS,
-  IMPORT_FIELDS,
-  importedBody,
-  PROVIDER_FIELDS,
-  providerBody,
-  suppliedBody,
-} from './key-file-request-wire';
+import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
+import { importKeyFile, listUnknownLines } from '../drm/import/import-key-file';
+import type { ImportFault } from '../drm/import/import-lines';
+import { isJsonObject } from '../drm/json-object';
+import type { CmafScheme, KeyFile } from '../drm/key-file';
+import { playReadyChecksum } from '../drm/playready';
+import { widevinePsshDataOf } from '../drm/widevine';
+import { knownNames, MAX_PROBLEMS, type Parsed, type Problem, readBody } from '../http/faults';
+import { importedBody, providerBody, suppliedBody } from './key-file-request';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
 export type KeyFileRequest = (
@@ -50,13 +44,13 @@ export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
   if (given.has('keyfile')) return parseImportedBody(given, body);
   const orphans = [...partsWithoutCenc(given, body), ...flagWithoutLines(given)];
   if (given.has('cenc') || given.has('fairplay')) {
-    const parsed = parseBody(suppliedBody, body, FIELDS);
+    const parsed = readBody(suppliedBody, body);
     if (!parsed.ok) return { ok: false, problems: [...orphans, ...parsed.problems] };
     if (orphans.length > 0) return { ok: false, problems: orphans };
     const asked = parsed.value.cmaf ?? undefined;
     return { ok: true, value: { source: 'supplied', ...suppliedValues(parsed.value), cmaf: asked } };
   }
-  const parsed = parseBody(providerBody, withoutNulls(body), FIELDS);
+  const parsed = readBody(providerBody, withoutFields(body, []), { names: suppliedBody });
   if (parsed.ok && orphans.length === 0) {
     const { client, clientApiKey, contentId, cmaf: asked } = parsed.value;
     return {
@@ -73,16 +67,16 @@ export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
   return { ok: false, problems: [nothingGiven(body)] };
 }
 
-/** The same for who throws on. @throws HttpError 400 with every problem. */
-export function readKeyFileRequest(body: unknown): KeyFileRequest {
-  const parsed = parseKeyFileRequest(body);
-  if (!parsed.ok) throw new HttpError(400, parsed.problems);
-  return parsed.value;
-}
+const FIELDS = knownNames(suppliedBody, []);
+const PROVIDER_FIELDS = [
+  'client',
+  'clientApiKey',
+  'contentId',
+] as const satisfies (keyof typeof providerBody.shape)[];
 
 function parseImportedBody(given: ReadonlySet<string>, body: unknown): Parsed<KeyFileRequest> {
-  const others = [...given].filter((name) => FIELDS.includes(name) && !IMPORT_FIELDS.includes(name));
-  const parsed = parseBody(importedBody, withoutFields(body, others), IMPORT_FIELDS);
+  const others = [...given].filter((name) => FIELDS.includes(name) && !(name in importedBody.shape));
+  const parsed = readBody(importedBody, withoutFields(body, others));
   const problems = parsed.ok ? [] : parsed.problems;
   if (others.length > 0) {
     const description = `keyfile holds all of the key file: leave ${others.join(', ')} out.`;
@@ -141,10 +135,6 @@ function givenFields(body: unknown): Set<string> {
   return new Set(Object.keys(body).filter((name) => body[name] !== null && body[name] !== undefined));
 }
 
-function withoutNulls(body: unknown): unknown {
-  return withoutFields(body, []);
-}
-
 function withoutFields(body: unknown, others: readonly string[]): unknown {
   if (!isJsonObject(body)) return body;
   const given = givenFields(body);
@@ -180,4 +170,50 @@ function nothingGiven(body: unknown): Problem {
     ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.'
     : 'Send a JSON object with content-type: application/json.';
   return { code: 'invalid_body', description };
+}
+
+/**
+ * Reads the lines of an existing key file as what a POST asks for.
+ * @param howToKeep tells how to ask for unknown lines to be kept, as `Send ?keepunknown=true`.
+ */
+function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Parsed<KeyFileRequest> {
+  const imported = importKeyFile(text, keepUnknown);
+  if (imported.ok) {
+    const { keyFile, findings } = imported;
+    // The lines say themselves whether there are any for CMAF.
+    return { ok: true, value: { source: 'supplied', keyFile, contentId: undefined, cmaf: false, findings } };
+  }
+  const { faults, unknown } = imported;
+  const problems: Problem[] = faults.slice(0, MAX_PROBLEMS).map(invalidLine);
+  if (unknown.length > 0) {
+    const description = `These lines are not known: ${listUnknownLines(unknown)}. ${howToKeep} to keep them as they are, or take them away.`;
+    problems.push({ code: 'unknown_line', description });
+  }
+  return { ok: false, problems };
+}
+
+/** Reads a body of lines; no problem quotes a value. */
+export function readKeyFileLines(body: Buffer, keepUnknown: boolean): Parsed<KeyFileRequest> {
+  const fault = bodyFault(body);
+  if (fault !== undefined) return { ok: false, problems: [{ code: 'invalid_body', description: fault }] };
+  return parseImport(body.toString('utf8'), keepUnknown, 'Send ?keepunknown=true');
+}
+
+/** What keeps a body from being lines at all. */
+function bodyFault(body: Buffer): string | undefined {
+  if (/^\s*\{/.test(body.toString('latin1', 0, 100)))
+    return 'The body is JSON. Send it with content-type: application/json.';
+  if (isUtf8(body)) return undefined;
+  const mark = body.toString('hex', 0, 2);
+  if (mark === 'fffe' || mark === 'feff') return 'The body is UTF-16. Save the key file as UTF-8.';
+  const lines = body.toString('latin1').split(/\r\n|\r|\n/);
+  const number = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
+  return `Line ${number} holds bytes that are not UTF-8. Save the key file as UTF-8.`;
+}
+
+function invalidLine({ line, description }: ImportFault): Problem {
+  const sentence = `${description}${description.endsWith('?') ? '' : '.'}`;
+  const colon = sentence.startsWith('is ') ? '' : ':';
+  if (line !== undefined) return { code: 'invalid_body', description: `Line ${line}${colon} ${sentence}` };
+  return { code: 'invalid_body', description: sentence };
 }

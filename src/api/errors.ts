@@ -1,4 +1,4 @@
-import { CMAF, DASH } from '../../drm/check/key-file-wire';
+import { CMAF, DASH } from '../drm/check/key-file-wire';
 
 interface ErrorEntry {
   /** When it is answered. */

@@ -1,0 +1,350 @@
+import type { Checked } from '../drm/bytes';
+import { isJsonObject } from '../drm/json-object';
+import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
+import { readSmilStreams } from '../drm/smil';
+import { type Parsed, type Problem, readBody } from '../http/faults';
+import {
+  atPlace,
+  type BatchBody,
+  type Claim,
+  createClaim,
+  divideFields,
+  type Fields,
+  failed,
+  type GroupFields,
+  groupEntry,
+  invalidBody,
+  MAX_STREAMS,
+  memberEntry,
+  type Planned,
+  type PlannedFailure,
+  sizeFault,
+  streamEntry,
+  TOO_MANY_STREAMS,
+  unknownField,
+} from './batch';
+import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-request';
+import type { StreamId } from './stream-id';
+
+/** What lets others be served amid a long work; a program that serves nobody needs none. */
+export interface Yielding {
+  /** Awaited at each step; it yields at some of them. */
+  readonly pause: () => Promise<void> | undefined;
+  readonly yieldNow: () => Promise<void> | undefined;
+}
+
+const NEVER: Yielding = { pause: () => undefined, yieldNow: () => undefined };
+
+/** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
+export async function planBatch(
+  { streams, groups }: BatchBody,
+  { pause, yieldNow }: Yielding = NEVER,
+): Promise<Parsed<readonly Planned[]>> {
+  const claim = createClaim();
+  const plan: Planned[] = [];
+  for (const [index, stream] of streams.entries()) {
+    await pause();
+    plan.push(planStream(stream, `streams.${index}`, claim));
+  }
+  for (const [index, group] of groups.entries()) {
+    // A SMIL document may take longer than many streams.
+    await yieldNow();
+    const members = await readGroup(group, `groups.${index}`, claim, pause);
+    if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
+    for (const member of members) plan.push(member);
+  }
+  return { ok: true, value: plan };
+}
+
+function planStream(stream: unknown, place: string, claim: Claim): Planned {
+  if (!isJsonObject(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
+  const { own, request, problems } = divideFields(stream, streamEntry);
+  if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
+  const claimed = claim(own.streamid, place);
+  if (claimed.kind === 'failed') return claimed;
+  const { streamId } = claimed;
+  const tooLarge = sizeFault(request);
+  return tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request };
+}
+
+interface Member {
+  readonly kind: 'member';
+  readonly streamId: StreamId;
+  /** The content id that a member brings along, as given. */
+  readonly contentId: unknown;
+  /** The quality that a member brings along, or that its SMIL document tells. */
+  readonly quality: Checked<string> | undefined;
+}
+
+/** A member as given, or as a SMIL document has it. */
+interface GivenMember {
+  readonly member: unknown;
+  readonly quality?: Checked<string>;
+}
+
+/** Finds out what a group asks for each of its members; a group that can't be read is one failure. */
+async function readGroup(
+  group: unknown,
+  place: string,
+  claim: Claim,
+  pause: () => Promise<void> | undefined,
+): Promise<readonly Planned[] | undefined> {
+  if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
+  const { own, request, problems } = divideFields(group, groupEntry);
+  // Before any of them is looked at.
+  if (Array.isArray(own.members) && own.members.length > MAX_STREAMS) return undefined;
+  const read = readBody(groupEntry, own);
+  if (!read.ok) return [failed(undefined, ...atPlace(place, [...problems, ...read.problems]))];
+  const { folder, smil } = read.value;
+  const keys = read.value.keys ?? 'same';
+  const byQuality = keys !== 'same' && keys !== 'each';
+  const given = readMembers(read.value, byQuality);
+  if (!given.ok) problems.push(...given.problems);
+  if (typeof keys === 'object') problems.push(...keysFaults(keys));
+  if (!byQuality || typeof smil !== 'string') problems.push(...misplacedLimits(read.value));
+  if (byQuality) problems.push(...commonKeyFaults(request));
+  const tooLarge = sizeFault(typeof keys === 'object' ? { ...request, ...keys } : request);
+  if (tooLarge) problems.push(tooLarge);
+  if (!given.ok || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  const members: (Member | PlannedFailure)[] = [];
+  for (const [index, member] of given.value.entries()) {
+    await pause();
+    const inFolder = typeof folder === 'string' ? `${folder}/` : '';
+    members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
+  }
+  if (keys === 'same') return planSame(members, request);
+  return keys === 'each'
+    ? planEach(members, request)
+    : planByQuality(members, request, keys as KeysByQuality);
+}
+
+function misplacedLimits({ heights, bitrates }: GroupFields): Problem[] {
+  return Object.entries({ heights, bitrates })
+    .filter(([, limits]) => limits !== undefined)
+    .map(([name]) =>
+      invalidBody(
+        `${name}: tells qualities of a SMIL document; leave it out without smil and keys by quality`,
+      ),
+    );
+}
+
+function readMembers(
+  { members, smil, heights, bitrates }: GroupFields,
+  byQuality: boolean,
+): Parsed<readonly GivenMember[]> {
+  const wrong = (description: string) => ({ ok: false as const, problems: [invalidBody(description)] });
+  if (typeof smil !== 'string')
+    return members
+      ? { ok: true, value: members.map((member) => ({ member })) }
+      : wrong('give its members, or its smil');
+  if (members) return wrong('give its members or its smil, not both');
+  const read = readSmilStreams(smil);
+  if (!read.ok) return wrong(`smil: ${read.fault}`);
+  const value = read.value.map((stream): GivenMember => {
+    const member = stream.name;
+    return byQuality ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };
+  });
+  return { ok: true, value };
+}
+
+function claimMember(
+  { member, quality: told }: GivenMember,
+  folder: string,
+  place: string,
+  claim: Claim,
+): Member | PlannedFailure {
+  const fields = typeof member === 'string' ? { streamid: member } : member;
+  if (!isJsonObject(fields)) {
+    return failed(
+      undefined,
+      invalidBody(`${place}: must be a stream id, or an object with streamid and contentId or quality`),
+    );
+  }
+  const other = Object.keys(fields).find((name) => !(name in memberEntry.shape));
+  if (other !== undefined) {
+    const hint = `Fields of a member: ${Object.keys(memberEntry.shape).join(', ')}.`;
+    return failed(undefined, ...atPlace(place, [unknownField(other, hint)]));
+  }
+  const { streamid, contentId, quality } = fields;
+  const claimed = claim(typeof streamid === 'string' ? folder + streamid : streamid, place);
+  return claimed.kind === 'failed'
+    ? claimed
+    : {
+        kind: 'member',
+        streamId: claimed.streamId,
+        contentId: contentId ?? undefined,
+        quality: (quality ?? null) === null ? told : readQuality(quality),
+      };
+}
+
+function readQuality(quality: unknown): Checked<string> {
+  return typeof quality === 'string' && QUALITY.pattern.test(quality)
+    ? { ok: true, value: quality }
+    : { ok: false, fault: QUALITY.fault };
+}
+
+function planSame(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
+  const request = parseKeyFileRequest(fields);
+  return members.map((member) => {
+    if (member.kind === 'failed') return member;
+    if (!request.ok) return failed(member.streamId, ...request.problems);
+    if (member.contentId !== undefined) return failed(member.streamId, CONTENT_ID_OF_SAME);
+    if (member.quality) return failed(member.streamId, QUALITY_OF_OTHERS);
+    return { kind: 'member', streamId: member.streamId, request: request.value };
+  });
+}
+
+const QUALITY_OF_OTHERS = invalidBody(
+  'quality: this group has no keys by quality; leave it out, or give the group keys: "quality" or the keys of each quality.',
+);
+
+const CONTENT_ID_OF_SAME = invalidBody(
+  'contentId: the members of this group have the same keys; leave it out, or give the group keys: "each".',
+);
+
+function planByQuality(
+  members: readonly (Member | PlannedFailure)[],
+  fields: Fields,
+  keys: KeysByQuality,
+): readonly Planned[] {
+  const requestOf = createRequestOf(keys, fields);
+  return members.map((member) => {
+    if (member.kind === 'failed') return member;
+    const { streamId, contentId, quality } = member;
+    if (contentId !== undefined) return failed(streamId, CONTENT_ID_OF_QUALITY);
+    if (!quality) return failed(streamId, NO_QUALITY);
+    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault}`));
+    const request = requestOf(quality.value);
+    if (!request.ok) return failed(streamId, ...request.problems);
+    return { kind: 'member', streamId, request: request.value };
+  });
+}
+
+const NO_QUALITY = invalidBody(
+  'quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
+);
+
+const CONTENT_ID_OF_QUALITY = invalidBody(
+  'contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
+);
+
+function planEach(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
+  const isSupplied = (fields.cenc ?? fields.fairplay ?? fields.keyfile ?? null) !== null;
+  const uses = new Map<unknown, number>();
+  for (const member of members) {
+    if (member.kind === 'failed') continue;
+    const contentId = contentIdOf(member, fields.contentId);
+    uses.set(contentId, (uses.get(contentId) ?? 0) + 1);
+  }
+  return members.map((member) => {
+    if (member.kind === 'failed') return member;
+    const { streamId } = member;
+    if (member.quality) return failed(streamId, QUALITY_OF_OTHERS);
+    if (isSupplied) return failed(streamId, EACH_OF_SUPPLIED);
+    const contentId = contentIdOf(member, fields.contentId);
+    const isShared = typeof contentId === 'string' && uses.get(contentId) !== 1;
+    if (isShared) return failed(streamId, DUPLICATE_CONTENT_ID);
+    return { kind: 'stream', streamId, fields: { ...fields, contentId } };
+  });
+}
+
+/** A content id takes fewer characters than a stream id does. */
+function contentIdOf({ streamId, contentId }: Member, ofGroup: unknown): unknown {
+  if (contentId !== undefined) return contentId;
+  return typeof ofGroup === 'string' ? `${ofGroup}-${streamId.replaceAll(/[/~@+]/g, '_')}` : ofGroup;
+}
+
+const EACH_OF_SUPPLIED = invalidBody(
+  'keys: "each" has the keys provisioned, so cenc, fairplay and keyfile must be left out; "same" gives these keys to all members.',
+);
+
+const DUPLICATE_CONTENT_ID: Problem = {
+  code: 'duplicate_content_id',
+  description:
+    'Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".',
+};
+
+/** Keys by quality: `quality`, each has a content id made of the group's, or the fields of each. */
+export type KeysByQuality = 'quality' | Readonly<Record<string, Fields>>;
+
+/** Answers what a quality's members ask for, or what is wrong with it. The same quality has the same request object. */
+export type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
+
+const MAX_QUALITIES = 20;
+
+/** What is wrong with a group's `keys` that is an object, apart from what its requests say. */
+export function keysFaults(keys: Fields): Problem[] {
+  const names = Object.keys(keys);
+  if (names.length === 0 || names.length > MAX_QUALITIES)
+    return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
+  if (!names.every((name) => QUALITY.pattern.test(name)))
+    return [invalidBody(`keys: the name of a quality ${QUALITY.fault}`)];
+  return names.flatMap((name) =>
+    isJsonObject(keys[name]) ? [] : [invalidBody(`keys.${name}: must be an object`)],
+  );
+}
+
+/** What stands beside keys by quality and would give all of them the same key. */
+export function commonKeyFaults(common: Fields): Problem[] {
+  return commonKeys(common).map((name) => invalidBody(`${name}: ${COMMON_KEY_FAULT}.`));
+}
+
+/**
+ * Makes what answers the requests of a group's qualities. The group's other fields hold for all of them; of a part that
+ * both have, a field of the quality's own counts.
+ */
+export function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
+  const requests = new Map<string, Parsed<KeyFileRequest>>();
+  const takenBy = new Map<string, string>();
+
+  const make = (quality: string): Parsed<KeyFileRequest> => {
+    const own = keys === 'quality' ? {} : keys[quality];
+    if (!own)
+      return failure(
+        `quality: the group's keys have no ${quality}; they have ${Object.keys(keys).join(', ')}.`,
+      );
+    const parsed = parseKeyFileRequest(qualityFields(quality, own, common));
+    if (!parsed.ok)
+      return keys === 'quality'
+        ? parsed
+        : { ok: false, problems: atPlace(`keys.${quality}`, parsed.problems) };
+    for (const [what, value] of identities(parsed.value)) {
+      const other = takenBy.get(`${what} ${value}`);
+      if (other !== undefined) return sameKey(quality, what, other);
+    }
+    for (const [what, value] of identities(parsed.value)) takenBy.set(`${what} ${value}`, quality);
+    return parsed;
+  };
+
+  return (quality) => {
+    const made = requests.get(quality) ?? make(quality);
+    requests.set(quality, made);
+    return made;
+  };
+}
+
+/** What two qualities must not both have, or they would have the same key. */
+function identities(request: KeyFileRequest): [what: string, value: string][] {
+  if (request.source === 'provider') return [['content id', [request.client, request.contentId].join('\n')]];
+  const { cenc, fairplay } = request.keyFile;
+  return [
+    ...(cenc ? [['key id', cenc.keyId] as [string, string]] : []),
+    ...(fairplay ? [['FairPlay key', fairplay.key.toLowerCase()] as [string, string]] : []),
+  ];
+}
+
+function sameKey(quality: string, what: string, other: string): Parsed<KeyFileRequest> {
+  return {
+    ok: false,
+    problems: [
+      {
+        code: 'duplicate_quality',
+        description: `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality.`,
+      },
+    ],
+  };
+}
+
+function failure(description: string): Parsed<KeyFileRequest> {
+  return { ok: false, problems: [invalidBody(description)] };
+}

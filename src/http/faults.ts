@@ -1,0 +1,207 @@
+import { distance } from 'fastest-levenshtein';
+import { z } from 'zod';
+
+/** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
+export interface Problem {
+  readonly code: string;
+  readonly description: string;
+}
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
+
+/** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
+export const MAX_PROBLEMS = 50;
+
+/** What a schema says against a value. */
+export type SchemaFault = UnknownField | WrongValue;
+
+export interface UnknownField {
+  readonly kind: 'unknown';
+  /** Where the unknown field stands. */
+  readonly path: readonly PropertyKey[];
+  readonly name: string;
+  /** The known name that was most likely meant, with its path: `cenc.keyid`. */
+  readonly near: string | undefined;
+  /** The names that are known at that place, in the schema's order. */
+  readonly known: readonly string[];
+}
+
+export interface WrongValue {
+  readonly kind: 'wrong';
+  /** The field that is wrong; empty for the value as a whole. */
+  readonly path: readonly PropertyKey[];
+  /** What is wrong as a predicate without a full stop, as `must be a string`. It quotes no value. */
+  readonly sentence: string;
+}
+
+export interface FaultOptions {
+  /** The schema whose names are known, when it is another than the one that refused the value. */
+  readonly names?: z.ZodType;
+}
+
+/** Everything that a schema found wrong with a value, in its order. */
+export function schemaFaults(
+  schema: z.ZodType,
+  error: z.core.$ZodError,
+  value: unknown,
+  { names = schema }: FaultOptions = {},
+): SchemaFault[] {
+  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, MAX_PROBLEMS);
+}
+
+function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown): SchemaFault[] {
+  const { path } = issue;
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownNames(names, path);
+    return issue.keys.map((name) => ({
+      kind: 'unknown',
+      path,
+      name,
+      near: nearName(names, path, name),
+      known,
+    }));
+  }
+  const closest = issue.code === 'invalid_union' ? closestOf(issue) : undefined;
+  if (closest)
+    return closest.flatMap((inner) => faultsOf(names, { ...inner, path: [...path, ...inner.path] }, value));
+  return [{ kind: 'wrong', path, sentence: isMissing(value, path) ? 'is missing' : issue.message }];
+}
+
+/** Of a union without a sentence of its own: what the option says that came furthest into the value. */
+function closestOf({ errors, message }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] | undefined {
+  if (message !== 'Invalid input') return undefined;
+  return errors.find((issues) =>
+    issues.every(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+  );
+}
+
+/** Whether a body leaves the field at a path out: saying of which type it must be would only puzzle. */
+function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
+  let value = body;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null) return false;
+    value = Reflect.get(value, name);
+  }
+  return path.length > 0 && value === undefined;
+}
+
+function nearName(names: z.ZodType, path: readonly PropertyKey[], name: string): string | undefined {
+  const near = nearest(name, knownNames(names, path));
+  if (near !== undefined) return [...path, near].join('.');
+  // It may belong one level deeper, or one less deep.
+  const tops = knownNames(names, []);
+  return [...tops, ...tops.flatMap((top) => knownNames(names, [top]).map((field) => `${top}.${field}`))].find(
+    (known) => known.split('.').at(-1) === name,
+  );
+}
+
+/** The names of the fields that a schema knows at a path, without those that are marked as deprecated. */
+export function knownNames(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const shapes = path.reduce<readonly z.ZodType[]>(
+    (schemas, name) => schemas.flatMap((each) => inside(each, name)),
+    [schema],
+  );
+  const fields = shapes.flatMap((each) => Object.entries(shapeOf(each)));
+  return [...new Set(fields.filter(([, field]) => !field.meta()?.deprecated).map(([name]) => name))];
+}
+
+function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
+  const bare = unwrapped(schema);
+  if (bare instanceof z.ZodUnion)
+    return Object.assign({}, ...bare.options.map((option) => shapeOf(option as z.ZodType)));
+  return bare instanceof z.ZodObject ? (bare.shape as Record<string, z.ZodType>) : {};
+}
+
+function inside(schema: z.ZodType, name: PropertyKey): readonly z.ZodType[] {
+  const bare = unwrapped(schema);
+  if (bare instanceof z.ZodUnion) return bare.options.flatMap((option) => inside(option as z.ZodType, name));
+  if (bare instanceof z.ZodArray) return [bare.element as z.ZodType];
+  if (bare instanceof z.ZodRecord) return [bare.valueType as z.ZodType];
+  const field = shapeOf(bare)[String(name)];
+  return field ? [field] : [];
+}
+
+/** What a schema makes optional, nullable, a default or a transformation of. */
+function unwrapped(schema: z.ZodType): z.ZodType {
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodCatch
+  )
+    return unwrapped(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodPipe) {
+    const { in: before, out } = schema;
+    return unwrapped((before instanceof z.ZodTransform ? out : before) as z.ZodType);
+  }
+  return schema;
+}
+
+/**
+ * Parses a request body and reports every problem at once, each with the path of its field.
+ * A description never quotes a value: a body may hold secrets. An unknown field is named with the nearest known one.
+ */
+export function readBody<Output>(
+  schema: z.ZodType<Output>,
+  body: unknown,
+  options?: FaultOptions,
+): Parsed<Output> {
+  const result = schema.safeParse(body);
+  if (result.success) return { ok: true, value: result.data };
+  return { ok: false, problems: schemaFaults(schema, result.error, body, options).map(bodyProblem) };
+}
+
+function bodyProblem(fault: SchemaFault): Problem {
+  const place = fault.path.join('.');
+  if (fault.kind === 'wrong') {
+    const description = place ? `${place}: ${fault.sentence}` : fault.sentence;
+    return { code: 'invalid_body', description };
+  }
+  const name = printable(place ? `${place}.${fault.name}` : fault.name);
+  const { near, known } = fault;
+  const hint = near ? `Did you mean ${near}?` : `Fields of ${place || 'the body'}: ${known.join(', ')}.`;
+  return { code: 'unknown_field', description: `${name} is not a field of this request. ${hint}` };
+}
+
+/** Parses the query of a request in the same way. A parameter that is given twice arrives as an array. */
+export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown): Parsed<Output> {
+  const result = schema.safeParse(query);
+  if (result.success) return { ok: true, value: result.data };
+  const problems = schemaFaults(schema, result.error, query).map((fault): Problem => {
+    if (fault.kind === 'wrong')
+      return { code: 'invalid_query', description: `${fault.path.join('.')}: ${fault.sentence}` };
+    const hint = fault.near ? `Did you mean ${fault.near}?` : `Parameters: ${fault.known.join(', ')}.`;
+    const description = `${printable(fault.name)} is not a parameter of this request. ${hint}`;
+    return { code: 'invalid_query', description };
+  });
+  return { ok: false, problems };
+}
+
+// Sixteen bytes or more in hex or base64: a value, most likely a secret one, that slipped to where a name belongs.
+const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
+
+function hideValue(run: string): string {
+  const mixed = /[a-z]/.test(run) && /[A-Z]/.test(run) && /\d/.test(run);
+  return mixed || /\d.*\d.*\d.*\d|=/.test(run) ? '(a value)' : run;
+}
+
+/** A field name as it may be shown: a name is a client's text, too. */
+export function printable(text: string): string {
+  const clean = text.replaceAll(VALUE, hideValue).replaceAll(/[^\x20-\x7e]/g, '?');
+  return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
+}
+
+/** The known name that a misspelt one most likely means, or undefined when none is near. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const lower = name.toLowerCase().slice(0, 100);
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
+  for (const candidate of known) {
+    const edits = distance(lower, candidate.toLowerCase());
+    if (edits < least) {
+      best = candidate;
+      least = edits;
+    }
+  }
+  return best;
+}
