@@ -45,9 +45,49 @@ async function writeMany(streams: number): Promise<void> {
 
 const MANY = ['many.csv', '--client', 'acme', '--client-api-key', 'acme-secret', '--yes'];
 
-test('shows what would change, writes it with --yes, and ends with a summary', async () => {
+const BODIES = [
+  {
+    streams: [
+      { streamid: 'live/a', contentId: 'a-1', client: 'acme', clientApiKey: 'acme-secret' },
+      { streamid: 'live/b', contentId: 'b-1', client: 'acme', clientApiKey: 'acme-secret' },
+    ],
+  },
+  {
+    groups: [
+      {
+        members: ['c1', 'c2'],
+        folder: 'live',
+        contentId: 'c-1',
+        client: 'acme',
+        clientApiKey: 'acme-secret',
+      },
+    ],
+  },
+];
+
+const sentBatches = () => sidecar.batches.map(({ dryRun, body }) => ({ dryRun, body }));
+
+test('writes at once with --yes, without asking for every key twice, and ends with a summary', async () => {
   sidecar.files.set('live/a', '{}');
   expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: `\
+3 streams created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream changed
+  ~ live/a
+`,
+    stderr: 'lineup.yaml: 3 created, 1 changed.\n',
+  });
+  expect(sentBatches()).toEqual(BODIES.map((body) => ({ dryRun: false, body })));
+});
+
+test('shows what would change before it asks, and writes that', async () => {
+  sidecar.files.set('live/a', '{}');
+  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  expect({ code, stdout }).toEqual({
     code: 0,
     stdout: `\
 3 streams would be created
@@ -57,35 +97,14 @@ test('shows what would change, writes it with --yes, and ends with a summary', a
 1 stream would be changed
   ~ live/a
 `,
-    stderr: 'lineup.yaml: 3 created, 1 changed.\n',
   });
-  expect(sidecar.batches.map(({ dryRun, body }) => ({ dryRun, body }))).toEqual(
-    [true, false].flatMap((dryRun) => [
-      {
-        dryRun,
-        body: {
-          streams: [
-            { streamid: 'live/a', contentId: 'a-1', client: 'acme', clientApiKey: 'acme-secret' },
-            { streamid: 'live/b', contentId: 'b-1', client: 'acme', clientApiKey: 'acme-secret' },
-          ],
-        },
-      },
-      {
-        dryRun,
-        body: {
-          groups: [
-            {
-              members: ['c1', 'c2'],
-              folder: 'live',
-              contentId: 'c-1',
-              client: 'acme',
-              clientApiKey: 'acme-secret',
-            },
-          ],
-        },
-      },
-    ]),
-  );
+  expect(sentBatches()).toEqual([true, false].flatMap((dryRun) => BODIES.map((body) => ({ dryRun, body }))));
+});
+
+test('looks first with --yes --verbose, too: a look alone tells the lines', async () => {
+  const { stdout } = await apply(['lineup.yaml', '--yes', '--verbose']);
+  expect(stdout).toMatch(/^4 streams would be created\n/);
+  expect(sidecar.batches.map(({ dryRun }) => dryRun)).toEqual([true, true, false, false]);
 });
 
 test('only shows what would change with --dry-run', async () => {
@@ -101,17 +120,26 @@ test('sends nothing for streams that would stay as they are', async () => {
   await apply(['lineup.yaml', '--yes']);
   sidecar.files.delete('live/b');
   const sent = sidecar.batches.length;
-  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes']);
-  expect({ code, stdout, stderr }).toEqual({
+  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  expect({ code, stdout }).toEqual({
     code: 0,
     stdout: '1 stream would be created\n  + live/b\n3 streams would stay as they are\n',
-    stderr: 'lineup.yaml: 1 created, 3 unchanged.\n',
   });
   const written = sidecar.batches.slice(sent).filter(({ dryRun }) => !dryRun);
   expect(written.map(({ body }) => body.streams?.map(({ streamid }) => streamid))).toEqual([['live/b']]);
+});
+
+test('tells with --yes which streams stayed as they were', async () => {
+  await apply(['lineup.yaml', '--yes']);
+  sidecar.files.delete('live/b');
   expect(await apply(['lineup.yaml', '--yes'])).toEqual({
     code: 0,
-    stdout: '4 streams would stay as they are\n',
+    stdout: '1 stream created\n  + live/b\n3 streams stayed as they were\n',
+    stderr: 'lineup.yaml: 1 created, 3 unchanged.\n',
+  });
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: '4 streams stayed as they were\n',
     stderr: 'There is nothing to write.\n',
   });
 });
@@ -142,11 +170,11 @@ test('goes on after a stream that fails, says why with its line, and ends with 1
   expect(await apply(['lineup.yaml', '--yes'])).toEqual({
     code: 1,
     stdout: `\
-3 streams would be created
+3 streams created
   + live/b
   + live/c1
   + live/c2
-1 stream can’t be provisioned
+1 stream failed
   ! live/a (line 5)
       contentId: must be 1 to 200 letters
 `,
@@ -179,7 +207,7 @@ test('goes on after a request that is refused as a whole', async () => {
 
 test('looks and writes over one connection', async () => {
   await writeMany(250);
-  expect((await apply(MANY)).code).toBe(0);
+  expect((await apply([...MANY, '--verbose'])).code).toBe(0);
   expect({ requests: sidecar.batches.length, connections: sidecar.connections() }).toEqual({
     requests: 6,
     connections: 1,
@@ -311,7 +339,7 @@ test('tells as JSON that SIGINT stopped it while it only looked', async () => {
     interrupt.abort();
     return 'cut' as const;
   };
-  const ended = await apply(['lineup.yaml', '--yes', '--json'], { interrupt: interrupt.signal });
+  const ended = await apply(['lineup.yaml', '--dry-run', '--json'], { interrupt: interrupt.signal });
   expect({ ...ended, stdout: JSON.parse(ended.stdout) }).toEqual({
     code: 130,
     stdout: { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] },
@@ -325,7 +353,7 @@ test('ends at once on SIGINT while it only looks', async () => {
     interrupt.abort();
     return 'cut' as const;
   };
-  expect(await apply(['lineup.yaml', '--yes'], { interrupt: interrupt.signal })).toEqual({
+  expect(await apply(['lineup.yaml', '--dry-run'], { interrupt: interrupt.signal })).toEqual({
     code: 130,
     stdout: '',
     stderr: 'Stopped. Nothing was written.\n',
@@ -376,7 +404,7 @@ test('answers one JSON document with --json', async () => {
 });
 
 test('shows a bar on a terminal', async () => {
-  const { stderr } = await apply(['lineup.yaml', '--yes'], { typed: '' });
+  const { stderr } = await apply(['lineup.yaml'], { typed: 'y' });
   expect(stderr).toContain('Comparing');
   expect(stderr).toContain('Writing');
 });

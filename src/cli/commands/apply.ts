@@ -10,14 +10,14 @@ import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
 import type { ProviderOptions } from './put';
 import {
   among,
+  dueItems,
   givenDefaults,
   isChange,
+  outcomeOf,
   type Sent,
-  type StreamResult,
   sendManifest,
   sentenceOf,
-  showPlan,
-  showResults,
+  showChanges,
   summaryOf,
 } from './send-manifest';
 
@@ -42,26 +42,39 @@ export async function apply(
     ? importedManifest(context, sources, options)
     : oneManifest(context, sources, options);
   const items = [...manifest.streams, ...manifest.groups];
-  const plan = await sendManifest(context, context.sidecar(), manifest, true);
-  if (plan.stopped) throw plan.stopped.exitCode === EXIT.interrupted ? interrupted(NOTHING) : plan.stopped;
-  const planned = [...plan.results.values()].flat();
-  if (!context.out.json) showPlan(context.out, planned, options);
-  const due = items.filter((item) => plan.results.get(item)?.some(({ result }) => isChange(result)));
+  // The sidecar leaves what is unchanged by itself: who says yes beforehand needs no look, which asks the key provider
+  // for every content. Lines, though, are told by a look alone.
+  const isLooking = !options.yes || options.dryRun || options.verbose;
+  const plan = isLooking ? await look(context, manifest, options) : undefined;
+  const due = plan ? dueItems(items, plan) : items;
   const isDry = options.dryRun || due.length === 0;
-  if (!isDry && !options.yes) {
-    const question = `Write ${count(planned.filter(({ result }) => isChange(result)).length, 'key file')} at ${context.sidecar().address}?`;
-    if (!(await confirm(context, question, 'Nothing was written.'))) {
-      context.out.note('Nothing was written.');
-      return;
-    }
-  }
+  if (!isDry && !options.yes && !(await isConfirmed(context, plan))) return;
   const sent = isDry
     ? undefined
     : await sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
+  if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   tellOutcome(context, { sources, isImport, options, items, plan, due, sent });
 }
 
-const NOTHING = 'Stopped. Nothing was written.';
+type Results = Sent['results'];
+
+/** Shows what would change. @throws CliError when not all of it could be looked at. */
+async function look(context: CliContext, manifest: Manifest, options: ApplyOptions): Promise<Results> {
+  const { results, stopped } = await sendManifest(context, context.sidecar(), manifest, true);
+  if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
+  if (!context.out.json) showChanges(context.out, [...results.values()].flat(), 'would', options);
+  return results;
+}
+
+async function isConfirmed(context: CliContext, plan: Results | undefined): Promise<boolean> {
+  const changes = [...(plan?.values() ?? [])].flat().filter(({ result }) => isChange(result)).length;
+  const question = `Write ${count(changes, 'key file')} at ${context.sidecar().address}?`;
+  if (await confirm(context, question, NOTHING)) return true;
+  context.out.note(NOTHING);
+  return false;
+}
+
+const NOTHING = 'Nothing was written.';
 
 function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
   const [path = '', ...others] = sources;
@@ -92,7 +105,8 @@ interface Outcome {
   readonly isImport: boolean;
   readonly options: ApplyOptions;
   readonly items: readonly ManifestItem[];
-  readonly plan: Sent;
+  /** What a look found; undefined when there was none. */
+  readonly plan: Results | undefined;
   readonly due: readonly ManifestItem[];
   readonly sent: Sent | undefined;
 }
@@ -100,13 +114,7 @@ interface Outcome {
 function tellOutcome(context: CliContext, outcome: Outcome): void {
   const { sources, isImport, options, items, plan, due, sent } = outcome;
   const { out } = context;
-  const results = items.flatMap((item) => {
-    const planned = plan.results.get(item) ?? [];
-    if (!sent || !due.includes(item)) return planned;
-    return (
-      sent.results.get(item) ?? planned.map((result): StreamResult => ({ ...result, result: 'not_reached' }))
-    );
-  });
+  const results = outcomeOf(items, plan, due, sent);
   const summary = summaryOf(results);
   const stopped = sent?.stopped;
   if (out.json) {
@@ -121,18 +129,20 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
       ...errors,
     });
   } else {
-    if (sent) {
-      // What failed in the dry run was told with the plan.
+    if (!plan) showChanges(out, results, 'did', options);
+    else if (sent) {
+      // What failed in the look was told with it.
       const failed = [...sent.results.values()].flat().filter(({ result }) => result === 'failed');
-      if (failed.length > 0) out.write(`${out.style('bold', `${count(failed.length, 'stream')} failed`)}\n`);
-      showResults(out, failed, options);
+      showChanges(out, failed, 'did', options);
     }
     if (stopped) tellStop(context, stopped);
-    const what = sent
-      ? `${sources.length === 1 ? shown(sources[0] ?? '') : 'Key files'}: ${sentenceOf(summary)}.`
-      : options.dryRun
-        ? 'Nothing was written.'
-        : 'There is nothing to write.';
+    const isDone = summary.unchanged < results.length;
+    const what =
+      sent && isDone
+        ? `${sources.length === 1 ? shown(sources[0] ?? '') : 'Key files'}: ${sentenceOf(summary)}.`
+        : options.dryRun
+          ? NOTHING
+          : 'There is nothing to write.';
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
   }
   if (stopped) context.endWith(stopped.exitCode);

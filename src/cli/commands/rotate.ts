@@ -16,7 +16,15 @@ import {
   rotateManifest,
 } from './rotation';
 import { showRotation, tellRotation } from './rotation-text';
-import { among, givenDefaults, isChange, type Sent, type StreamResult, sendManifest } from './send-manifest';
+import {
+  among,
+  dueItems,
+  givenDefaults,
+  isChange,
+  outcomeOf,
+  type StreamResult,
+  sendManifest,
+} from './send-manifest';
 import { type Snapshot, snapshotOf, watchableFolder, watchReads } from './watch-reads';
 
 export interface RotateOptions extends ProviderOptions, AllowOptions {
@@ -65,8 +73,17 @@ export async function rotate(context: CliContext, path: string, options: RotateO
     }
   }
   const before = watched === undefined ? undefined : snapshotOf(watched, due);
-  const sent = isDry ? undefined : await write(context, rotation.manifest, dry);
-  const results = sent ? outcomeOf(rotation.manifest, dry, sent) : planned;
+  const items = [...rotation.manifest.streams, ...rotation.manifest.groups];
+  const dueNow = dueItems(items, dry.results);
+  const sent = isDry
+    ? undefined
+    : await sendManifest(
+        context,
+        context.sidecar({ finishCalls: true }),
+        among(rotation.manifest, dueNow),
+        false,
+      );
+  const results = outcomeOf(items, dry.results, dueNow, sent);
   const written = sent ? writtenOf(results, due) : [];
   const restart = restartCommands(written, {
     application: options.application,
@@ -125,21 +142,6 @@ async function plan(
   const rotation = rotateManifest(manifest, pattern, old);
   requireFaultless(path, rotation.faults);
   return { rotation, old };
-}
-
-function write(context: CliContext, manifest: Manifest, dry: Sent): Promise<Sent> {
-  const items = [...manifest.streams, ...manifest.groups];
-  const due = items.filter((item) => dry.results.get(item)?.some(({ result }) => isChange(result)));
-  return sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
-}
-
-/** What became of each stream: of one that was not due, what the look said. */
-function outcomeOf({ streams, groups }: Manifest, dry: Sent, sent: Sent): readonly StreamResult[] {
-  return [...streams, ...groups].flatMap((item) => {
-    const looked = dry.results.get(item) ?? [];
-    if (!looked.some(({ result }) => isChange(result))) return looked;
-    return sent.results.get(item) ?? looked.map((one): StreamResult => ({ ...one, result: 'not_reached' }));
-  });
 }
 
 function writtenOf(results: readonly StreamResult[], due: readonly string[]): string[] {

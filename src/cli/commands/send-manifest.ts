@@ -30,6 +30,11 @@ export async function sendManifest(
   }
 }
 
+/** The items of which a look said that they would change something. */
+export function dueItems(items: readonly ManifestItem[], looked: Sent['results']): ManifestItem[] {
+  return items.filter((item) => looked.get(item)?.some(({ result }) => isChange(result)));
+}
+
 /** The part of a manifest that has some items alone. */
 export function among({ streams, groups }: Manifest, due: readonly ManifestItem[]): Manifest {
   const wanted = new Set(due);
@@ -37,6 +42,21 @@ export function among({ streams, groups }: Manifest, due: readonly ManifestItem[
     streams: streams.filter((item) => wanted.has(item)),
     groups: groups.filter((item) => wanted.has(item)),
   };
+}
+
+/** What became of each item: of one that was not due, what the look said. */
+export function outcomeOf(
+  items: readonly ManifestItem[],
+  looked: Sent['results'] | undefined,
+  due: readonly ManifestItem[],
+  sent: Sent | undefined,
+): StreamResult[] {
+  const wanted = new Set(due);
+  return items.flatMap((item) =>
+    sent && wanted.has(item)
+      ? (sent.results.get(item) ?? allOf(item, 'not_reached', []))
+      : (looked?.get(item) ?? []),
+  );
 }
 
 export function isChange(result: StreamResult['result']): boolean {
@@ -119,7 +139,7 @@ export async function sendChunks(
         return { results, stopped: new CliError(EXIT.unreachable, thrown.problems) };
       }
       if (thrown.exitCode !== EXIT.failed) return { results, stopped: thrown };
-      for (const item of chunk.items) results.set(item, allFailed(item, thrown.problems));
+      for (const item of chunk.items) results.set(item, allOf(item, 'failed', thrown.problems));
     }
     progress.advance(chunk.items.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
   }
@@ -195,14 +215,12 @@ function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
   };
 }
 
-function allFailed(item: ManifestItem, errors: readonly Problem[]): StreamResult[] {
-  return namesOf(item).map((streamid) => ({
-    streamid,
-    result: 'failed',
-    line: item.line,
-    errors,
-    warnings: [],
-  }));
+function allOf(
+  item: ManifestItem,
+  result: 'failed' | 'not_reached',
+  errors: readonly Problem[],
+): StreamResult[] {
+  return namesOf(item).map((streamid) => ({ streamid, result, line: item.line, errors, warnings: [] }));
 }
 
 /** What an item's results are known by before there are any. */
@@ -249,26 +267,34 @@ export interface Detail {
 const KINDS: readonly Kind[] = ['created', 'changed', 'unchanged', 'failed', 'not_reached'];
 
 const LOOKS: Readonly<
-  Record<'created' | 'changed' | 'failed', { mark: string; style: Style; would: string }>
+  Record<'created' | 'changed' | 'failed', { mark: string; style: Style; would: string; did: string }>
 > = {
-  created: { mark: '+', style: 'green', would: 'would be created' },
-  changed: { mark: '~', style: 'yellow', would: 'would be changed' },
-  failed: { mark: '!', style: 'red', would: 'can’t be provisioned' },
+  created: { mark: '+', style: 'green', would: 'would be created', did: 'created' },
+  changed: { mark: '~', style: 'yellow', would: 'would be changed', did: 'changed' },
+  failed: { mark: '!', style: 'red', would: 'can’t be provisioned', did: 'failed' },
 };
 
-/** Shows what a manifest would change: how many of each kind, and their names. */
-export function showPlan(out: Output, results: readonly StreamResult[], detail: Detail): void {
+/** Shows what a manifest would change, or `did`: how many of each kind, and their names. */
+export function showChanges(
+  out: Output,
+  results: readonly StreamResult[],
+  tense: 'would' | 'did',
+  detail: Detail,
+): void {
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);
     if (found.length === 0) continue;
-    out.write(`${out.style('bold', `${count(found.length, 'stream')} ${LOOKS[kind].would}`)}\n`);
+    out.write(`${out.style('bold', `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`)}\n`);
     showResults(out, found, detail);
   }
   const unchanged = results.filter(({ result }) => result === 'unchanged').length;
-  if (unchanged > 0)
-    out.write(
-      `${out.style('bold', `${count(unchanged, 'stream')} would stay as ${unchanged === 1 ? 'it is' : 'they are'}`)}\n`,
-    );
+  if (unchanged === 0) return;
+  const isOne = unchanged === 1;
+  const stay =
+    tense === 'would'
+      ? `would stay as ${isOne ? 'it is' : 'they are'}`
+      : `stayed as ${isOne ? 'it was' : 'they were'}`;
+  out.write(`${out.style('bold', `${count(unchanged, 'stream')} ${stay}`)}\n`);
 }
 
 /** Names streams, each with what is wrong or odd about it. */
