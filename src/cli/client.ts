@@ -37,8 +37,11 @@ export interface SidecarApi {
   put(streamId: string, body: unknown, precondition?: Precondition): Promise<StoredKeyFile>;
   dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
   remove(streamId: string, precondition?: Precondition): Promise<StoredKeyFile>;
-  /** Resolves when a key file could be written now; rejects with what the sidecar says otherwise. */
-  ready(): Promise<void>;
+  /**
+   * Resolves when a key file could be written now, with the folder it would be written in (undefined: a sidecar that
+   * doesn't tell); rejects with what the sidecar says otherwise.
+   */
+  ready(): Promise<FolderIdentity | undefined>;
   list(query: {
     readonly prefix?: string;
     readonly limit: number;
@@ -106,9 +109,7 @@ export function createSidecarApi(
       const headers = headersOf(precondition);
       return stored(await call({ method: 'DELETE', path: keyFile(streamId), headers }), address);
     },
-    ready: async () => {
-      read(readyAnswer, await call({ method: 'GET', path: '/readyz' }));
-    },
+    ready: async () => read(readyAnswer, await call({ method: 'GET', path: '/readyz' })).folder,
     list: async ({ prefix, limit, cursor }) => {
       const query = new URLSearchParams({
         ...(prefix !== undefined && { prefix }),
@@ -205,8 +206,11 @@ const lineChange = z.object({
   former: z.string().optional(),
 });
 
+/** Which folder of its machine a folder is, whatever path leads to it. */
+const folderIdentity = z.object({ device: z.string(), inode: z.string() });
+
 /** What `/readyz` says; a proxy's own page may stand there as well. */
-export const readyAnswer = z.object({ status: z.literal('ready') });
+export const readyAnswer = z.object({ status: z.literal('ready'), folder: folderIdentity.optional() });
 
 export const dryRunAnswer = z.object({
   streamid: z.string(),
@@ -246,6 +250,7 @@ export const batchAnswer = z.object({
   ),
 });
 
+export type FolderIdentity = z.output<typeof folderIdentity>;
 export type LineChange = z.output<typeof lineChange>;
 export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 export type ListAnswer = z.output<typeof listAnswer>;

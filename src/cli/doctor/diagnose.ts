@@ -97,8 +97,8 @@ function keyDirFinding(
   );
 }
 
-function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined): JudgedFolder {
-  const { path, applications, disk, named, probed } = folder;
+function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): JudgedFolder {
+  const { path, applications, disk, named } = folder;
   const note = `the key folder of ${someOf(applications)}`;
   if ('fault' in disk) {
     const findings = [fault('key_folder', `The key folder ${disk.fault}`, disk.todo)];
@@ -113,12 +113,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
     return id === undefined ? [] : [{ ...entry, id }];
   });
   const files = entries.filter(({ kind }) => kind === 'file');
-  const { finding, prefix } = compareFolders({
-    folder: disk.realPath,
-    files,
-    listed: sidecar.listed,
-    probed,
-  });
+  const { finding, prefix } = compareFolders({ folder: disk.realPath, places: disk.places, files }, sidecar);
   // The sidecar's word counts for a file that the doctor may not read.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
@@ -132,7 +127,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
   const findings = [
     finding,
     ...(user
-      ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights }, names)
+      ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights })
       : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
     ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),

@@ -16,13 +16,10 @@ import {
   resolvePath,
   type Unread,
 } from './installation';
-import { foldersAbove, type KeyFolder, readKeyFolder } from './key-folder';
+import { type KeyFolder, readKeyFolder } from './key-folder';
 import { renderReport, reportDocument, reportRows, summaryOf } from './report';
-import { findPackagerUser, type MachinePaths, type Names, type PackagerUser, readAccounts } from './rights';
-import { type AskedSidecar, askSidecar, type FolderEvidence, type SidecarState } from './sidecar';
-import { findTouchedFolder } from './watch-folder';
-
-const MACHINE: MachinePaths = { passwd: '/etc/passwd', group: '/etc/group', proc: '/proc' };
+import { findPackagerUser, identityOf, type Machine, type PackagerUser, THIS_MACHINE } from './rights';
+import { type AskedSidecar, askSidecar, type SidecarState } from './sidecar';
 
 export interface DoctorOptions {
   readonly packager: string;
@@ -39,9 +36,9 @@ export interface DoctorOptions {
 export async function doctor(
   context: CliContext,
   options: DoctorOptions,
-  machine: MachinePaths = MACHINE,
+  machine = THIS_MACHINE,
 ): Promise<void> {
-  const { out, interrupted, wait } = context;
+  const { out } = context;
   const manifest = options.manifest ?? options.lineup;
   if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
   checkNames(options);
@@ -52,7 +49,6 @@ export async function doctor(
     given: [...(options.streams ?? []), ...(manifest === undefined ? [] : readStreamIds(context, manifest))],
     sidecar: () => context.sidecar(),
     machine,
-    pause: (ms) => wait(ms, interrupted),
   }).catch((thrown: unknown) => {
     throw thrown instanceof NothingToExamine ? usageError(thrown.message) : thrown;
   });
@@ -84,7 +80,6 @@ export interface ExaminedFolder {
   readonly applications: readonly string[];
   readonly disk: KeyFolder | Unread;
   readonly named: FoundStreams;
-  readonly probed: FolderEvidence['probed'];
 }
 
 /** All that the doctor judges by. */
@@ -95,7 +90,6 @@ export interface Examined {
   readonly keyFolders: readonly ExaminedFolder[];
   readonly sidecar: SidecarState;
   readonly user: PackagerUser | undefined;
-  readonly names: Names;
   /** Streams that the user named. */
   readonly given: readonly string[];
 }
@@ -107,8 +101,7 @@ export interface Examination {
   readonly user: string | undefined;
   readonly given: readonly string[];
   readonly sidecar: () => AskedSidecar;
-  readonly machine: MachinePaths;
-  readonly pause: (ms: number) => Promise<void>;
+  readonly machine: Machine;
 }
 
 /** The user called for something that isn't there; its message says what. */
@@ -119,7 +112,7 @@ export class NothingToExamine extends Error {}
  * @throws NothingToExamine when the folder is no installation, or an application or user that is named isn't there.
  */
 export async function examine(examination: Examination): Promise<Examined> {
-  const { packager, machine, given, pause } = examination;
+  const { packager, given } = examination;
   const files = await readPackager(packager);
   if ('fault' in files) {
     const conf = join(packager, 'conf');
@@ -129,21 +122,19 @@ export async function examine(examination: Examination): Promise<Examined> {
         : `${conf} ${files.fault}: ${files.todo}.`,
     );
   }
-  const accounts = await readAccounts(machine);
   const applications = chosen(files.applications, examination).map((application) => ({
     ...application,
     keyDir: keyDirOf(application, packager),
   }));
-  const user = await userOf(examination, accounts);
+  const user = await userOf(examination);
   const state = await askSidecar(examination.sidecar);
   const paths = [...new Set(applications.flatMap(({ keyDir }) => (keyDir?.ok ? [keyDir.value] : [])))];
   const keyFolders: ExaminedFolder[] = [];
   for (const path of paths) {
     const readers = applications.filter(({ keyDir }) => keyDir?.ok && keyDir.value === path);
     const disk = await readKeyFolder(path);
-    const probed = await probe(disk, state, examination.sidecar, pause);
     const named = await readNamedStreams(readers.flatMap((reader) => contentFolders(reader, packager)));
-    keyFolders.push({ path, applications: readers.map(({ name }) => name), disk, named, probed });
+    keyFolders.push({ path, applications: readers.map(({ name }) => name), disk, named });
   }
   const { streamerDefaults } = files;
   return {
@@ -153,7 +144,6 @@ export async function examine(examination: Examination): Promise<Examined> {
     keyFolders,
     sidecar: state,
     user,
-    names: accounts,
     given,
   };
 }
@@ -172,12 +162,9 @@ function chosen(
   return all.filter(({ name }) => applications?.includes(name) ?? true);
 }
 
-async function userOf(
-  { user, packager, machine }: Examination,
-  accounts: Awaited<ReturnType<typeof readAccounts>>,
-): Promise<PackagerUser | undefined> {
-  if (user === undefined) return findPackagerUser(packager, accounts, machine);
-  const identity = accounts.find(user);
+async function userOf({ user, packager, machine }: Examination): Promise<PackagerUser | undefined> {
+  if (user === undefined) return findPackagerUser(packager, machine);
+  const identity = await identityOf(machine, user);
   if (!identity) throw new NothingToExamine(`This machine has no user ${user}.`);
   return { identity, because: 'named by --user' };
 }
@@ -195,24 +182,4 @@ function contentFolders({ name, settings }: ApplicationFile, packager: string): 
     join(packager, 'applications', name),
     join(packager, 'conf', name),
   ];
-}
-
-/** A probe looks at each of them several times. */
-const MAX_WATCHED = 200;
-
-async function probe(
-  disk: ExaminedFolder['disk'],
-  { notReady }: SidecarState,
-  find: () => AskedSidecar,
-  pause: (ms: number) => Promise<void>,
-): Promise<FolderEvidence['probed']> {
-  if ('fault' in disk || notReady === undefined || notReady.length > 0) return 'unknown';
-  const folders = [disk.realPath, ...disk.subFolders.slice(0, MAX_WATCHED), ...foldersAbove(disk.realPath)];
-  try {
-    const path = await findTouchedFolder(folders, () => find().ready(), pause);
-    return path === undefined ? 'none' : { path };
-  } catch {
-    // It was ready a moment ago; the list has the word then.
-    return 'unknown';
-  }
 }

@@ -9,15 +9,16 @@ import { type Finding, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';
 import type { Rights } from './rights';
+import type { FolderPlace } from './sidecar';
 
 /** A key folder as it lies on the disk. */
 export interface KeyFolder {
   /** Without links on the way. */
   readonly realPath: string;
   readonly entries: readonly FolderEntry[];
-  /** The sub-folders, absolute. */
-  readonly subFolders: readonly string[];
-  /** The folder, its sub-folders and all that a user passes on the way to it. */
+  /** The folder, its sub-folders and all above it. */
+  readonly places: readonly FolderPlace[];
+  /** The same, and all else that a user passes on the way to it. */
   readonly rights: readonly Rights[];
 }
 
@@ -33,9 +34,9 @@ export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread>
     const entries: FolderEntry[] = [];
     const subFolders: string[] = [];
     await readInto(realPath, '', entries, subFolders);
-    const above = new Set([...foldersAbove(folder), ...foldersAbove(realPath), realPath, ...subFolders]);
-    const rights = await Promise.all([...above].map(rightsOf));
-    return { realPath, entries, subFolders, rights };
+    const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
+    const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
+    return { realPath, entries, places, rights: [...places, ...(await Promise.all(links.map(lookAt)))] };
   } catch (thrown) {
     return unread(thrown, `make it, or correct KeyDir: ${folder}`);
   }
@@ -110,13 +111,14 @@ function faulty(code: string, description: string): Said {
   return { summary: { parts: [], keyId: undefined, contentId: undefined, faults }, keys: undefined };
 }
 
-async function rightsOf(path: string): Promise<Rights> {
-  const { mode, uid, gid } = await stat(path);
-  return { path, mode, uid, gid };
+async function lookAt(path: string): Promise<Rights & FolderPlace> {
+  const { dev, ino, mode, uid, gid } = await stat(path, { bigint: true });
+  const rights = { mode: Number(mode), uid: Number(uid), gid: Number(gid) };
+  return { path, device: String(dev), inode: String(ino), ...rights };
 }
 
 /** The folders on the way to a path, the nearest first. */
-export function foldersAbove(path: string): string[] {
+function foldersAbove(path: string): string[] {
   const parent = dirname(path);
   return parent === path ? [] : [parent, ...foldersAbove(parent)];
 }

@@ -1,7 +1,8 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { count, shellWord } from '../output';
-import { type Accounts, parseAccounts } from './accounts';
 import { type Finding, fault, ok, someOf } from './finding';
 
 /** Who the packager runs as. */
@@ -18,12 +19,6 @@ export interface Rights {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-}
-
-/** The names behind the numbers. */
-export interface Names {
-  user(uid: number): string;
-  group(gid: number): string;
 }
 
 const READ = 4;
@@ -46,16 +41,16 @@ export interface GuardedFolder {
 }
 
 /** Checks that the packager's user can open the key files: all that is closed to it, with what opens it. */
-export function checkAccess(identity: Identity, guarded: GuardedFolder, names: Names): Finding[] {
+export function checkAccess(identity: Identity, guarded: GuardedFolder): Finding[] {
   const { path, folders, files } = guarded;
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
   const closed = folders.filter((folder) => !may(identity, folder, ENTER));
-  const findings = closed.filter(isAbove).map((folder) => closedAbove(identity, folder, names));
+  const findings = closed.filter(isAbove).map((folder) => closedAbove(identity, folder));
   const inside = closed.filter((folder) => !isAbove(folder));
   const unreadable = files.filter((file) => !may(identity, file, READ));
-  const opened = openedBy(identity, path, names);
+  const opened = openedBy(identity, path);
   const list = (rights: readonly Rights[]) =>
-    someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path }, names)));
+    someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
   if (inside.length > 0) {
     const [todo, command] = unreadable.length > 0 ? ['the next line mends this, too'] : opened;
     findings.push(told('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
@@ -79,24 +74,23 @@ function told(code: string, message: string, ...[todo, command]: Todo): Finding 
 }
 
 /** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
-function openedBy(identity: Identity, folder: string, names: Names): Todo {
-  if (identity.gids[0] === undefined) return groupsUnknown(identity);
-  const [path, group] = [folder, names.group(identity.gids[0])].map(shellWord);
+function openedBy(identity: Identity, folder: string): Todo {
+  const [group] = identity.gids;
+  if (group === undefined) return groupsUnknown(identity);
+  const path = shellWord(folder);
   return [
     'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
     `find ${path} -type d -exec chgrp ${group} {} + -exec chmod ug+x,g+s {} + && find ${path} -type f -name '*.key' -exec chgrp ${group} {} + -exec chmod ug+r {} +`,
   ];
 }
 
-function closedAbove(identity: Identity, folder: Rights, names: Names): Finding {
-  const message = `${identity.name} may not enter ${shownRights(folder, names)}`;
+function closedAbove(identity: Identity, folder: Rights): Finding {
+  const message = `${identity.name} may not enter ${shownRights(folder)}`;
   const path = shellWord(folder.path);
   if (identity.uid === folder.uid) return told('folder_closed', message, 'run as root', `chmod u+x ${path}`);
   const [group] = identity.gids;
   if (group === undefined) return told('folder_closed', message, ...groupsUnknown(identity));
-  const change = identity.gids.includes(folder.gid)
-    ? ''
-    : `chgrp ${shellWord(names.group(group))} ${path} && `;
+  const change = identity.gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
   return told('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
 }
 
@@ -106,15 +100,41 @@ function groupsUnknown({ name }: Identity): Todo {
   ];
 }
 
-function shownRights({ path, mode, uid, gid }: Rights, names: Names): string {
-  return `${path} (${(mode & 0o7777).toString(8).padStart(4, '0')} ${names.user(uid)}:${names.group(gid)})`;
+function shownRights({ path, mode, uid, gid }: Rights): string {
+  return `${path} (${(mode & 0o7777).toString(8).padStart(4, '0')} ${uid}:${gid})`;
 }
 
-/** Where a machine keeps its accounts and processes. */
-export interface MachinePaths {
-  readonly passwd: string;
-  readonly group: string;
+/** What the doctor asks of a machine. */
+export interface Machine {
+  /** The folder that tells of its processes. */
   readonly proc: string;
+  /** Who has a name, or a number written in digits; undefined when nobody has it. */
+  readonly findUser: (user: string) => Promise<Identity | undefined>;
+}
+
+const run = promisify(execFile);
+
+/** This machine. Its accounts are asked for by `id`, which knows those of a directory service, too. */
+export const THIS_MACHINE: Machine = {
+  proc: '/proc',
+  findUser: async (user) => {
+    const id = async (option: string) => (await run('id', [option, '--', user])).stdout.trim();
+    try {
+      const [name, uid, gids] = await Promise.all([id('-un'), id('-u'), id('-G')]);
+      return { name, uid: Number(uid), gids: gids.split(' ').map(Number) };
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+/** Whom a name or a number means; undefined when this machine has no such account, and it is no number. */
+export async function identityOf({ findUser }: Machine, user: string): Promise<Identity | undefined> {
+  return (await findUser(user)) ?? (/^\d{1,10}$/.test(user) ? unknownUser(Number(user)) : undefined);
+}
+
+function unknownUser(uid: number): Identity {
+  return { name: `uid ${uid}`, uid, gids: [] };
 }
 
 /** Who the packager runs as, and what says so. */
@@ -126,32 +146,27 @@ export interface PackagerUser {
 /** The mark of the packager's Java process on its command line. */
 const PROCESS_MARK = 'com.wowza';
 
-export async function readAccounts({ passwd, group }: MachinePaths): Promise<Accounts> {
-  const [users, groups] = await Promise.all([textOf(passwd), textOf(group)]);
-  return parseAccounts(users ?? '', groups ?? '');
-}
-
 /** Finds whom the packager runs as: by its process, or else by the owner of its programs. */
 export async function findPackagerUser(
   packager: string,
-  accounts: Accounts,
-  { proc }: MachinePaths,
+  machine: Machine,
 ): Promise<PackagerUser | undefined> {
-  const running = await findProcess(proc, accounts);
+  const running = await findProcess(machine);
   if (running) return running;
   for (const folder of ['bin', 'conf']) {
     const path = join(packager, folder);
     const stats = await stat(path).catch(() => undefined);
     if (stats)
       return {
-        identity: accounts.identity(stats.uid),
+        identity: (await machine.findUser(String(stats.uid))) ?? unknownUser(stats.uid),
         because: `assumed: it owns ${path}, and no packager is running here`,
       };
   }
   return undefined;
 }
 
-async function findProcess(proc: string, accounts: Accounts): Promise<PackagerUser | undefined> {
+async function findProcess(machine: Machine): Promise<PackagerUser | undefined> {
+  const { proc } = machine;
   const ids = (await readdir(proc).catch(() => [])).filter((name) => /^\d+$/.test(name));
   for (const id of ids) {
     const command = await textOf(join(proc, id, 'cmdline'));
@@ -162,7 +177,7 @@ async function findProcess(proc: string, accounts: Accounts): Promise<PackagerUs
     if (uid === undefined || gid === undefined) continue;
     const more = status?.match(/^Groups:[ \t]*([\d ]*)$/m)?.[1] ?? '';
     const gids = [gid, ...more.split(' ').filter((one) => one !== '')].map(Number);
-    const { name } = accounts.identity(Number(uid));
+    const { name } = (await machine.findUser(uid)) ?? unknownUser(Number(uid));
     return { identity: { name, uid: Number(uid), gids }, because: `process ${id} runs as it` };
   }
   return undefined;

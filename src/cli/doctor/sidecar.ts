@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
-import { type ListedKeyFile, listPages, type SidecarApi } from '../client';
+import { type FolderIdentity, type ListedKeyFile, listPages, type SidecarApi } from '../client';
 import { count } from '../output';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 
@@ -13,6 +13,8 @@ export interface SidecarState {
   readonly address: string | undefined;
   /** Why it isn't ready to write; none when it is, undefined when it could not be asked. */
   readonly notReady: readonly Problem[] | undefined;
+  /** The folder that it writes in; undefined when it didn't say. */
+  readonly folder: FolderIdentity | undefined;
   /** All key files that it lists. */
   readonly listed: readonly ListedKeyFile[] | undefined;
   /** Why it could not be asked. */
@@ -24,11 +26,17 @@ const MAX_FILES = 2_000_000;
 
 /** Asks a sidecar whether it is ready, and for all its key files. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
-  let state: SidecarState = { address: undefined, notReady: undefined, listed: undefined, problems: [] };
+  let state: SidecarState = {
+    address: undefined,
+    notReady: undefined,
+    folder: undefined,
+    listed: undefined,
+    problems: [],
+  };
   try {
     const sidecar = find();
     state = { ...state, address: sidecar.address };
-    state = { ...state, notReady: await readiness(sidecar) };
+    state = { ...state, ...(await readiness(sidecar)) };
     return { ...state, listed: await listAll(sidecar) };
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
@@ -36,12 +44,12 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
   }
 }
 
-async function readiness(sidecar: AskedSidecar): Promise<readonly Problem[]> {
+async function readiness(sidecar: AskedSidecar): Promise<Pick<SidecarState, 'notReady' | 'folder'>> {
   try {
-    await sidecar.ready();
-    return [];
+    return { notReady: [], folder: await sidecar.ready() };
   } catch (thrown) {
-    if (thrown instanceof CliError && thrown.exitCode === EXIT.failed) return thrown.problems;
+    if (thrown instanceof CliError && thrown.exitCode === EXIT.failed)
+      return { notReady: thrown.problems, folder: undefined };
     throw thrown;
   }
 }
@@ -87,158 +95,122 @@ export function checkSidecar({ notReady, listed, problems }: SidecarState): Find
 }
 
 /** A key file as the disk has it; its id is its path below the key folder, without `.key`. */
-export interface FileOnDisk {
+interface FileOnDisk {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
 }
 
-/** A key file as the sidecar lists it. */
-export interface ListedFile {
-  readonly streamid: string;
-  readonly size: number;
-  /** ISO 8601. */
-  readonly modified: string;
-}
-
-export interface FolderEvidence {
-  /** The key folder of the packager. */
+interface FolderEvidence {
+  /** The key folder of the packager, without links. */
   readonly folder: string;
+  /** This one, those above it and those below. */
+  readonly places: readonly FolderPlace[];
   readonly files: readonly FileOnDisk[];
-  /** What the sidecar lists; undefined when it gave no list. */
-  readonly listed: readonly ListedFile[] | undefined;
-  /**
-   * The folder, among this one, those above and those below, that changed each time the sidecar was asked whether it
-   * could write. `none`: it said yes and none of them changed. `unknown`: it didn't say yes.
-   */
-  readonly probed: { readonly path: string } | 'none' | 'unknown';
 }
 
-export interface FolderVerdict {
+/** A folder of this machine. */
+export interface FolderPlace extends FolderIdentity {
+  readonly path: string;
+}
+
+interface FolderVerdict {
   readonly finding: Finding;
   /** What stands before a stream's name in its stream id, as `live/`; undefined when the folders aren't known to be one. */
   readonly prefix: string | undefined;
 }
 
-const MAX_PREFIXES = 50;
+/**
+ * Whether the packager's key folder is the one that the sidecar writes in: a folder has one device and inode, by
+ * whatever path. On another host, or through a mount of another kind, it may have others.
+ */
+export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState): FolderVerdict {
+  const { folder, places } = evidence;
+  const { folder: written, notReady } = sidecar;
+  if (!written) {
+    const isSilent = notReady?.length === 0;
+    return unproven(
+      warning(
+        'same_folder_unknown',
+        `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
+        isSilent
+          ? 'bring the sidecar up to date, and run this again'
+          : 'let the sidecar answer, and run this again',
+      ),
+    );
+  }
+  const place = places.find(({ device, inode }) => device === written.device && inode === written.inode);
+  if (!place) return unproven(elsewhere(evidence, written, sidecar));
+  const prefix = relative(place.path, folder);
+  if (prefix.startsWith('..')) {
+    return unproven(
+      fault(
+        'sidecar_below',
+        `The sidecar writes in ${place.path}, and the packager reads the folder above it`,
+        'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
+        `<KeyDir>${place.path}</KeyDir>`,
+      ),
+    );
+  }
+  return proven(evidence, sidecar, prefix === '' ? '' : `${prefix}/`);
+}
 
-/** Whether the packager's key folder is the one that the sidecar writes in. */
-export function compareFolders(evidence: FolderEvidence): FolderVerdict {
-  const { folder, listed, probed } = evidence;
-  if (typeof probed === 'object') {
-    const prefix = relative(probed.path, folder);
-    if (prefix.startsWith('..')) return below(probed.path);
-    return proven(evidence, prefix === '' ? '' : `${prefix}/`);
-  }
-  const untraced = probed === 'none' ? '; what it writes to check its readiness does not show here' : '';
-  if (!listed) {
-    return unproven(
-      warning(
-        'same_folder_unknown',
-        `Whether the sidecar writes here is not known${untraced}`,
-        'let the sidecar answer with its list, and run this again',
-      ),
+/** What it means that no folder here is the one that the sidecar writes in. */
+function elsewhere(
+  { folder, places }: FolderEvidence,
+  written: FolderIdentity,
+  { address = '' }: SidecarState,
+): Finding {
+  const here = places.find(({ path }) => path === folder);
+  const isOtherMount = here?.inode === written.inode;
+  if (isOtherMount || !isThisMachine(address)) {
+    const why = isOtherMount
+      ? 'it writes in a folder of the same inode on another device, as this one has through another mount (in a container, or over the network)'
+      : 'its folder is none of this machine, or is seen through another mount (in a container, or over the network)';
+    return warning(
+      'same_folder_unknown',
+      `Whether the sidecar writes here can’t be known from here: ${why}`,
+      'run this on the sidecar’s host, or provision one stream: its key file must come to be here',
     );
   }
-  const best = bestPrefix(evidence, listed);
-  if (best.agree > 0) return byList(evidence, best);
-  if (listed.length === 0 && evidence.files.length === 0) {
-    return unproven(
-      warning(
-        'same_folder_unknown',
-        `Whether the sidecar writes here is not known: neither has a key file yet${untraced}`,
-        'provision one stream, and run this again',
-      ),
-    );
-  }
-  const restricted = listed.length === 0 ? ' (or the API key may see none of them)' : '';
-  return unproven(
-    fault(
-      'other_folder',
-      `The sidecar writes in another folder: it lists ${count(listed.length, 'key file')}, none of which is here${restricted}`,
-      'set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s',
-      '<KeyDir>/the/folder/of/the/sidecar</KeyDir>',
-    ),
+  return fault(
+    'other_folder',
+    `The sidecar writes in another folder: device ${written.device}, inode ${written.inode}; this one is device ${here?.device}, inode ${here?.inode}`,
+    'set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s',
+    '<KeyDir>/the/folder/of/the/sidecar</KeyDir>',
   );
 }
 
-function proven({ files, listed }: FolderEvidence, prefix: string): FolderVerdict {
+/** Whether an address leads to this machine whatever its network is; a container's port may be behind it. */
+function isThisMachine(address: string): boolean {
+  const host = URL.canParse(address) ? new URL(address).hostname : '';
+  return host === 'localhost' || host === '[::1]' || /^127\./.test(host);
+}
+
+function proven({ files }: FolderEvidence, { listed = [] }: SidecarState, prefix: string): FolderVerdict {
   const ids = prefix === '' ? '' : `; stream ids begin with ${prefix}`;
-  const seen = `This is the sidecar’s folder: the trace of its readiness check shows here${ids}`;
-  const { agree, differ } = agreement(files, listed ?? [], prefix);
+  const same = `This is the sidecar’s folder, by device and inode${ids}`;
+  const { agree, differ } = agreement(files, listed, prefix);
   if (differ.length > 0) {
+    // The numbers may be the same by chance on a machine that is a copy of another.
     return {
       prefix,
       finding: warning(
         'lists_differ',
-        `${seen}. But its list and the folder differ on ${someOf(differ)}`,
-        'run this again; if it stays so, a second folder is mounted over one of the two',
+        `${same}. But its list and the folder differ on ${someOf(differ)}`,
+        'run this again; if it stays so, a second folder is mounted over one of the two, or the sidecar is on another host',
       ),
     };
   }
-  return {
-    prefix,
-    finding: ok(
-      'same_folder',
-      agree > 0 ? `${seen}, and the list agrees (${count(agree, 'key file')})` : seen,
-    ),
-  };
-}
-
-function byList(
-  { files, listed, probed }: FolderEvidence,
-  { prefix, agree }: { readonly prefix: string; readonly agree: number },
-): FolderVerdict {
-  const { differ } = agreement(files, listed ?? [], prefix);
-  const same = `${count(agree, 'key file')} here and of the sidecar agree in name, size and time`;
-  if (probed === 'none') {
-    return unproven(
-      warning(
-        'perhaps_a_copy',
-        `${same}, but what the sidecar writes does not show here: a copy, or a network folder that shows changes late`,
-        'provision one stream, and run this again: the new file must be here',
-      ),
-    );
-  }
-  if (differ.length > 0) {
-    return unproven(
-      warning(
-        'lists_differ',
-        `${same}, but not ${someOf(differ)}`,
-        'run this again; if it stays so, one is a copy',
-      ),
-    );
-  }
-  return { prefix, finding: ok('same_folder', same) };
-}
-
-function below(path: string): FolderVerdict {
-  return unproven(
-    fault(
-      'sidecar_below',
-      `The sidecar writes in ${path}, and the packager reads the folder above it`,
-      'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
-      `<KeyDir>${path}</KeyDir>`,
-    ),
-  );
+  const agreed = agree > 0 ? `${same}, and the list agrees (${count(agree, 'key file')})` : same;
+  return { prefix, finding: ok('same_folder', agreed) };
 }
 
 function unproven(finding: Finding): FolderVerdict {
   return { prefix: undefined, finding };
 }
 
-function bestPrefix(
-  { files }: FolderEvidence,
-  listed: readonly ListedFile[],
-): { prefix: string; agree: number } {
-  const folders = listed.map(({ streamid }) => streamid.slice(0, streamid.lastIndexOf('/') + 1));
-  const candidates = [...new Set(['', ...folders])].slice(0, MAX_PREFIXES);
-  return candidates
-    .map((prefix) => ({ prefix, agree: agreement(files, listed, prefix).agree }))
-    .reduce((best, next) => (next.agree > best.agree ? next : best));
-}
-
-function agreement(files: readonly FileOnDisk[], listed: readonly ListedFile[], prefix: string) {
+function agreement(files: readonly FileOnDisk[], listed: readonly ListedKeyFile[], prefix: string) {
   const onDisk = new Map(files.map((file) => [file.id, file]));
   const differ: string[] = [];
   let agree = 0;

@@ -51,7 +51,7 @@ live  conf/live/Application.xml
   ok       Key files are read from /wowza/keys
 
 /wowza/keys  the key folder of live
-  ok       This is the sidecar’s folder: the trace of its readiness check shows here, and the list agrees (3 key files)
+  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
   ok       me may enter the folder and read 3 key files
   ok       None of 2 key files has a fault
   FAULT    /wowza/content/news.smil: no key file for news_720p, so part of the group plays in the clear
@@ -82,8 +82,7 @@ test('colours the labels on a terminal', async () => {
 test('gives the findings as one JSON document', async () => {
   const packager = await install({ 'keys/news_720p.key': undefined });
   const { code, stdout } = await runDoctor(packager, ['--application', 'live', '--json'], {
-    passwd: 'wowza:x:0:7::/:\n',
-    group: 'media:x:8:wowza\n',
+    accounts: [{ name: 'wowza', uid: 0, gids: [7, 8] }],
   });
   const { sections, ...document } = JSON.parse(stdout);
   expect(document).toEqual({

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-files';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { install, KEY_FILE, smil } from './installation';
@@ -147,11 +146,6 @@ test('shows no content key, not even where it stands in the place of a key id', 
   }
 });
 
-/** The list decides then whose folder it is: a stranger can't leave the trace of a readiness check. */
-const notReady = async () => {
-  throw new CliError(EXIT.failed, { code: 'insufficient_storage', description: 'The disk is full.' });
-};
-
 describe('with the word of the sidecar on files that the doctor may not read', () => {
   /** A folder in which some files are closed to the doctor, as the sidecar lists it. */
   async function closed(
@@ -172,15 +166,10 @@ describe('with the word of the sidecar on files that the doctor may not read', (
     for (const path of paths) await fs.chmod(join(packager, 'keys', `${path}.key`), 0);
     const { seteuid } = process;
     const isRoot = process.geteuid?.() === 0;
-    await fs.chmod(join(packager, 'machine'), 0o777);
-    for (const name of ['passwd', 'group']) await fs.chmod(join(packager, 'machine', name), 0o777);
     if (isRoot) seteuid?.(65534);
     try {
       const sidecar = () =>
-        sidecarOn('', {
-          ready: notReady,
-          list: async () => ({ keyfiles, cursor: null }),
-        });
+        sidecarOn(join(packager, 'keys'), { list: async () => ({ keyfiles, cursor: null }) });
       const sections = await sectionsOf(packager, [], { sidecar });
       return sections
         .flatMap(({ findings }) => findings)

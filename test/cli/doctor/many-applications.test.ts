@@ -69,7 +69,7 @@ http://127.0.0.1:9000  the sidecar
   ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 29: vod)
 
 /wowza/keys  the key folder of channel01, channel02, channel03, channel04, channel05 and 21 more
-  ok       This is the sidecar’s folder: the trace of its readiness check shows here, and the list agrees (3 key files)
+  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
   ok       me may enter the folder and read 3 key files
   ok       None of 3 key files has a fault
   ok       The packager’s files name 3 streams, each with a key file
@@ -111,12 +111,11 @@ test('tells each command that mends the same fault of several key folders', asyn
   });
   for (const name of ['live', 'vod']) await fs.chmod(join(packager, 'keys', name, 'a.key'), 0o600);
   const { stdout } = await runDoctor(packager, ['--user', 'other'], {
-    passwd: 'other:x:4321:4321::/:/bin/sh\n',
-    group: 'other:x:4321:\n',
+    accounts: [{ name: 'other', uid: 4321, gids: [4321] }],
   });
   const mend = (name: string) => {
     const folder = `/wowza/keys/${name}`;
-    return `find ${folder} -type d -exec chgrp other {} + -exec chmod ug+x,g+s {} + && find ${folder} -type f -name '*.key' -exec chgrp other {} + -exec chmod ug+r {} +`;
+    return `find ${folder} -type d -exec chgrp 4321 {} + -exec chmod ug+x,g+s {} + && find ${folder} -type f -name '*.key' -exec chgrp 4321 {} + -exec chmod ug+r {} +`;
   };
   const text = stdout.replaceAll(packager, '/wowza');
   expect(text).toContain(`\

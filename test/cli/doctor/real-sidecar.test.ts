@@ -42,7 +42,7 @@ test('proves with a real sidecar that its folder is the packager’s, before and
     'content/camera.stream': undefined,
   });
   const { api, sidecar } = await startOn(join(packager, 'keys'));
-  const same = 'This is the sidecar’s folder: the trace of its readiness check shows here';
+  const same = 'This is the sidecar’s folder, by device and inode';
   expect((await folderFindings(packager, sidecar))[0]).toEqual({
     severity: 'ok',
     code: 'same_folder',
@@ -62,8 +62,8 @@ test('tells a real sidecar on a copy of the folder from one on the folder', asyn
   await fs.copy(join(packager, 'keys'), copy, { preserveTimestamps: true });
   const { sidecar } = await startOn(copy);
   expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
-    severity: 'warning',
-    code: 'perhaps_a_copy',
+    severity: 'fault',
+    code: 'other_folder',
   });
 });
 

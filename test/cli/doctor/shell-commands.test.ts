@@ -17,7 +17,6 @@ test('opens with the owner’s rights what the packager owns', () => {
   const found = checkAccess(
     { name: 'wowza', uid, gids: [7] },
     { path: '/w/k', folders: [folder], files: [file] },
-    { user: String, group: String },
   );
   expect(found.map(({ command }) => command)).toEqual([
     'chmod u+x /w',

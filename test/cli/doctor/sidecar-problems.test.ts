@@ -26,7 +26,7 @@ test('checks the packager’s part when no sidecar answers, which is a fault of 
       severity: 'warning',
       code: 'same_folder_unknown',
       message: 'Whether the sidecar writes here is not known',
-      todo: 'let the sidecar answer with its list, and run this again',
+      todo: 'let the sidecar answer, and run this again',
     },
   ]);
 });

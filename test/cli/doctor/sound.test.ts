@@ -22,7 +22,7 @@ http://127.0.0.1:9000  the sidecar
   ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 2: vod)
 
 /wowza/keys  the key folder of live, vod
-  ok       This is the sidecar’s folder: the trace of its readiness check shows here, and the list agrees (3 key files)
+  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
   ok       me may enter the folder and read 3 key files
   ok       None of 3 key files has a fault
   ok       The packager’s files name 3 streams, each with a key file
