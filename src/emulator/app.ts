@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { RequestListener } from 'node:http';
 import { createApp, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { routesOf } from './control/fault-targets';
@@ -18,7 +18,7 @@ import { mountWebhooks } from './webhooks/webhook-routes';
 const QUIET_PATHS = ['/healthz', '/live/channels', '/dashboard'];
 
 /** The platform port: every part of the emulator that is reached over HTTP. */
-export function createEmulatorApp(context: EmulatorContext): Express {
+export function createEmulatorApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
     app
       .route('/healthz')

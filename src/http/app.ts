@@ -1,42 +1,29 @@
-import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import type { HelmetOptions } from 'helmet';
-import { createErrorAnswer, type ErrorAnswerOptions } from './answer-error';
+import type { RequestListener } from 'node:http';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { HttpError } from './errors';
-import { type RequestLogOptions, requestLog } from './request-log';
-import { API_HEADERS, securityHeaders } from './security-headers';
+import { createShell, type Serve, type Shell } from './shell';
 
-declare global {
-  namespace Express {
-    interface Locals {
-      /** The caller's `x-request-id` when it is fit for a log, else a new one. */
-      requestId: string;
-      /** What a handler adds to the log line of its request. Never a secret. */
-      logFields?: Readonly<Record<string, unknown>>;
-    }
-  }
+export type { Shell };
+
+/** An Express app in its shell, with a 404 for everything that `mount` does not answer. */
+export function createApp(shell: Shell, mount: (app: express.Express) => void): RequestListener {
+  return createShell(shell, createRoutes(mount));
 }
 
-export interface Shell extends RequestLogOptions, ErrorAnswerOptions {
-  /** Helmet's options for a service with pages; without them, its answers are taken for an API's. */
-  readonly securityHeaders?: HelmetOptions;
-}
-
-/**
- * An Express app with what every service needs around its routes: request id, security headers, one log line a
- * request, JSON errors, and a 404 for everything that `mount` does not answer.
- */
-export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
+/** The routes that `mount` makes with Express, to be put into a shell. */
+export function createRoutes(mount: (app: express.Express) => void): Serve {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(openRequest(shell));
   mount(app);
-  app.use(() => {
-    throw new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
-  });
-  app.use(answerErrors(shell));
-  return app;
+  return (request, response, _exchange, fail) => {
+    app(request as Request, response as Response, (thrown?: unknown) => fail(thrown ?? notFound()));
+  };
+}
+
+function notFound(): HttpError {
+  return new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
 }
 
 /** For a path whose methods are all routed: answers 405 with the methods that exist. */
@@ -61,30 +48,3 @@ export const requireJson: RequestHandler = (request, _response, next) => {
   }
   next();
 };
-
-function openRequest(shell: Shell): RequestHandler {
-  const follow = requestLog(shell);
-  const headers = securityHeaders(shell.securityHeaders ?? API_HEADERS);
-  return (request, response, next) => {
-    const requestId = follow(request, response, () => ({
-      route: routeOf(request.route),
-      path: request.path,
-      fields: response.locals.logFields,
-    }));
-    response.locals.requestId = requestId;
-    response.setHeader('x-request-id', requestId);
-    for (const [name, value] of headers) response.setHeader(name, value);
-    next();
-  };
-}
-
-function routeOf(route: { path?: unknown } | undefined): string {
-  return typeof route?.path === 'string' ? route.path : 'unmatched';
-}
-
-function answerErrors(shell: Shell): ErrorRequestHandler {
-  const answerError = createErrorAnswer(shell);
-  return (thrown: unknown, request, response, _next) => {
-    answerError(request, response, response.locals.requestId, thrown);
-  };
-}

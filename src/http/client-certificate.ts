@@ -1,29 +1,19 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { createApp, type Shell } from './app';
 import { HttpError } from './errors';
 
 /**
- * Hands on requests of clients that showed a valid certificate, and refuses every other, but for the open paths. The
- * server must listen with client authorities.
+ * Makes the check that lets requests pass of clients that showed a valid certificate. The server must listen with client
+ * authorities.
+ * @throws HttpError 401 or 403.
  */
-export function requireClientCertificate(
-  handler: RequestListener,
-  shell: Shell,
-  openPaths: readonly string[],
-): RequestListener {
-  const refusal = createApp(shell, (routes) => {
-    routes.use(({ socket }) => {
-      throw refusalOf(socket);
-    });
-  });
+export function createRequireCertificate(): (request: IncomingMessage) => void {
   const admitted = new WeakSet<Socket>();
-  return (request, response) => {
-    const { socket } = request;
-    if (!admitted.has(socket) && isCertified(socket)) admitted.add(socket);
-    if (admitted.has(socket) || openPaths.includes(pathOf(request))) handler(request, response);
-    else refusal(request, response);
+  return ({ socket }) => {
+    if (admitted.has(socket)) return;
+    if (!isCertified(socket)) throw refusalOf(socket);
+    admitted.add(socket);
   };
 }
 
@@ -67,7 +57,3 @@ const REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 };
-
-function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?', 1)[0] ?? url;
-}

@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
-import { createApp, onlyMethods, type Shell } from '../http/app';
-import { requireClientCertificate } from '../http/client-certificate';
+import { createRoutes, onlyMethods } from '../http/app';
+import { createRequireCertificate } from '../http/client-certificate';
 import { type Connections, createConnections } from '../http/connections';
 import { HttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
+import { createShell, pathOf, type Shell } from '../http/shell';
 import type { CertificateEnds } from '../http/tls';
 import type { FindApiKey } from './access/api-key';
 import { createRefuseStranger } from './access/refuse-stranger';
@@ -15,12 +16,11 @@ import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { createKeyFileHandlers } from './key-files/handlers';
 import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
 import { createKeyFileChanges } from './key-files/key-file-changes';
-import { keyFileRoutes } from './key-files/key-file-routes';
+import { createFastDispatch, keyFileRoutes } from './key-files/key-file-routes';
 import { createKeyIndex } from './key-files/key-index';
-import { withReadLane } from './key-files/read-lane';
-import { withWriteLane } from './key-files/write-lane';
 import { createList, LIST_PATH } from './listing/list-handler';
 import { createObservation, type Observation } from './observe/observation';
 import type { OpenAudit } from './observe/open-audit';
@@ -126,10 +126,11 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     count?.(error);
     refusals.answered(error, request, response);
   };
-  const requests = { log, newId, now, quietPaths, observe, onError };
-  const app = createApp(requests, (routes) => {
+  const shell = { log, newId, now, quietPaths, observe, onError };
+  const handlers = createKeyFileHandlers({ store, changes });
+  const express = createRoutes((routes) => {
     routes.use(requireApiKey(findApiKey, createRefuseStranger({ now })));
-    keyFileRoutes(routes, { store, changes });
+    keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)
       .get(list.handler)
@@ -140,13 +141,14 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
-  const writeLane = withWriteLane(app, findApiKey, changes, refusals, requests);
-  const lane = withReadLane(writeLane, findApiKey, store, requests);
+  const dispatch = createFastDispatch(handlers, findApiKey);
+  const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
   return {
-    handler:
-      config.tls?.clientAuthorities === undefined
-        ? lane
-        : requireClientCertificate(lane, requests, HEALTH_PATHS),
+    handler: createShell(shell, (request, response, exchange, fail) => {
+      if (requireCertificate && !HEALTH_PATHS.includes(pathOf(request))) requireCertificate(request);
+      const handle = dispatch(request, response, exchange);
+      return handle ? handle() : express(request, response, exchange, fail);
+    }),
     connections,
     async sweep() {
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS);

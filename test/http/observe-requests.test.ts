@@ -4,8 +4,8 @@ import request from 'supertest';
 import { createApp } from '../../src/http/app';
 import { HttpError } from '../../src/http/errors';
 import type { Log } from '../../src/http/log';
-import type { AnsweredRequest } from '../../src/http/request-log';
 import { listen, type RunningServer } from '../../src/http/server';
+import type { AnsweredRequest } from '../../src/http/shell';
 
 const log: Log = {
   error: () => undefined,

@@ -3,9 +3,10 @@ import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { requireClientCertificate } from '../../src/http/client-certificate';
+import { createRequireCertificate } from '../../src/http/client-certificate';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
+import { createShell, pathOf, type Shell } from '../../src/http/shell';
 import { openTls, type Tls } from '../../src/http/tls';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
@@ -46,6 +47,15 @@ function open({ asksClients = false, time = ENDS - 1000 * DAY_MS } = {}): Tls {
 }
 
 const sayHello: RequestListener = (_request, response) => void response.end('"hello"');
+
+/** Says hello to who shows a certificate, and at `/healthz` to everybody. */
+function certified(shell: Shell): RequestListener {
+  const requireCertificate = createRequireCertificate();
+  return createShell(shell, (request, response) => {
+    if (pathOf(request) !== '/healthz') requireCertificate(request);
+    sayHello(request, response);
+  });
+}
 
 async function serve(tls: Tls, handler = sayHello) {
   const server = await listen(handler, '127.0.0.1', 0, { tls });
@@ -271,7 +281,7 @@ describe('client certificates', () => {
     const tls = open({ asksClients: true });
     const recorded = recordedLog();
     const shell = { log: recorded.log, newId: () => 'id', now: () => 0 };
-    const server = await serve(tls, requireClientCertificate(sayHello, shell, ['/healthz']));
+    const server = await serve(tls, certified(shell));
     return { port: server.port, requests: recorded.lines };
   }
 
@@ -327,7 +337,7 @@ describe('client certificates', () => {
 
   it('are missing on every connection without TLS', async () => {
     const shell = { log: recordedLog().log, newId: () => 'id', now: () => 0 };
-    const server = await listen(requireClientCertificate(sayHello, shell, []), '127.0.0.1', 0);
+    const server = await listen(certified(shell), '127.0.0.1', 0);
     closings.push(() => server.stop(0));
     expect((await fetch(server.url)).status).toBe(401);
   });

@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { RequestListener } from 'node:http';
 import { createApp, onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/webhook-agent';
@@ -9,7 +9,7 @@ import { mountSnapshot } from './snapshot-routes';
 import { mountSwitches } from './switch-routes';
 
 /** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
-export function createControlApp(context: EmulatorContext): Express {
+export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
     app
       .route('/healthz')

@@ -1,12 +1,17 @@
 import { HttpError } from '../../http/errors';
+import type { Exchange } from '../../http/shell';
 
-declare global {
-  namespace Express {
-    interface Locals {
-      /** Whose request it is; set behind the guard. */
-      apiKey: ApiKey;
-    }
+declare module '../../http/shell' {
+  interface Exchange {
+    /** Whose request it is, behind the guard. */
+    apiKey?: ApiKey;
   }
+}
+
+/** Whose request it is. @throws TypeError on a route that no guard stands before. */
+export function callerOf({ locals }: { readonly locals: Pick<Exchange, 'apiKey'> }): ApiKey {
+  if (!locals.apiKey) throw new TypeError('No guard stands before this route');
+  return locals.apiKey;
 }
 
 /** Who may do what: the name is for the audit, the key itself is known by its digest alone. */

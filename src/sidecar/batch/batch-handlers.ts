@@ -4,7 +4,7 @@ import { planBatch } from '../../api/plan-batch';
 import { requireJson } from '../../http/app';
 import { HttpError, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
-import { requireScope } from '../access/api-key';
+import { callerOf, requireScope } from '../access/api-key';
 import { isDryRun } from '../key-files/dry-run';
 import type { KeyFileChanges } from '../key-files/key-file-changes';
 import { actorOf } from '../key-files/key-file-routes';
@@ -59,7 +59,7 @@ export function createBatch(context: BatchContext): Batch {
   };
 
   const handle: RequestHandler = async (request, response) => {
-    requireScope(response.locals.apiKey);
+    requireScope(callerOf(response));
     refusePreconditions(request);
     const dryRun = isDryRun(request.query);
     // Asked for before a body is received in vain, and again when it is there.

@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
+import { MAX_BODY_BYTES } from '../../api/key-file-request';
 import { HttpError } from '../../http/errors';
-import { MAX_BODY_BYTES } from '../key-files/key-file-routes';
+import { callerOf } from '../access/api-key';
 import { refuseDenseJson } from './dense-json';
 
 /** Each may come to hold sixteen megabytes. */
@@ -43,7 +44,7 @@ export function createReceiveBody(mostMs = MAX_MS): ReceiveBody {
       await inTime(request, response);
       return;
     }
-    const { name } = response.locals.apiKey;
+    const { name } = callerOf(response);
     const own = receiving.filter((each) => each === name).length;
     if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES) throw tooManyBodies();
     receiving.push(name);

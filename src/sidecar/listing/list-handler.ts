@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { callerOf } from '../access/api-key';
 import type { Listings, ListingsOptions } from './listings';
 
 export const LIST_PATH = '/api/keyfiles';
@@ -22,7 +23,7 @@ export function createList(options: ListingsOptions): List {
     handler: async (request, response) => {
       const { readListQuery, renderList }: typeof import('./list-wire') = require('./list-wire');
       const { prefix, limit, cursor } = readListQuery(request.query);
-      const { apiKey } = response.locals;
+      const apiKey = callerOf(response);
       response.setHeader('cache-control', 'no-store');
       if (request.method === 'HEAD') {
         // A page that nobody reads need not be made, nor a listing opened for it.

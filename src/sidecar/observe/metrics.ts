@@ -1,6 +1,6 @@
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
-import type { AnsweredRequest } from '../../http/request-log';
+import type { AnsweredRequest } from '../../http/shell';
 import type { CertificateEnds } from '../../http/tls';
 import type { CacheEvent } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';

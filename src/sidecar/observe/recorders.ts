@@ -1,4 +1,4 @@
-import { CLIENT_GONE } from '../../http/request-log';
+import { CLIENT_GONE } from '../../http/shell';
 import { CACHE_EVENTS } from '../provisioning/provider-cache';
 import type { CallOutcome } from '../provisioning/upstream';
 import { bounded } from './bounded';

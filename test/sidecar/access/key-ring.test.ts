@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createApp } from '../../../src/http/app';
 import { ConfigError } from '../../../src/http/config';
 import { listen } from '../../../src/http/server';
-import { requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
+import { callerOf, requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, type KeyRing } from '../../../src/sidecar/access/key-ring';
 import { digestOf } from '../../../src/sidecar/access/keys-file';
 import { createRefuseStranger } from '../../../src/sidecar/access/refuse-stranger';
@@ -47,7 +47,7 @@ async function serve({ find }: KeyRing) {
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
     routes.use(requireApiKey(find, createRefuseStranger({ now: () => 0 })));
     routes.all('/api/:stream', (request, response) => {
-      const { apiKey } = response.locals;
+      const apiKey = callerOf(response);
       (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);
       response.json({ name: apiKey.name });
     });

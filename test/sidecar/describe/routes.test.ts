@@ -1,17 +1,18 @@
 import type { Express } from 'express';
-import type * as kernelApp from '../../../src/http/app';
+import type * as httpApp from '../../../src/http/app';
 import { OPERATIONS } from '../../support/start-described';
 import { startSidecar } from '../../support/start-sidecar';
 
 let app: Express | undefined;
 
 jest.mock('../../../src/http/app', () => {
-  const actual = jest.requireActual<typeof kernelApp>('../../../src/http/app');
-  const createApp: typeof actual.createApp = (...options) => {
-    app = actual.createApp(...options);
-    return app;
-  };
-  return { ...actual, createApp };
+  const actual = jest.requireActual<typeof httpApp>('../../../src/http/app');
+  const createRoutes: typeof actual.createRoutes = (mount) =>
+    actual.createRoutes((routes) => {
+      app = routes;
+      mount(routes);
+    });
+  return { ...actual, createRoutes };
 });
 
 /** Routes that do nothing but refuse every method. */

@@ -1,0 +1,248 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { until } from '../support/until';
+
+// The plain path is dispatched without Express; a trailing slash, an encoded letter and other letter cases go through it.
+const PATHS = ['/api/keyfile/live', '/api/keyfile/live/', '/api/keyfile/l%69ve', '/api/KeyFile/live'];
+const POSTS = [
+  ...PATHS.map((path) => ({ path, type: 'application/json' })),
+  // body-parser reads what says its charset.
+  { path: '/api/keyfile/live', type: 'application/json; charset=utf-8' },
+];
+
+/** The headers of every answer that is a key file, but for its own: date, entity tag and length. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  connection: 'keep-alive',
+  'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+  'content-type': 'text/plain; charset=utf-8',
+  'cross-origin-resource-policy': 'same-origin',
+  'keep-alive': 'timeout=65',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-request-id': 'the-same',
+};
+const TAG = '"SaGjsBPoW4ykt-En28y6-QW6cBR"';
+
+const text = (body: object) => JSON.stringify(body);
+
+async function send(url: string, init: RequestInit) {
+  const response = await fetch(url, init);
+  const { date: _date, ...headers } = Object.fromEntries(response.headers);
+  return { status: response.status, headers, text: await response.text() };
+}
+
+const asking = (headers: Record<string, string> = {}) => ({
+  ...headers,
+  'x-api-key': API_KEY,
+  'x-request-id': 'the-same',
+});
+
+/** What is logged, and behind it the one line of the audit. */
+async function wholeLog(sidecar: TestSidecar): Promise<readonly LogEntry[]> {
+  let entries: LogEntry[] = [];
+  await until(async () => {
+    entries = await sidecar.logEntries();
+    return entries.some(({ audit }) => audit);
+  });
+  const audited = entries.filter(({ audit }) => audit);
+  expect(audited).toHaveLength(1);
+  return [...entries.filter(({ audit }) => !audit), ...audited];
+}
+
+test.each(PATHS)('answers and logs a GET of %s', async (path) => {
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'text/html' }]) {
+    const sidecar = await startSidecar();
+    await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+    expect(await send(sidecar.url + path, { headers: asking(headers) })).toEqual({
+      status: 200,
+      headers: { ...HEADERS, etag: TAG, 'content-length': String(POST_MANUAL_FILE.length) },
+      text: POST_MANUAL_FILE,
+    });
+    const logged = (await sidecar.logEntries()).filter(({ method }) => method === 'GET');
+    expect(logged).toEqual([
+      expect.objectContaining({
+        message: 'request',
+        requestId: 'the-same',
+        route: '/api/keyfile/:streamid',
+        status: 200,
+        streamId: 'live',
+      }),
+    ]);
+  }
+});
+
+test.each(PATHS)('answers 304 to a GET of %s for who has the file', async (path) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+  const answer = await send(sidecar.url + path, { headers: asking({ 'if-none-match': TAG }) });
+  expect(answer).toMatchObject({ status: 304, headers: { etag: TAG }, text: '' });
+});
+
+const WARNED = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' }, contentId: 'other' };
+const BODIES: readonly [
+  what: string,
+  body: string,
+  status: number,
+  result: string,
+  headers?: Record<string, string>,
+][] = [
+  ['keys', text(POST_MANUAL), 200, 'changed'],
+  ['keys behind a byte order mark', `\ufeff${text(POST_MANUAL)}`, 200, 'changed'],
+  ['keys behind white space', ` \r\n\t${text(POST_MANUAL)}`, 200, 'changed'],
+  ['keys with a warning', text(WARNED), 200, 'changed'],
+  ['keys with several faults', text({ cenc: { keyid: 'x' }, plaready: {} }), 400, 'invalid_body'],
+  ['a list', '[]', 400, 'invalid_body'],
+  ['a text', '"cenc"', 400, 'malformed_json'],
+  ['null', 'null', 400, 'malformed_json'],
+  ['a number', '1', 400, 'malformed_json'],
+  ['half a body', text(POST_MANUAL).slice(0, 40), 400, 'malformed_json'],
+  ['bytes that are no UTF-8', '{"\ud800":1}', 400, 'unknown_field'],
+  ['a tag of another file', text(POST_MANUAL), 412, 'precondition_failed', { 'if-match': '"other"' }],
+  ['a file that must not be there', text(POST_MANUAL), 412, 'precondition_failed', { 'if-none-match': '*' }],
+  [
+    'a provider that is not configured',
+    text({ client: 'a', clientApiKey: 'b', contentId: 'c' }),
+    503,
+    'provisioning_not_configured',
+  ],
+];
+
+describe.each(POSTS)('POST %j', ({ path, type }) => {
+  test.each(BODIES)('of %s', async (_what, body, status, result, headers = {}) => {
+    const sidecar = await startSidecar({ audit: 'stdout' });
+    await fs.outputFile(join(sidecar.folder, 'live.key'), 'old: 1\n');
+    const answer = await send(sidecar.url + path, {
+      method: 'POST',
+      headers: { ...asking(headers), 'content-type': type },
+      body,
+    });
+    const { etag, warning, 'content-length': length, ...common } = answer.headers;
+    const kind = status === 200 ? 'text/plain' : 'application/json';
+    const changed = status === 200 ? { 'cache-control': 'no-store' } : {};
+    const { 'cache-control': _noStore, ...always } = HEADERS;
+    expect(common).toEqual({ ...always, ...changed, 'content-type': `${kind}; charset=utf-8` });
+    expect([answer.status, Number(length)]).toEqual([status, Buffer.byteLength(answer.text)]);
+    expect([etag !== undefined, warning !== undefined]).toEqual([status === 200, body === text(WARNED)]);
+    const written = status === 200 ? answer.text : 'old: 1\n';
+    expect(await sidecar.files()).toEqual({ 'live.key': written });
+    const log = await wholeLog(sidecar);
+    expect(log.at(-1)).toMatchObject({ audit: true, stream_id: 'live', result, request_id: 'the-same' });
+    expect(log.filter(({ message }) => message === 'request')).toEqual([
+      expect.objectContaining({ route: '/api/keyfile/:streamid', status, streamId: 'live' }),
+    ]);
+    if (status >= 400) expect(JSON.parse(answer.text).errors[0].code).toBe(result);
+  });
+
+  test('of keys while a folder stands in the place of the file', async () => {
+    const sidecar = await startSidecar();
+    await fs.ensureDir(join(sidecar.folder, 'live.key'));
+    const answer = await send(sidecar.url + path, {
+      method: 'POST',
+      headers: { ...asking(), 'content-type': type },
+      body: text(POST_MANUAL),
+    });
+    expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('"not_a_key_file"') });
+  });
+});
+
+test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
+  'writes nothing of a body that does not arrive whole, and logs its client as gone (%s)',
+  async (leave) => {
+    for (const { path, type } of POSTS) {
+      const sidecar = await startSidecar({ audit: 'stdout' });
+      const body = text(POST_MANUAL);
+      const socket = connect(sidecar.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\nx-request-id: half\r\n`;
+      socket.write(
+        `${head}content-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+      );
+      await until(() => sidecar.counts().receiving === 1);
+      socket[leave]();
+      await new Promise((resolve) => socket.resume().once('close', resolve));
+      await until(() => sidecar.counts().receiving === 0);
+      expect(await sidecar.files()).toEqual({});
+      expect(await wholeLog(sidecar)).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ message: 'request', requestId: 'half', status: 499, aborted: true }),
+        ]),
+      );
+    }
+  },
+);
+
+test.each(POSTS)('audits a body that came too late and was answered already: %j', async ({ path, type }) => {
+  const sidecar = await startSidecar({ audit: 'stdout' });
+  // As the server does with a request that takes longer than a minute.
+  const server = createServer((incoming, response) => {
+    sidecar.handler(incoming, response);
+    setTimeout(() => {
+      response.once('finish', () => incoming.destroy());
+      response.writeHead(408).end('late');
+    }, 20);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += String(chunk);
+  });
+  const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: ${type}\r\n`;
+  socket.write(`${head}content-length: 100\r\n\r\n{`);
+  await new Promise((resolve) => socket.once('close', resolve));
+  server.close();
+  expect(received).toMatch(/^HTTP\/1.1 408 /);
+  // It comes last of all that is done about the request.
+  expect((await wholeLog(sidecar)).at(-1)).toMatchObject({ audit: true, action: 'refused' });
+  expect(await sidecar.files()).toEqual({});
+});
+
+test.each([
+  ['without the key', {}, 401],
+  ['with another key', { 'x-api-key': `${API_KEY}x` }, 401],
+  ['with the start of the key', { 'x-api-key': API_KEY.slice(0, -1) }, 401],
+  ['with a key and a NUL-like filling', { 'x-api-key': `${API_KEY}   `.padEnd(2000, '0') }, 401],
+])('answers nothing of a file to a GET %s', async (_how, headers: Record<string, string>, status) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+  const answer = await send(`${sidecar.url}/api/keyfile/live`, { headers });
+  expect(answer.status).toBe(status);
+  expect(answer.text).toContain('unauthorized');
+});
+
+test('answers bytes that are no UTF-8 as they are, and an empty file as empty', async () => {
+  const sidecar = await startSidecar();
+  const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a, 0xc3]);
+  await writeFile(join(sidecar.folder, 'live.key'), bytes);
+  await writeFile(join(sidecar.folder, 'empty.key'), '');
+  const read = async (name: string) => {
+    const response = await fetch(`${sidecar.url}/api/keyfile/${name}`, { headers: { 'x-api-key': API_KEY } });
+    return {
+      length: response.headers.get('content-length'),
+      bytes: Buffer.from(await response.arrayBuffer()),
+    };
+  };
+  expect(await read('live')).toEqual({ length: '6', bytes });
+  expect(await read('empty')).toEqual({ length: '0', bytes: Buffer.alloc(0) });
+});
+
+test('answers absent files, JSON and other methods on the plain path', async () => {
+  const sidecar = await startSidecar();
+  await sidecar.api.get('/api/keyfile/absent').expect(404);
+  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
+  await sidecar.api
+    .get('/api/keyfile/live')
+    .set('accept', 'application/json')
+    .expect(200, /"streamid":"live"/);
+  await sidecar.api.head('/api/keyfile/live').expect(200);
+  await sidecar.api.delete('/api/keyfile/live').expect(200, POST_MANUAL_FILE);
+  await sidecar.api.get('/api/keyfile/live').expect(404);
+});
