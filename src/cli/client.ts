@@ -331,7 +331,7 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
  */
 export async function patiently<Result>(
   { interrupted: signal, wait }: Pick<CliContext, 'interrupted' | 'wait'>,
-  progress: Pick<Progress, 'tell'>,
+  progress: Pick<Progress, 'waiting'>,
   call: () => Promise<Result>,
 ): Promise<Result> {
   for (let tries = 0; ; tries += 1) {
@@ -340,10 +340,10 @@ export async function patiently<Result>(
     } catch (thrown) {
       const pause = PAUSES_MS[tries];
       if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
-      progress.tell(`the sidecar is away or busy, next try in ${pause / 1000} s`);
+      progress.waiting(pause / 1000);
       await wait(pause, signal);
       if (signal.aborted) throw interrupted();
-      progress.tell('');
+      progress.waiting(undefined);
     }
   }
 }

@@ -233,9 +233,7 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   const checked =
     read.faults.length > 0
       ? { faults: read.faults }
-      : checkFields(configSchema, { ...read, value: read.value ?? {} }, () =>
-          Object.keys(configSchema.shape),
-        );
+      : checkFields(configSchema, { ...read, value: read.value ?? {} });
   if ('faults' in checked) {
     throw new CliError(
       EXIT.usage,

@@ -125,10 +125,12 @@ export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults
 }
 
 function unknownFault({ line, name, near }: UnknownLine): FileFault {
-  if (name === undefined)
-    return { line, description: 'has a name that can be none; was a value put where a name belongs?' };
-  const description = near === undefined ? 'is not known' : `is not known; did you mean ${near}?`;
-  return { line, description: `${name} ${description}` };
+  if (name === undefined) {
+    const description = 'has a name that can be none; was a value put where a name belongs?';
+    return { line, description, isWhole: true };
+  }
+  if (near === undefined) return { line, field: name, description: 'is not known' };
+  return { line, field: name, description: `is not known; did you mean ${near}?`, isWhole: true };
 }
 
 /** What to do about unknown lines, told once behind the faults. */

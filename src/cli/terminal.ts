@@ -44,8 +44,8 @@ export async function confirm(
 /** How far the sending is; on a terminal as a bar. */
 export interface Progress {
   advance(streams: number): void;
-  /** Something that the user waits for; an empty text takes it back. */
-  tell(text: string): void;
+  /** The sidecar is away or busy; undefined: no longer. */
+  waiting(seconds: number | undefined): void;
   stop(): void;
 }
 
@@ -65,8 +65,8 @@ export function showProgress(
       advance: (streams) => {
         done += streams;
       },
-      tell: (text) => {
-        if (text) out.note(`${text[0]?.toUpperCase()}${text.slice(1)}.`);
+      waiting: (seconds) => {
+        if (seconds !== undefined) out.note(`The sidecar is away or busy, next try in ${seconds} s.`);
       },
       stop: () => clearInterval(timer),
     };
@@ -88,7 +88,10 @@ export function showProgress(
   bar.start(total, 0, { state: '' });
   return {
     advance: (streams) => bar.increment(streams),
-    tell: (text) => bar.update({ state: text && `, ${text}` }),
+    waiting: (seconds) =>
+      bar.update({
+        state: seconds === undefined ? '' : `, the sidecar is away or busy, next try in ${seconds} s`,
+      }),
     stop: () => bar.stop(),
   };
 }

@@ -1,16 +1,25 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { z } from 'zod';
-import { nearest } from '../http/nearest';
+import { schemaFaults, type UnknownField } from '../http/faults';
 
-/** What is wrong with a file, and on which line (from 1) where that is known. */
+/** What is wrong with a file, and on which line (from 1) where that is known. It quotes no value. */
 export interface FileFault {
   readonly line?: number | undefined;
+  /** The field that is wrong, as a person names it; the description goes on after it. */
+  readonly field?: string | undefined;
   readonly description: string;
+  /** Whether the description ends as a sentence does. */
+  readonly isWhole?: boolean;
 }
 
 /** A fault as one sentence that begins with the place: `manifest.yaml:7: …`. */
-export function faultSentence(file: string, { line, description }: FileFault): string {
-  return `${file}${line === undefined ? '' : `:${line}`}: ${description}${description.endsWith('?') ? '' : '.'}`;
+export function faultSentence(file: string, fault: FileFault): string {
+  return `${file}${fault.line === undefined ? '' : `:${fault.line}`}: ${sentenceOf(fault)}`;
+}
+
+/** A fault as a sentence without its place. */
+export function sentenceOf({ field, description, isWhole = false }: FileFault): string {
+  return `${field ? `${field} ` : ''}${description}${isWhole ? '' : '.'}`;
 }
 
 /** The value of a YAML or JSON text, and the line on which the value of a path stands. */
@@ -25,14 +34,14 @@ export interface ReadText {
 
 /** The library's own messages quote the text, which may hold keys. */
 const SENTENCES: Readonly<Record<string, string>> = {
-  BAD_INDENT: 'is indented wrongly, or a bracket is not closed',
+  BAD_INDENT: 'is indented wrongly, or a bracket is not closed.',
   BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
-  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma',
+  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma.',
   MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
-  TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
-  BAD_ALIAS: 'uses an anchor (*name) that is not set before',
-  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out',
-  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own',
+  TAB_AS_INDENT: 'is indented by a tab; indent with spaces.',
+  BAD_ALIAS: 'uses an anchor (*name) that is not set before.',
+  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out.',
+  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own.',
 };
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
@@ -54,7 +63,8 @@ export function readYaml(text: string): ReadText {
     description:
       code === 'DUPLICATE_KEY'
         ? twice(content.slice(pos[0], pos[0] + 30))
-        : (SENTENCES[code] ?? 'is neither YAML nor JSON from here on'),
+        : (SENTENCES[code] ?? 'is neither YAML nor JSON from here on.'),
+    isWhole: true,
   }));
   const nothing = { value: undefined, faults, lineOf: () => undefined };
   if (faults.length > 0) return nothing;
@@ -74,7 +84,7 @@ export function readYaml(text: string): ReadText {
 /** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
 function twice(text: string): string {
   const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
-  return `${name} is given before; give it once`;
+  return `${name} is given before; give it once.`;
 }
 
 function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {
@@ -111,68 +121,48 @@ export interface PlacedFault extends FileFault {
   readonly path: readonly PropertyKey[];
 }
 
-/**
- * Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value.
- * @param fieldsAt the names that are known at a path, for the nearest one of a misspelt name.
- */
+/** Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value. */
 export function checkFields<Output>(
   schema: z.ZodType<Output>,
   { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,
-  fieldsAt: (path: readonly PropertyKey[]) => readonly string[],
 ): { readonly value: Output } | { readonly faults: PlacedFault[] } {
   const result = schema.safeParse(value);
   if (result.success) return { value: result.data };
-  const faults = result.error.issues.flatMap((issue): PlacedFault[] => {
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((name) => ({
-        path: issue.path,
-        line: lineOf([...issue.path, name], 'name'),
-        description: unknownField(issue.path, name, fieldsAt(issue.path)),
-      }));
-    }
-    const name = fieldName(issue.path);
-    const message = isMissing(value, issue.path) ? 'is missing' : issue.message;
-    const description = name ? `${name} ${message}` : `the file ${message}`;
-    return [{ path: issue.path, line: lineOf(issue.path), description }];
-  });
-  return { faults };
+  const most = Number.POSITIVE_INFINITY;
+  return {
+    faults: schemaFaults(schema, result.error, value, { most }).map((fault) =>
+      fault.kind === 'unknown'
+        ? { path: fault.path, line: lineOf([...fault.path, fault.name], 'name'), ...unknownField(fault) }
+        : {
+            path: fault.path,
+            line: lineOf(fault.path),
+            field: fieldName(fault.path) || 'the file',
+            description: fault.sentence,
+          },
+    ),
+  };
 }
 
-function unknownField(path: readonly PropertyKey[], name: string, known: readonly string[]): string {
+function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault, 'description' | 'isWhole'> {
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
-  const shown = shownName(name, known);
-  if (shown !== undefined) return `${shown.name} is not a field${place}; did you mean ${shown.near}?`;
+  const beside = `${path.join('.')}.`;
+  const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
+  if (meant !== undefined && isShowable(name))
+    return { description: `${name} is not a field${place}; did you mean ${meant}?`, isWhole: true };
   const colon = name.includes(':') ? ' (is a blank missing after a colon?)' : '';
-  return `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}`;
+  return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
 }
 
 /** As long as a field's name is, and shorter than 16 bytes are in base64. */
-const LONGEST_NAME = 20;
+const MAX_NAME = 20;
 
-/**
- * A stranger's name and the known one that it most likely means. A name that is like none isn't shown: it may be key
- * material that slipped to where a name belongs.
- */
-export function shownName(
-  name: string,
-  known: readonly string[],
-): { readonly name: string; readonly near: string } | undefined {
-  if (!/^[\w.-]+$/.test(name) || name.split('.').some((part) => part.length > LONGEST_NAME)) return undefined;
-  const near = nearest(name, known);
-  return near === undefined ? undefined : { name, near };
+/** Whether an unknown name may be shown: it may be key material that slipped to where a name belongs. */
+export function isShowable(name: string): boolean {
+  return /^[\w.-]+$/.test(name) && name.split('.').every((part) => part.length <= MAX_NAME);
 }
 
 /** The field as a person names it: the place in a list is said by the line. */
-function fieldName(path: readonly PropertyKey[]): string {
+export function fieldName(path: readonly PropertyKey[]): string {
   return path.filter((part) => typeof part === 'string').join('.');
-}
-
-function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
-  let found = value;
-  for (const name of path) {
-    if (typeof found !== 'object' || found === null) return false;
-    found = Reflect.get(found, name);
-  }
-  return path.length > 0 && found === undefined;
 }

@@ -8,7 +8,7 @@ import { encodingFault } from '../input';
 import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileFaults, MAX_KEY_FILE_BYTES } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
 import { count, shown } from '../output';
-import type { FileFault } from '../yaml-fields';
+import { type FileFault, sentenceOf } from '../yaml-fields';
 
 const MAX_FAULTS = 50;
 /** How many files are named that have the same fault. */
@@ -33,7 +33,7 @@ export function readKeyFiles(
     const { path, streamId } = file;
     const tell = (fault: FileFault) => void faults.push({ path, ...fault });
     const named = parseStreamId(streamId);
-    if (!named.ok) tell({ description: `its name makes no stream id: ${lowerFirst(named.fault)}` });
+    if (!named.ok) tell({ description: `its name makes no stream id: ${named.fault}`, isWhole: true });
     const other = pathOf.get(streamId);
     // The same file may be meant by a folder and by its name.
     if (other !== undefined && resolve(context.cwd, other) === resolve(context.cwd, path)) continue;
@@ -80,16 +80,15 @@ function readText(
 function faulty(faults: readonly FaultOfFile[], hasUnknown: boolean): CliError {
   const together = new Map<string, { readonly fault: FaultOfFile; readonly paths: string[] }>();
   for (const fault of faults) {
-    const key = `${fault.line} ${fault.description}`;
+    const key = `${fault.line} ${sentenceOf(fault)}`;
     const same = together.get(key);
     if (same) same.paths.push(fault.path);
     else together.set(key, { fault, paths: [fault.path] });
   }
   const all = [...together.values()].map(({ fault, paths }): Problem => {
-    const { line, description } = fault;
-    const sentence = `${description}${/[.?]$/.test(description) ? '' : '.'}`;
+    const { line } = fault;
     const place = line === undefined ? '' : paths.length > 1 ? `, line ${line}` : `:${line}`;
-    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentence}` };
+    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentenceOf(fault)}` };
   });
   const told = all.slice(0, MAX_FAULTS);
   const more = all.length - told.length;
@@ -104,10 +103,6 @@ function namesOf(paths: readonly string[]): string {
   const named = paths.slice(0, MAX_NAMES).join(', ');
   const more = paths.length - MAX_NAMES;
   return more > 0 ? `${named} and ${more.toLocaleString('en-US')} more` : named;
-}
-
-function lowerFirst(sentence: string): string {
-  return `${sentence[0]?.toLowerCase()}${sentence.slice(1)}`;
 }
 
 /** A key file that the user named, or that lies in a folder that he named. */

@@ -29,7 +29,7 @@ export interface ClaimedGroup {
 
 export interface Faults {
   readonly all: readonly FileFault[];
-  tell(line: number | undefined, description: string): void;
+  tell(line: number | undefined, description: string, isWhole?: boolean): void;
 }
 
 /** Collects faults; one of the defaults, which is met with every stream that takes them, is told once. */
@@ -38,9 +38,9 @@ export function createFaults(): Faults {
   const told = new Set<string>();
   return {
     all,
-    tell: (line, description) => {
+    tell: (line, description, isWhole = false) => {
       const sentence = `${line} ${description}`;
-      if (!told.has(sentence)) all.push({ line, description });
+      if (!told.has(sentence)) all.push({ line, description, isWhole });
       told.add(sentence);
     },
   };
@@ -61,7 +61,7 @@ export function claimStreams(
   const claim = (streamId: string, line: number | undefined) => {
     const parsed = parseStreamId(streamId);
     if (!parsed.ok) {
-      tell(line, parsed.fault.replace(/\.$/, ''));
+      tell(line, parsed.fault, true);
       return;
     }
     if (seen.has(streamId)) {

@@ -1,6 +1,7 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
+import { nearest } from '../../http/faults';
 import { count } from '../output';
-import { type FileFault, type ReadText, shownName } from '../yaml-fields';
+import { type FileFault, isShowable, type ReadText } from '../yaml-fields';
 import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-schema';
 
 interface CsvRow {
@@ -110,18 +111,23 @@ function delimiterOf(text: string): string {
 
 function headerFaults({ record, info }: CsvRow): FileFault[] {
   const { lines: line } = info;
-  const unknown = record.filter((name) => !CSV_COLUMNS.includes(name));
-  const shown = unknown.map((name) => shownName(name, CSV_COLUMNS));
-  const others = shown.filter((name) => name === undefined).length;
+  const meant = record
+    .filter((name) => !CSV_COLUMNS.includes(name))
+    .map((name) => ({ name, near: isShowable(name) ? nearest(name, CSV_COLUMNS) : undefined }));
+  const others = meant.filter(({ near }) => near === undefined).length;
+  const columns = `the columns are ${CSV_COLUMNS.join(', ')}`;
+  const twice = CSV_COLUMNS.filter((name) => record.indexOf(name) !== record.lastIndexOf(name));
   return [
-    ...shown.flatMap((name) => (name ? [`${name.name} is not a field; did you mean ${name.near}?`] : [])),
-    ...(others > 0
-      ? [`${count(others, 'column')} of other or no names; the columns are ${CSV_COLUMNS.join(', ')}`]
-      : []),
-    ...CSV_COLUMNS.filter((name) => record.indexOf(name) !== record.lastIndexOf(name)).map(
-      (name) => `${name} is there twice`,
+    ...meant.flatMap(({ name, near }) =>
+      near === undefined
+        ? []
+        : [{ line, field: name, description: `is not a field; did you mean ${near}?`, isWhole: true }],
     ),
-  ].map((description) => ({ line, description }));
+    ...(others > 0
+      ? [{ line, description: `${count(others, 'column')} of other or no names; ${columns}` }]
+      : []),
+    ...twice.map((field) => ({ line, field, description: 'is there twice' })),
+  ];
 }
 
 function rowFaults({ record, info }: CsvRow, width: number): FileFault[] {

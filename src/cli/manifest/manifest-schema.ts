@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { type Checked, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
-import { checkLicenseUrl } from '../../drm/license-url';
-import { decodePlayReadyChecksum } from '../../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID, type TextRule } from '../../drm/provider-names';
-import { readWidevinePsshData } from '../../drm/widevine';
+import { providerBody, suppliedBody } from '../../api/key-file-request';
+import { isJsonObject, type JsonObject } from '../../drm/json-object';
+import { knownNames, schemaFaults } from '../../http/faults';
 
 /** The fields of a manifest file. What a value must be inside is the sidecar's to say; here is what stands where. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
@@ -26,12 +24,21 @@ const provider = {
   cmaf,
 };
 
+/** The keys of an entry, by the fields of a request. What each value must be is told of the whole request. */
 const keys = {
-  cenc: part({ keyid: text, contentkey: text }),
-  playready: part({ laurl: text.nullish(), checksum: text.nullish() }),
-  widevine: part({ psshdata: text.nullish() }),
-  fairplay: part({ key: text, iv: text, laurl: text.nullish() }),
+  cenc: partOf('cenc'),
+  playready: partOf('playready'),
+  widevine: partOf('widevine'),
+  fairplay: partOf('fairplay'),
 };
+
+function partOf(name: 'cenc' | 'playready' | 'widevine' | 'fairplay') {
+  const fields = Object.entries<z.ZodType>(suppliedBody.shape[name].unwrap().unwrap().shape);
+  // A license address may come from the defaults.
+  const mayLack = ([field, schema]: [string, z.ZodType]) =>
+    field === 'laurl' || schema instanceof z.ZodOptional;
+  return part(Object.fromEntries(fields.map((field) => [field[0], mayLack(field) ? text.nullish() : text])));
+}
 
 const defaults = z.strictObject(
   {
@@ -98,92 +105,50 @@ export type Defaults = z.output<typeof defaults>;
 export type StreamEntry = z.output<typeof stream>;
 export type GroupEntry = z.output<typeof group>;
 
-const nested = (shape: Readonly<Record<string, z.ZodType>>): string[] =>
-  Object.entries(shape).flatMap(([name, schema]) => {
-    const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-    const object = inner instanceof z.ZodNullable ? inner.unwrap() : inner;
-    return object instanceof z.ZodObject
-      ? Object.keys(object.shape).map((field) => `${name}.${field}`)
-      : [name];
-  });
-
 /** The columns of a CSV file that a group's row has, and a stream's has not. */
 export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'folder', 'keys'];
 
 /** The columns that a CSV file may have. */
 export const CSV_COLUMNS: readonly string[] = [
   'streamid',
-  ...nested(provider),
-  ...nested(keys),
+  ...Object.keys(provider),
+  ...Object.keys(keys).flatMap((name) => knownNames(suppliedBody, [name]).map((field) => `${name}.${field}`)),
   ...CSV_GROUP_COLUMNS,
-];
-
-/** The names that are known at a path of a quality's entry. */
-export function qualityFieldsAt([name]: readonly PropertyKey[]): readonly string[] {
-  if (name === undefined) return Object.keys(qualityEntry.shape);
-  return nested(keys)
-    .filter((field) => field.startsWith(`${String(name)}.`))
-    .map((field) => field.slice(String(name).length + 1));
-}
-
-/** The names that are known at a path of the file. */
-export function manifestFieldsAt(path: readonly PropertyKey[]): readonly string[] {
-  const [section, index, inner] = path;
-  const top = { defaults, streams: stream, groups: group };
-  if (section === undefined) return Object.keys(top);
-  const schema = top[section as keyof typeof top];
-  const name = section === 'defaults' ? index : inner;
-  if (name === undefined) return Object.keys(schema.shape);
-  if (name === 'members') return ['streamid', 'contentId', 'quality'];
-  return nested(schema.shape)
-    .filter((field) => field.startsWith(`${String(name)}.`))
-    .map((field) => field.slice(String(name).length + 1));
-}
-
-type Rule = (text: string) => Checked<unknown>;
-
-const pattern =
-  ({ pattern, fault }: TextRule): Rule =>
-  (text) =>
-    pattern.test(text) ? { ok: true, value: text } : { ok: false, fault };
-
-/** What the sidecar, too, asks of each value by itself. */
-const RULES: readonly (readonly [path: readonly string[], rule: Rule])[] = [
-  [['client'], pattern(PROVIDER_ID)],
-  [['clientApiKey'], pattern(CLIENT_API_KEY)],
-  [['contentId'], pattern(PROVIDER_ID)],
-  [['cenc', 'keyid'], decodeBase64Block],
-  [['cenc', 'contentkey'], decodeBase64Block],
-  [['playready', 'laurl'], checkLicenseUrl('playready')],
-  [['playready', 'checksum'], decodePlayReadyChecksum],
-  [['widevine', 'psshdata'], readWidevinePsshData],
-  [['fairplay', 'key'], decodeHexBlock],
-  [['fairplay', 'iv'], decodeHexBlock],
-  [['fairplay', 'laurl'], checkLicenseUrl('fairplay')],
 ];
 
 /** What only defaults have, and there for what is known by then. */
 const PLACE = /\{[a-z]\w{0,30}\}/i;
 
-const FILLED = ['contentId', 'laurl'];
+const FILLED = [['contentId'], ['playready', 'laurl'], ['fairplay', 'laurl']];
 
 export interface ValueFault {
-  readonly path: readonly string[];
+  readonly path: readonly PropertyKey[];
   /** It goes on after the name of the field, and quotes no value. */
   readonly fault: string;
 }
 
-/** What is wrong with the values of a request, each by itself; how they go together is the sidecar's to say. */
-export function valueFaults(body: Readonly<Record<string, unknown>>): ValueFault[] {
-  return RULES.flatMap(([path, rule]) => {
-    const value = path.reduce<unknown>(
-      (found, name) => (typeof found === 'object' && found !== null ? Reflect.get(found, name) : undefined),
-      body,
-    );
-    if (typeof value !== 'string') return [];
-    const [place] = FILLED.includes(path.at(-1) ?? '') ? (PLACE.exec(value) ?? []) : [];
-    if (place !== undefined) return [{ path, fault: `has ${place}, which nothing fills here` }];
-    const checked = rule(value);
-    return checked.ok ? [] : [{ path, fault: checked.fault }];
+/**
+ * What the sidecar's own schema has against the values of a request. A field that is not there at all is passed over:
+ * what a request lacks is told by itself.
+ */
+export function requestFaults(request: JsonObject): ValueFault[] {
+  const unfilled = FILLED.flatMap((path): ValueFault[] => {
+    const [place] = PLACE.exec(String(valueAt(request, path) ?? '')) ?? [];
+    return place === undefined ? [] : [{ path, fault: `has ${place}, which nothing fills here` }];
   });
+  const isSupplied = request.cenc !== undefined || request.fairplay !== undefined;
+  const schema = isSupplied ? suppliedBody : providerBody;
+  const parsed = schema.safeParse(request);
+  if (parsed.success) return unfilled;
+  const wrong = schemaFaults(schema, parsed.error, request).flatMap((fault): ValueFault[] => {
+    const { path } = fault;
+    const isTold = unfilled.some((other) => other.path.join('.') === path.join('.'));
+    const isAbsent = path.length === 1 && valueAt(request, path) === undefined;
+    return fault.kind === 'wrong' && !isTold && !isAbsent ? [{ path, fault: fault.sentence }] : [];
+  });
+  return [...unfilled, ...wrong];
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce((found, name) => (isJsonObject(found) ? found[String(name)] : undefined), value);
 }

@@ -11,7 +11,7 @@ import {
 import { readSmilStreams } from '../../drm/smil';
 import { checkFields, type ReadText } from '../yaml-fields';
 import { type ClaimedGroup, type Faults, type Member, memberName } from './claim-streams';
-import { type GroupEntry, qualityEntry, qualityFieldsAt } from './manifest-schema';
+import { type GroupEntry, qualityEntry } from './manifest-schema';
 
 /** The members of a group that have one quality, as a group of their own with the same keys for all. */
 export interface QualityGroup {
@@ -85,9 +85,12 @@ export function divideByQuality(
     }
     const path = [...place.path, 'keys', quality];
     const lineOfOwn: ReadText['lineOf'] = (inner, of) => lineOf([...path, ...inner], of);
-    const checked = checkFields(qualityEntry, { value: keys[quality], lineOf: lineOfOwn }, qualityFieldsAt);
+    const checked = checkFields(qualityEntry, { value: keys[quality], lineOf: lineOfOwn });
     if ('value' in checked) return checked.value;
-    for (const { line, description } of checked.faults) tell(line, `keys.${quality}: ${description}`);
+    for (const { field, description, ...fault } of checked.faults) {
+      const what = field ? `${field} ${description}` : description;
+      tell(fault.line, `keys.${quality}: ${what}`, fault.isWhole);
+    }
     return undefined;
   };
 

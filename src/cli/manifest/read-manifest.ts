@@ -8,19 +8,14 @@ import {
   checkFields,
   type FileFault,
   faultSentence,
+  fieldName,
   type PlacedFault,
   type ReadText,
   readYaml,
 } from '../yaml-fields';
 import { claimStreams, createFaults } from './claim-streams';
 import { readCsv } from './csv-manifest';
-import {
-  type Defaults,
-  type ManifestFile,
-  manifestFieldsAt,
-  manifestFile,
-  valueFaults,
-} from './manifest-schema';
+import { type Defaults, type ManifestFile, manifestFile, requestFaults } from './manifest-schema';
 import { buildManifest } from './requests';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
@@ -52,10 +47,8 @@ export function readManifest(
   path: string,
   { given, allowed, mayLack }: ManifestRequest,
 ): Manifest {
-  for (const {
-    path: [name = ''],
-    fault,
-  } of valueFaults(given)) {
+  for (const { path: field, fault } of requestFaults(given)) {
+    const name = fieldName(field);
     throw usageError(`${OPTIONS[name] ?? name} ${fault}.`);
   }
   const { file, lineOf, faults, isPartial, folder } = readEntries(context, path);
@@ -103,7 +96,7 @@ function readEntries(context: Pick<CliContext, 'cwd'>, path: string): Entries {
   if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} is none by its name.`);
   const read = reader(decodeText(readNamedFile(context, path), path));
   if (read.value === undefined && read.faults.length > 0) throw faulty(path, read.faults);
-  const checked = checkFields(manifestFile, read, manifestFieldsAt);
+  const checked = checkFields(manifestFile, read);
   // A row has its columns, and is in no list that its reader knows of.
   const own = 'faults' in checked ? (reader === readCsv ? checked.faults.map(ofRow) : checked.faults) : [];
   const faults = [...read.faults, ...own];
@@ -156,8 +149,9 @@ const OPTIONS: Readonly<Record<string, string>> = {
   clientApiKey: 'The key of --client-api-key or --client-api-key-file',
 };
 
-function ofRow({ line, description }: FileFault): FileFault {
-  return { line, description: description.replace(/^(?:streams|groups)\./, '') };
+/** A row's fault without the list that the row is in by no word of the file. */
+function ofRow({ path, ...fault }: PlacedFault): FileFault {
+  return { ...fault, ...(fault.field !== undefined && { field: fieldName(path.slice(2)) }) };
 }
 
 /** The given defaults; a key among them replaces the file's, wherever that stands. */

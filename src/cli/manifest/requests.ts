@@ -13,8 +13,8 @@ import {
   type Defaults,
   type GroupEntry,
   type ManifestFile,
+  requestFaults,
   type StreamEntry,
-  valueFaults,
 } from './manifest-schema';
 import { divideByQuality, isByQuality, tellSameKeys } from './quality-groups';
 import type { Manifest, ManifestItem } from './read-manifest';
@@ -95,8 +95,8 @@ export function buildManifest(
     own: object,
     path: readonly PropertyKey[],
   ) => {
-    for (const { path: field, fault } of valueFaults(body)) {
-      const [name = ''] = field;
+    for (const { path: field, fault } of requestFaults(body)) {
+      const name = String(field[0]);
       const given = [name, ...(name === 'clientApiKey' ? ['clientApiKeyFile', 'clientApiKeyEnv'] : [])];
       const here = given.find((known) => Reflect.get(own, known));
       const source = here === undefined ? ['defaults', ...field] : [...path, here, ...field.slice(1)];
