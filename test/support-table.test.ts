@@ -1,46 +1,76 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startEmulator } from './support/start-emulator';
 
-const ROOT = join(__dirname, '..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const TESTS = __dirname;
+const PAGE = readFileSync(join(TESTS, '../docs/specification-support.md'), 'utf8');
 
-/** The rows of the README's support table: operation, state, and the tests that show it. */
-function rows(): { operation: string; state: string; tests: string }[] {
-  const [, table = ''] = /<summary>Support table.*?\n\n(.*?)\n\n<\/details>/s.exec(README) ?? [];
-  return table
-    .split('\n')
-    .slice(2)
-    .map((line) => {
-      const [operation = '', state = '', tests = ''] = line
-        .slice(1, -1)
-        .split(/(?<!\\)\|/)
-        .map((cell) => cell.trim());
-      return { operation, state, tests };
-    })
-    .filter(({ state }) => state !== '');
+interface Row {
+  readonly operation: string;
+  readonly state: string;
+  /** The titles of the tests that show it. */
+  readonly tests: readonly string[];
+}
+
+const ROWS: readonly Row[] = PAGE.split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) =>
+    line
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim()),
+  )
+  .filter((cells) => cells.length === 3 && cells[1] !== 'State')
+  .map(([operation = '', state = '', tests = '']) => ({
+    operation,
+    state,
+    tests: tests === '–' ? [] : tests.split('<br>'),
+  }));
+
+/** The routes of Management API and delivery that a row names, each as `METHOD /path`. */
+function routesOf({ operation }: Row): string[] {
+  const named = [
+    ...operation.matchAll(/`(?:([A-Z]+(?:, [A-Z]+)*) )?(?:\{cdn_url\})?(\/(?:v1|v2|live)\/[^`]*)`/g),
+  ];
+  return named.flatMap(([, methods = '*', path = '']) =>
+    methods.split(', ').map((method) => `${method} ${path}`),
+  );
 }
 
 test('the support table says of every operation what its state is', () => {
-  expect(rows().length).toBeGreaterThan(100);
-  expect(rows().filter(({ state }) => !['done', 'partly', 'not'].includes(state))).toEqual([]);
+  expect(ROWS.length).toBeGreaterThan(100);
+  expect(ROWS.filter(({ state }) => !['done', 'partly', 'not'].includes(state))).toEqual([]);
 });
 
 test('every operation that is done, or partly, names tests that exist', () => {
-  const offences = rows()
-    .filter(({ state }) => state !== 'not')
-    .flatMap(({ operation, tests }) => {
-      const named = [...tests.matchAll(/`(test\/[^`]+)`: (.*?)(?=<br>|$)/g)];
-      if (named.length === 0) return [`${operation}: names no test`];
-      return named.flatMap(([, file = '', name = '']) => {
-        const text = readFileSync(join(ROOT, file), 'utf8');
-        return text.includes(name) ? [] : [`${operation}: ${file} has no test "${name}"`];
-      });
-    });
+  const names = readdirSync(TESTS, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => name.endsWith('.test.ts'));
+  const texts = files.map((name) => readFileSync(join(TESTS, name), 'utf8'));
+  const isTitle = (title: string) =>
+    texts.some((text) => ["'", '"', '`'].some((quote) => text.includes(`${quote}${title}${quote}`)));
+  const offences = ROWS.filter(({ state }) => state !== 'not').flatMap(({ operation, tests }) =>
+    tests.length === 0
+      ? [`${operation}: names no test`]
+      : tests.filter((title) => !isTitle(title)).map((title) => `${operation}: no test is called "${title}"`),
+  );
   expect(offences).toEqual([]);
 });
 
 test('the counts above the support table are those of its rows', () => {
-  const count = (wanted: string) => rows().filter(({ state }) => state === wanted).length;
+  const count = (wanted: string) => ROWS.filter(({ state }) => state === wanted).length;
   const counts = `${count('done')} done, ${count('partly')} partly, ${count('not')} not yet`;
-  expect(README).toContain(counts);
+  expect(PAGE).toContain(counts);
+});
+
+test('the emulator has every route that is done or partly, and none that is not', async () => {
+  const { control } = await startEmulator();
+  const named = ROWS.flatMap((row) => routesOf(row).map((target) => ({ target, state: row.state })));
+  expect(named.length).toBeGreaterThan(80);
+  const offences: string[] = [];
+  for (const { target, state } of named) {
+    // The control port takes a fault only for a route that the platform has.
+    const { status } = await control.post('/faults').send({ target, kind: 'fail' });
+    if ((status === 201) !== (state !== 'not')) offences.push(`${target}: ${state}, but answered ${status}`);
+  }
+  expect(offences).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import { HttpError } from './errors';
+import { httpError } from './errors';
 import { createShell, type Serve, type Shell } from './shell';
 
 export type { Shell };
@@ -18,23 +18,18 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
   app.set('query parser', 'simple');
   mount(app);
   return (request, response, _exchange, fail) => {
-    app(request as Request, response as Response, (thrown?: unknown) => fail(thrown ?? notFound()));
+    app(request as Request, response as Response, (thrown?: unknown) =>
+      fail(thrown ?? httpError('not_found')),
+    );
   };
-}
-
-function notFound(): HttpError {
-  return new HttpError(404, { code: 'not_found', description: 'There is nothing at this path.' });
 }
 
 /** For a path whose methods are all routed: answers 405 with the methods that exist. */
 export function onlyMethods(...methods: string[]): RequestHandler {
   const allow = methods.join(', ');
   return (request) => {
-    const problem = {
-      code: 'method_not_allowed',
-      description: `This path takes ${allow}, not ${request.method}.`,
-    };
-    throw new HttpError(405, problem, { headers: { allow } });
+    const description = `This path takes ${allow}, not ${request.method}.`;
+    throw httpError('method_not_allowed', description, { headers: { allow } });
   };
 }
 
@@ -44,7 +39,7 @@ export const requireJson: RequestHandler = (request, _response, next) => {
   const plain = request.headers['content-type'] === 'application/json';
   if (!plain && request.is('application/json') === false) {
     const description = 'Send the body as JSON, with content-type: application/json.';
-    throw new HttpError(415, { code: 'unsupported_media_type', description });
+    throw httpError('unsupported_media_type', description);
   }
   next();
 };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express from 'express';
 import typeIs from 'type-is';
-import { HttpError, toHttpError } from './errors';
+import { httpError, toHttpError } from './errors';
 
 export type ReadBody<Body> = (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
 
@@ -19,7 +19,7 @@ export function requireType(
   const declared = request.headers['content-type'];
   if (declared !== undefined && types.includes(declared)) return declared;
   const found = typeIs(request, [...types]);
-  if (found === false) throw new HttpError(415, { code: 'unsupported_media_type', description });
+  if (found === false) throw httpError('unsupported_media_type', description);
   return found ?? undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { HttpError } from './errors';
+import { type HttpError, httpError } from './errors';
 
 /**
  * Makes the check that lets requests pass of clients that showed a valid certificate. The server must listen with client
@@ -28,17 +28,14 @@ function isCertified(socket: Socket): boolean {
 
 function refusalOf(socket: Socket): HttpError {
   const secure = asSecure(socket);
-  // What is not let in now is not let in later on the same connection.
-  const options = { headers: { connection: 'close' } };
   if (!secure?.getPeerX509Certificate()) {
-    const description = 'Show a client certificate that an authority of this service has signed.';
-    return new HttpError(401, { code: 'client_certificate_required', description }, options);
+    return httpError('client_certificate_required');
   }
   // The types say Error; what Node puts there is OpenSSL's name of the cause.
   const cause = String(secure.authorizationError);
   const why = REASONS[cause] ?? `it cannot be verified (${cause})`;
   const description = `The client certificate is refused: ${why}.`;
-  return new HttpError(403, { code: 'client_certificate_refused', description }, options);
+  return httpError('client_certificate_refused', description);
 }
 
 function asSecure(socket: Socket): TLSSocket | undefined {

@@ -14,15 +14,9 @@ import {
   type RefusalCause,
   TIMES,
 } from './connection-limits';
+import type { HttpError } from './errors';
 import { createCrowd, createTurns, listenersOf, takeInTurn } from './intake';
-import {
-  answerThrough,
-  BUSY,
-  type LastAnswer,
-  type UnreadableCause,
-  USE_HTTPS,
-  wholeAnswer,
-} from './last-answer';
+import { answerThrough, BUSY, type UnreadableCause, USE_HTTPS, wholeAnswer } from './last-answer';
 
 export interface ConnectionOptions {
   readonly limits?: ConnectionLimits;
@@ -46,7 +40,7 @@ export interface Connections {
   /** How many connections were refused since the start, by cause. */
   refused(): Readonly<Record<RefusalCause, number>>;
   /** Ends a connection whose next request can't be read, once those before it are answered. */
-  refuse(socket: Duplex, cause: UnreadableCause, answer: LastAnswer): void;
+  refuse(socket: Duplex, cause: UnreadableCause, answer: HttpError): void;
   /** Ends the connections on which no request is under way, and has the others end with their answers. */
   drain(): void;
 }

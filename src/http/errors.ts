@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Parsed, Problem } from './faults';
+import type { ErrorEntry, Parsed, Problem } from './faults';
 
 export type { Problem };
 
@@ -29,36 +29,148 @@ export function parsedOr400<T>(parsed: Parsed<T>): T {
   throw new HttpError(400, parsed.problems);
 }
 
-const SERVER_ERROR: Problem = {
-  code: 'server_error',
-  description: 'The service failed. The cause is in its log under the request id of this answer.',
-};
+/** The errors that any HTTP service has, by their codes. */
+export const HTTP_ERRORS = {
+  invalid_path: {
+    status: 400,
+    when: 'The path can not be decoded.',
+    says: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
+  },
+  invalid_query: {
+    status: 400,
+    when: 'A parameter of the query is unknown, or its value is.',
+    example: 'dryrun must be true or false. Nothing was written.',
+  },
+  invalid_body: {
+    status: 400,
+    when: 'A field is missing, of the wrong form, or lacks another one. One error a field.',
+    example: 'cenc.keyid: looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+  },
+  unknown_field: {
+    status: 400,
+    when: 'A field is not one of this request: most likely misspelt.',
+    example: 'widevin is not a field of this request. Did you mean widevine?',
+  },
+  malformed_json: {
+    status: 400,
+    when: 'The body is not JSON. It is not quoted.',
+    says: 'The body is not valid JSON. Send one JSON object.',
+  },
+  bad_request: {
+    status: 400,
+    when: 'What arrived is not valid HTTP.',
+    says: 'The request is not valid HTTP.',
+  },
+  https_required: {
+    status: 400,
+    when: 'The service speaks HTTPS, and was called without.',
+    says: 'This port speaks HTTPS: call it with https://.',
+  },
+  client_certificate_required: {
+    status: 401,
+    when: 'The service asks for client certificates (`PACKAGERDRMAPI_TLSCLIENTCA`), and none was shown.',
+    says: 'Show a client certificate that an authority of this service has signed.',
+    headers: { connection: 'close' },
+  },
+  client_certificate_refused: {
+    status: 403,
+    when: 'A client certificate was shown that does not hold.',
+    example: 'The client certificate is refused: it has expired.',
+    headers: { connection: 'close' },
+  },
+  not_found: {
+    status: 404,
+    when: 'There is nothing at the path.',
+    says: 'There is nothing at this path.',
+  },
+  method_not_allowed: {
+    status: 405,
+    when: 'The path takes other methods; the header `allow` names them.',
+    example: 'This path takes GET, HEAD, POST, DELETE, not PUT.',
+  },
+  request_timeout: {
+    status: 408,
+    when: 'The head of the request did not arrive within 10 seconds, or its body within a minute (of a batch: 30 seconds).',
+    says: 'The request did not arrive in time.',
+    headers: { connection: 'close' },
+  },
+  body_too_large: {
+    status: 413,
+    when: 'The body is larger than the request takes.',
+    example: 'The body is larger than this route takes: 64 KiB.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    when: 'The body is declared as another type, or as compressed.',
+    example: 'Send the body as JSON, with content-type: application/json.',
+  },
+  request_header_fields_too_large: {
+    status: 431,
+    when: 'The headers have more than 16 KiB.',
+    says: 'The headers are larger than this service takes.',
+  },
+  server_error: {
+    status: 500,
+    when: "A fault of the service. Its log has the cause under the answer's `x-request-id`.",
+    says: 'The service failed. The cause is in its log under the request id of this answer.',
+  },
+  too_many_connections: {
+    status: 503,
+    when: 'All places for connections are taken by clients with a valid API key. The header `retry-after` says when to try again.',
+    says: 'All places for connections are taken by other clients. Try again in a moment.',
+  },
+  too_many_requests_ahead: {
+    status: 503,
+    when: 'More requests were sent on a connection before their answers than may wait. The connection ends.',
+    says: 'Too many requests were sent before their answers were read. Send the rest again.',
+  },
+} as const satisfies Readonly<Record<string, ErrorEntry>>;
 
-const UNDECODABLE_PATH: Problem = {
-  code: 'invalid_path',
-  description: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
-};
+type Catalogue = Readonly<Record<string, ErrorEntry>>;
+/** The codes whose sentence is always the same. */
+type Fixed<Table extends Catalogue> = {
+  [Code in keyof Table]: Table[Code] extends { readonly says: string } ? Code : never;
+}[keyof Table];
+
+interface ErrorOptions {
+  readonly cause?: unknown;
+  /** Beside those of the catalogue. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of the catalogue's. */
+  readonly status?: number;
+}
+
+/** Makes the errors of a catalogue by name. The sentence is left out where it is always the same. */
+export function errorsOf<const Table extends Catalogue>(table: Table) {
+  function make(code: Fixed<Table>, description?: undefined, options?: ErrorOptions): HttpError;
+  function make(code: keyof Table, description: string, options?: ErrorOptions): HttpError;
+  function make(code: keyof Table, description?: string, options: ErrorOptions = {}): HttpError {
+    const { status = 500, says = '', headers }: Partial<ErrorEntry> = table[code] ?? {};
+    return new HttpError(
+      options.status ?? status,
+      { code: String(code), description: description ?? says },
+      { cause: options.cause, headers: { ...headers, ...options.headers } },
+    );
+  }
+  return make;
+}
+
+export const httpError = errorsOf(HTTP_ERRORS);
 
 /** What body-parser and Express raise themselves. Their messages quote the request, so none of them is passed on. */
-const FOREIGN: Readonly<Record<string, [status: number, problem: Problem]>> = {
-  'entity.parse.failed': [
-    400,
-    { code: 'malformed_json', description: 'The body is not valid JSON. Send one JSON object.' },
-  ],
-  'entity.too.large': [
-    413,
-    { code: 'body_too_large', description: 'The body is larger than this route takes.' },
-  ],
-  'encoding.unsupported': [
-    415,
-    { code: 'unsupported_media_type', description: 'Send the body without that content-encoding.' },
-  ],
-  'charset.unsupported': [415, { code: 'unsupported_media_type', description: 'Send the body as UTF-8.' }],
-  'request.size.invalid': [
-    400,
-    { code: 'invalid_body', description: 'The body is not as long as its content-length says.' },
-  ],
-  'request.aborted': [400, { code: 'invalid_body', description: 'The request ended before its body did.' }],
+const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>> = {
+  'entity.parse.failed': () => httpError('malformed_json'),
+  'entity.too.large': (limit) =>
+    httpError(
+      'body_too_large',
+      `The body is larger than this route takes${limit === undefined ? '' : `: ${limit / 1024} KiB`}.`,
+    ),
+  'encoding.unsupported': () =>
+    httpError('unsupported_media_type', 'Send the body without that content-encoding.'),
+  'charset.unsupported': () => httpError('unsupported_media_type', 'Send the body as UTF-8.'),
+  'request.size.invalid': () =>
+    httpError('invalid_body', 'The body is not as long as its content-length says.'),
+  'request.aborted': () => httpError('invalid_body', 'The request ended before its body did.'),
 };
 
 /**
@@ -68,21 +180,15 @@ const FOREIGN: Readonly<Record<string, [status: number, problem: Problem]>> = {
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const foreign = FOREIGN[textProperty(thrown, 'type') ?? ''];
-  if (foreign) return new HttpError(foreign[0], withLimit(foreign[1], numberProperty(thrown, 'limit')));
-  if (textProperty(thrown, 'name') === 'URIError') return new HttpError(400, UNDECODABLE_PATH);
+  if (foreign) return foreign(numberProperty(thrown, 'limit'));
+  if (textProperty(thrown, 'name') === 'URIError') return httpError('invalid_path');
   const status = numberProperty(thrown, 'status');
   if (status !== undefined && status >= 400 && status < 500) {
     const name = STATUS_CODES[status] ?? 'Bad Request';
     const code = name.toLowerCase().replaceAll(/[^a-z]+/g, '_');
     return new HttpError(status, { code, description: `The request can't be read: ${name.toLowerCase()}.` });
   }
-  return new HttpError(500, SERVER_ERROR, { cause: thrown });
-}
-
-/** Says how much a route takes where body-parser tells it (in bytes). */
-function withLimit({ code, description }: Problem, limit: number | undefined): Problem {
-  if (limit === undefined) return { code, description };
-  return { code, description: `${description.slice(0, -1)}: ${limit / 1024} KiB.` };
+  return httpError('server_error', undefined, { cause: thrown });
 }
 
 /** The error body of every answer that isn't a success. */

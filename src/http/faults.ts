@@ -7,6 +7,19 @@ export interface Problem {
   readonly description: string;
 }
 
+/** What a catalogue of errors says of a code. */
+export interface ErrorEntry {
+  /** The HTTP status, unless another is said where it is thrown. */
+  readonly status: number;
+  /** When it is answered. */
+  readonly when: string;
+  /** The sentence of the answer, where it is always the same. */
+  readonly says?: string;
+  /** The sentence of one of its answers, where it tells what is wrong in the case at hand. */
+  readonly example?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
 /** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */

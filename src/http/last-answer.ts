@@ -1,72 +1,26 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Problem } from './errors';
+import { errorBody, type HttpError, httpError } from './errors';
 import { STOPPED } from './intake';
 
-/** An answer after which the connection ends. */
-export interface LastAnswer extends Problem {
-  readonly status: number;
-}
-
-export const USE_HTTPS: LastAnswer = {
-  status: 400,
-  code: 'https_required',
-  description: 'This port speaks HTTPS: call it with https://.',
-};
-
-export const BUSY: LastAnswer = {
-  status: 503,
-  code: 'too_many_connections',
-  description: 'All places for connections are taken by other clients. Try again in a moment.',
-};
-
-const NOT_HTTP: LastAnswer = {
-  status: 400,
-  code: 'bad_request',
-  description: 'The request is not valid HTTP.',
-};
-
-export const NO_HOST: LastAnswer = {
-  status: 400,
-  code: 'bad_request',
-  description: 'The request has no Host header.',
-};
-
-export const NO_TUNNEL: LastAnswer = {
-  status: 400,
-  code: 'bad_request',
-  description: 'This service is no proxy: it knows no CONNECT.',
-};
+export const USE_HTTPS = httpError('https_required');
+export const BUSY = httpError('too_many_connections');
+const NOT_HTTP = httpError('bad_request');
+export const NO_HOST = httpError('bad_request', 'The request has no Host header.');
+export const NO_TUNNEL = httpError('bad_request', 'This service is no proxy: it knows no CONNECT.');
 
 /** Why a request can't be read. */
 export type UnreadableCause = 'request_timeout' | 'pipelined' | 'not_http';
 
 interface Unreadable {
   readonly cause: UnreadableCause;
-  readonly answer: LastAnswer;
+  readonly answer: HttpError;
 }
 
 /** What Node's parser refuses, by its code. */
 const UNREADABLE: Readonly<Record<string, Unreadable>> = {
-  HPE_HEADER_OVERFLOW: {
-    cause: 'not_http',
-    answer: {
-      status: 431,
-      code: 'request_header_fields_too_large',
-      description: 'The headers are larger than this service takes.',
-    },
-  },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    cause: 'request_timeout',
-    answer: { status: 408, code: 'request_timeout', description: 'The request did not arrive in time.' },
-  },
-  [STOPPED]: {
-    cause: 'pipelined',
-    answer: {
-      status: 503,
-      code: 'too_many_requests_ahead',
-      description: 'Too many requests were sent before their answers were read. Send the rest again.',
-    },
-  },
+  HPE_HEADER_OVERFLOW: { cause: 'not_http', answer: httpError('request_header_fields_too_large') },
+  ERR_HTTP_REQUEST_TIMEOUT: { cause: 'request_timeout', answer: httpError('request_timeout') },
+  [STOPPED]: { cause: 'pipelined', answer: httpError('too_many_requests_ahead') },
 };
 
 /** What to tell of a request that Node's parser refuses with this code. */
@@ -74,22 +28,22 @@ export function unreadable(code: string | undefined): Unreadable {
   return UNREADABLE[code ?? ''] ?? { cause: 'not_http', answer: NOT_HTTP };
 }
 
-/** Answers a request by it. */
-export function answerThrough(response: ServerResponse, { status, code, description }: LastAnswer): void {
-  const body = JSON.stringify({ errors: [{ code, description }] });
-  response.statusCode = status;
+/** Answers a request with an error after which the connection ends. */
+export function answerThrough(response: ServerResponse, error: HttpError): void {
+  const body = JSON.stringify(errorBody(error));
+  response.statusCode = error.status;
   response.setHeader('connection', 'close');
   response.setHeader('content-type', CONTENT_TYPE);
   response.setHeader('content-length', Buffer.byteLength(body));
-  if (status === 503) response.setHeader('retry-after', '1');
+  if (error.status === 503) response.setHeader('retry-after', '1');
   response.end(body);
 }
 
-/** It as the text of a whole response, where there is no request to answer. */
-export function wholeAnswer({ status, code, description }: LastAnswer): string {
-  const body = JSON.stringify({ errors: [{ code, description }] });
+/** The same as the text of a whole response, where there is no request to answer. */
+export function wholeAnswer(error: HttpError): string {
+  const body = JSON.stringify(errorBody(error));
   return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     `Content-Type: ${CONTENT_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',

@@ -3,7 +3,6 @@ import { MAX_PARTS } from '../api/stream-id';
 import { createRoutes, onlyMethods } from '../http/app';
 import { createRequireCertificate } from '../http/client-certificate';
 import { type Connections, createConnections } from '../http/connections';
-import { HttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
@@ -15,6 +14,7 @@ import { createBatch } from './batch/batch-handlers';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
+import { apiError } from './errors';
 import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
 import { createKeyFileHandlers } from './key-files/handlers';
 import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
@@ -98,8 +98,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   });
   let swept = false;
   const checkReady = shareRuns(async () => {
-    if (!swept)
-      throw new HttpError(503, { code: 'starting', description: 'Left-over files are being swept.' });
+    if (!swept) throw apiError('starting');
     await store.probe();
   });
   let hurrying = false;

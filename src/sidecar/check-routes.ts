@@ -1,6 +1,6 @@
 import express, { type Express, type RequestHandler } from 'express';
 import { onlyMethods } from '../http/app';
-import { HttpError } from '../http/errors';
+import { apiError } from './errors';
 
 export const CHECK_PATH = '/api/check';
 
@@ -27,7 +27,7 @@ export function checkRoutes(app: Express): void {
 const requireText: RequestHandler = (request, _response, next) => {
   if (request.is(TYPES) === false) {
     const description = 'Send the body as text/plain, or as JSON with content-type: application/json.';
-    throw new HttpError(415, { code: 'unsupported_media_type', description });
+    throw apiError('unsupported_media_type', description);
   }
   next();
 };
@@ -40,10 +40,10 @@ function readReveal(query: Readonly<Record<string, unknown>>): boolean {
   const description = unknown
     ? 'This path takes reveal alone in its query.'
     : 'reveal must be true or false.';
-  throw new HttpError(400, { code: 'invalid_query', description });
+  throw apiError('invalid_query', description);
 }
 
-function noBody(): HttpError {
+function noBody() {
   const description = 'Send a key file, a body of the key-file API or one value to check.';
-  return new HttpError(400, { code: 'invalid_body', description });
+  return apiError('invalid_body', description);
 }

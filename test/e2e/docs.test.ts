@@ -9,7 +9,7 @@ const DOCS = resolve(__dirname, '../../docs');
 /** What the pages write for the demo's sidecar. */
 const DEMO_URL = 'http://127.0.0.1:9000';
 
-/** A file that a page shows, under the name that stands before it: `lineup.yaml`: */
+/** A file that a page shows, under the name that stands before it: `manifest.yaml`: */
 const FILE = /^`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
 
 interface Step {
@@ -41,8 +41,8 @@ function patternOf(output: string): RegExp {
   return new RegExp(`^${escaped}$`);
 }
 
-// A page starts a dozen programs.
-jest.setTimeout(60_000);
+// A page starts some thirty programs, one after another.
+jest.setTimeout(120_000);
 
 let folder: string;
 
@@ -107,7 +107,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   'provision-by-hand.md',
   'provision-from-the-provider.md',
   'rotate-keys.md',
-  'line-up.md',
+  'manifest.md',
   'my-player-says.md',
   'command-line.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {

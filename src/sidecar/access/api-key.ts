@@ -1,5 +1,6 @@
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
+import { apiError } from '../errors';
 
 declare module '../../http/shell' {
   interface Exchange {
@@ -51,8 +52,8 @@ export function requireScope({ name, scope }: ApiKey): void {
 }
 
 function forbidden(why: string): HttpError {
-  return new HttpError(403, {
-    code: 'forbidden',
-    description: `${why}. Use another API key, or have its rights changed in the file of API keys.`,
-  });
+  return apiError(
+    'forbidden',
+    `${why}. Use another API key, or have its rights changed in the file of API keys.`,
+  );
 }

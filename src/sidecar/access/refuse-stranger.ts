@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { networkOf } from '../../http/address';
-import { HttpError } from '../../http/errors';
+import { apiError } from '../errors';
 
 export type RefuseStranger = (
   request: IncomingMessage,
@@ -34,7 +34,7 @@ export function createRefuseStranger({ now, wait = waitOrClose }: SlowingOptions
   let waiting = 0;
   return async (request, response, why) => {
     const { attempts, msLeft } = await count(networkOf(request.socket.remoteAddress));
-    if (attempts <= FREE_ATTEMPTS) throw new HttpError(401, { code: 'unauthorized', description: why });
+    if (attempts <= FREE_ATTEMPTS) throw apiError('unauthorized', why);
     // A place in the queue costs a stranger's connection and our memory; beyond a few, the answer comes at once.
     if (waiting < MAX_WAITING) {
       waiting += 1;
@@ -43,11 +43,8 @@ export function createRefuseStranger({ now, wait = waitOrClose }: SlowingOptions
       });
     }
     const description = `${why} Too many requests without a valid key came from this address; one with a valid key is answered at any time.`;
-    throw new HttpError(
-      429,
-      { code: 'too_many_attempts', description },
-      { headers: { 'retry-after': String(Math.max(1, Math.ceil(msLeft / 1000))), connection: 'close' } },
-    );
+    const seconds = Math.max(1, Math.ceil(msLeft / 1000));
+    throw apiError('too_many_attempts', description, { headers: { 'retry-after': String(seconds) } });
   };
 }
 

@@ -2,9 +2,10 @@ import type { Request, RequestHandler } from 'express';
 import { readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
 import { requireJson } from '../../http/app';
-import { HttpError, parsedOr400 } from '../../http/errors';
+import { type HttpError, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { callerOf, requireScope } from '../access/api-key';
+import { apiError } from '../errors';
 import { isDryRun } from '../key-files/dry-run';
 import type { KeyFileChanges } from '../key-files/key-file-changes';
 import { actorOf } from '../key-files/key-file-routes';
@@ -95,10 +96,10 @@ function refusePreconditions({ headers }: Request): void {
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return;
   const description =
     'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
-  throw new HttpError(400, { code: 'invalid_header', description });
+  throw apiError('invalid_header', description);
 }
 
 function tooManyBatches(): HttpError {
   const description = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
-  return new HttpError(503, { code: 'too_many_batches', description }, { headers: { 'retry-after': '5' } });
+  return apiError('too_many_batches', description);
 }

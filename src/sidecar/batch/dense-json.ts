@@ -1,4 +1,5 @@
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
+import { apiError } from '../errors';
 
 /** Ten thousand streams with every field there is have 200,000. */
 const MAX_VALUES = 250_000;
@@ -46,5 +47,5 @@ export function refuseDenseJson(body: Buffer): void {
 
 function tooMany(what: string): HttpError {
   const description = `The body holds more than ${what}. Send several batches. Nothing was written.`;
-  return new HttpError(400, { code: 'invalid_body', description });
+  return apiError('invalid_body', description);
 }

@@ -1,8 +1,9 @@
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
 import { MAX_BODY_BYTES } from '../../api/key-file-request';
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
 import { callerOf } from '../access/api-key';
+import { apiError } from '../errors';
 import { refuseDenseJson } from './dense-json';
 
 /** Each may come to hold sixteen megabytes. */
@@ -62,13 +63,12 @@ function isSmall({ headers }: Request): boolean {
 }
 
 function tooSlow(): HttpError {
-  const problem = { code: 'request_timeout', description: 'The request did not arrive in time.' };
-  // The rest of the body must not go on arriving.
-  return new HttpError(408, problem, { headers: { connection: 'close' } });
+  // The connection ends: the rest of the body must not go on arriving.
+  return apiError('request_timeout');
 }
 
 function tooManyBodies(): HttpError {
   const description =
     'Other batches are being received, of this API key or of many. Nothing of this one was written; send it again when they are.';
-  return new HttpError(503, { code: 'too_many_batches', description }, { headers: { 'retry-after': '5' } });
+  return apiError('too_many_batches', description);
 }

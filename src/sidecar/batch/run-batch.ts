@@ -2,6 +2,7 @@ import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
+import { apiError } from '../errors';
 import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
@@ -119,8 +120,7 @@ export function createRunBatch({
 
 /** Why a stream, or a whole batch, is not done. */
 export function stoppingError(): HttpError {
-  const description = 'Not tried: the service is stopping. No key file was changed; send the batch again.';
-  return new HttpError(503, { code: 'stopping', description });
+  return apiError('stopping');
 }
 
 /** Whether a stream's keys will be provisioned, told without reading its fields to the end. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { ERRORS, type ErrorCode } from '../../api/errors';
+import { ALL_ERRORS, type ErrorCode, sentenceOf } from '../errors';
 import { type ApiResponse, schemaRef } from './document';
 
 /** A status with its codes; one whose sentence is another here than elsewhere comes with it. */
@@ -58,8 +58,8 @@ export function errorResponses(own: readonly StatusCodes[], access: Access): Rec
 
 export function errorResponse([status, ...codes]: StatusCodes): ApiResponse {
   const told = codes.map((code): Told => {
-    if (typeof code === 'string') return { code, ...ERRORS[code] };
-    return { code: code[0], ...ERRORS[code[0]], says: code[1] };
+    const [name, says = sentenceOf(name)] = typeof code === 'string' ? [code] : code;
+    return { code: name, when: ALL_ERRORS[name].when, says };
   });
   const items = { properties: { code: { enum: told.map(({ code }) => code) } } };
   const schema = { allOf: [schemaRef('Errors'), { properties: { errors: { items } } }] };

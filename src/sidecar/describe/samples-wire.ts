@@ -1,6 +1,6 @@
-import { ERRORS } from '../../api/errors';
 import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
+import { sentenceOf } from '../errors';
 import { lineChanges, renderLineChanges } from '../key-files/dry-run';
 import { etagOf } from '../key-files/etag';
 
@@ -125,7 +125,7 @@ export function batchOf(streams: readonly { readonly streamid: string; readonly 
       ? {
           streamid,
           result: 'failed',
-          errors: [{ code: 'invalid_body', description: ERRORS.invalid_body.says }],
+          errors: [{ code: 'invalid_body', description: sentenceOf('invalid_body') }],
         }
       : { streamid, result: 'created', etag: tagOf(file) },
   );

@@ -1,7 +1,6 @@
 import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../../drm/key-file';
-import { HttpError } from '../../http/errors';
-import { nearest } from '../../http/nearest';
-import { printable } from '../../http/parse';
+import { nearest, printable } from '../../http/faults';
+import { apiError } from '../errors';
 
 /** How a line of the file to write differs from the present one. */
 export interface LineChange {
@@ -59,7 +58,7 @@ function isSwitchedOn(query: Readonly<Record<string, unknown>>, name: string): b
   const value = query[name];
   if (value === undefined || value === 'false') return false;
   if (value === 'true') return true;
-  throw invalidQuery(`${name} must be true or false. Nothing was written.`);
+  throw apiError('invalid_query', `${name} must be true or false. Nothing was written.`);
 }
 
 /** Refuses parameters that a request which changes something does not know. */
@@ -68,11 +67,10 @@ export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: 
   if (unknown === undefined) return;
   const near = nearest(unknown, known);
   const hint = near === undefined ? '' : ` Did you mean ${near}?`;
-  throw invalidQuery(`${printable(unknown)} is no parameter of this request.${hint} Nothing was changed.`);
-}
-
-function invalidQuery(description: string): HttpError {
-  return new HttpError(400, { code: 'invalid_query', description });
+  throw apiError(
+    'invalid_query',
+    `${printable(unknown)} is no parameter of this request.${hint} Nothing was changed.`,
+  );
 }
 
 function linesOf(text: string): readonly KeyFileLine[] {

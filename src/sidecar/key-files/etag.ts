@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
+import { apiError } from '../errors';
 
 /** The strong entity tag of a key file's bytes, quotes included: it changes with every byte, and with nothing else. */
 export function etagOf(bytes: Buffer): string {
@@ -40,7 +41,7 @@ const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\
 function refuseOtherThanTags(name: string, value: string): void {
   if (TAGS.test(value)) return;
   const description = `${name} must be * or entity tags in their quotes, as they came: ${name}: "…". Nothing was changed.`;
-  throw new HttpError(400, { code: 'invalid_header', description });
+  throw apiError('invalid_header', description);
 }
 
 /** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
@@ -69,5 +70,5 @@ function names(header: string, etag: string): boolean {
 }
 
 function failed(description: string): HttpError {
-  return new HttpError(412, { code: 'precondition_failed', description });
+  return apiError('precondition_failed', description);
 }

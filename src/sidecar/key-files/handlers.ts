@@ -8,8 +8,9 @@ import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { createReadJson, createReadText, requireType } from '../../http/body';
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
 import { type ApiKey, requireRead } from '../access/api-key';
+import { apiError } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
 import { etagOf, isUnchanged, preconditionOf } from './etag';
@@ -59,7 +60,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
     get(request, response, { streamId, apiKey }) {
       requireRead(apiKey, streamId);
       const bytes = store.read(streamId);
-      if (!bytes) throw noKeyFile();
+      if (!bytes) throw apiError('key_file_not_found');
       const etag = etagOf(bytes);
       if (isUnchanged(request.headers['if-none-match'], etag)) answerUnchanged(response, etag);
       else answerKeyFile(request, response, streamId, { bytes, etag });
@@ -85,7 +86,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       refuseQuery(query);
       const precondition = preconditionOf(request.headers);
       const { bytes, warnings } = await changes.remove(streamId, actorOf(request, call), precondition);
-      if (!bytes) throw noKeyFile();
+      if (!bytes) throw apiError('key_file_not_found');
       warn(response, warnings);
       answerKeyFile(request, response, streamId, { bytes, etag: etagOf(bytes) });
     },
@@ -182,10 +183,6 @@ function warn(response: ServerResponse, warnings: readonly Finding[]): void {
   );
 }
 
-function noKeyFile(): HttpError {
-  return new HttpError(404, { code: 'key_file_not_found', description: 'This stream has no key file.' });
-}
-
 function malformed(description: string): HttpError {
-  return new HttpError(409, { code: 'key_file_malformed', description });
+  return apiError('key_file_malformed', description);
 }

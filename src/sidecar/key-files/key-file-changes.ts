@@ -3,10 +3,11 @@ import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
-import { describeThrown, HttpError, parsedOr400 } from '../../http/errors';
+import { describeThrown, type HttpError, parsedOr400 } from '../../http/errors';
 import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
+import { apiError } from '../errors';
 import type { Audit, AuditEntry } from '../observe/audit';
 import type { Attempt, Refusals } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
@@ -186,7 +187,7 @@ const MAX_FILE_BYTES = 64 * 1024;
 
 function tooLarge(bytes: number): HttpError {
   const description = `The key file would have ${bytes} bytes; ${MAX_FILE_BYTES} are the most. Look for a value that is too long.`;
-  return new HttpError(400, { code: 'invalid_body', description });
+  return apiError('invalid_body', description);
 }
 
 /** What an actor tries with a stream, for the audit. */

@@ -3,9 +3,9 @@ import type { Express, Request, RequestHandler, Response } from 'express';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { addressOf } from '../../http/address';
 import { onlyMethods } from '../../http/app';
-import { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
 import { callerOf, type FindApiKey } from '../access/api-key';
+import { apiError } from '../errors';
 import type { KeyFileHandler, KeyFileHandlers } from './handlers';
 import type { Actor } from './key-file-changes';
 
@@ -34,12 +34,13 @@ export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
     .delete(dispatch(handlers.delete))
     .all(onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
   app.all('/api/keyfile', () => {
-    throw invalidStreamId(
+    throw apiError(
+      'invalid_stream_id',
       'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.',
     );
   });
   app.all('/api/keyfile/*rest', () => {
-    throw invalidStreamId('Write the slashes of a stream id as %2F.');
+    throw apiError('invalid_stream_id', 'Write the slashes of a stream id as %2F.');
   });
 }
 
@@ -79,7 +80,7 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
 function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;
   const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
-  if (!parsed.ok) throw invalidStreamId(parsed.fault);
+  if (!parsed.ok) throw apiError('invalid_stream_id', parsed.fault);
   response.locals.logFields = { streamId: parsed.value };
   return parsed.value;
 }
@@ -88,8 +89,4 @@ function streamIdOf(request: Request, response: Response): StreamId {
 export function actorOf(request: Request, response: Response): Actor {
   const { requestId } = response.locals;
   return { apiKey: callerOf(response), requestId, address: addressOf(request) };
-}
-
-function invalidStreamId(description: string): HttpError {
-  return new HttpError(400, { code: 'invalid_stream_id', description });
 }
