@@ -1,19 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import { type BatchResult, batchAnswer } from '../api/batch';
 import { parseStreamId } from '../api/stream-id';
 import type { Problem } from '../http/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
 import type { CliContext } from './context';
-import {
-  type Answer,
-  type Call,
-  createHttpCall,
-  describeNoAnswer,
-  type HttpCall,
-  NoAnswer,
-  TOO_LARGE,
-} from './http-call';
+import { type Answer, type Call, describeNoAnswer, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';
 import type { Progress } from './terminal';
 
 /** A key file as the sidecar has it. */
@@ -48,7 +41,7 @@ export interface SidecarApi {
     readonly cursor?: string;
   }): Promise<ListAnswer>;
   /** @throws SidecarAway too, which is worth another try. */
-  batch(body: unknown, dryRun: boolean): Promise<BatchAnswer>;
+  batch(body: unknown, dryRun: boolean): Promise<{ readonly results: readonly BatchResult[] }>;
 }
 
 /** The sidecar can't be reached, or is too busy: a later try may find it. */
@@ -57,12 +50,8 @@ export class SidecarAway extends CliError {}
 const SINGLE_MS = 60_000;
 const BATCH_MS = 600_000;
 
-/** `send` makes the calls; a program hands the same one on to keep its connections. */
-export function createSidecarApi(
-  connection: Connection,
-  signal: AbortSignal,
-  send: HttpCall = createHttpCall(connection),
-): SidecarApi {
+/** `send` makes the calls; all calls of a run go through one, which keeps the connections. */
+export function createSidecarApi(connection: Connection, signal: AbortSignal, send: HttpCall): SidecarApi {
   const address = connection.url.href.replace(/\/$/, '');
 
   const call = async (request: Omit<Call, 'timeoutMs'>, timeoutMs = SINGLE_MS): Promise<Answer> => {
@@ -120,7 +109,7 @@ export function createSidecarApi(
     },
     batch: async (body, dryRun) => {
       const path = `/api/keyfiles${dryRun ? '?dryrun=true' : ''}`;
-      return read(batchAnswer, await call({ method: 'POST', path, body }, BATCH_MS));
+      return read(batchResults, await call({ method: 'POST', path, body }, BATCH_MS));
     },
   };
 }
@@ -206,6 +195,9 @@ const lineChange = z.object({
   former: z.string().optional(),
 });
 
+/** The numbers beside the results of a batch can be told from them. */
+const batchResults = batchAnswer.pick({ results: true });
+
 /** Which folder of its machine a folder is, whatever path leads to it. */
 const folderIdentity = z.object({ device: z.string(), inode: z.string() });
 
@@ -237,26 +229,11 @@ export const listAnswer = z.object({
   cursor: z.string().max(4096).nullable(),
 });
 
-export const batchAnswer = z.object({
-  results: z.array(
-    z.object({
-      // A group whose members can't be read has no stream to name.
-      streamid: z.string().nullish(),
-      result: z.enum(['created', 'changed', 'unchanged', 'failed']),
-      lines: z.array(lineChange).optional(),
-      warnings: z.array(problem).optional(),
-      errors: z.array(problem).optional(),
-    }),
-  ),
-});
-
 export type FolderIdentity = z.output<typeof folderIdentity>;
 export type LineChange = z.output<typeof lineChange>;
 export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 export type ListAnswer = z.output<typeof listAnswer>;
 export type ListedKeyFile = ListAnswer['keyfiles'][number];
-export type BatchAnswer = z.output<typeof batchAnswer>;
-export type BatchResult = BatchAnswer['results'][number];
 
 /** As many as the sidecar puts on a page. */
 export const PAGE = 1000;
@@ -329,7 +306,7 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
  * Makes a call to a sidecar that may be away or busy: it is tried again for half a minute.
  * @throws SidecarAway when it stays so; CliError when the user wants no further try, and what the call throws else.
  */
-export async function patiently<Result>(
+export async function withRetries<Result>(
   { interrupted: signal, wait }: Pick<CliContext, 'interrupted' | 'wait'>,
   progress: Pick<Progress, 'waiting'>,
   call: () => Promise<Result>,

@@ -1,6 +1,6 @@
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT, usageError } from '../cli-error';
-import { interrupted, listPages, patiently, type SidecarApi, SidecarAway } from '../client';
+import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
 import { count, type Output, shown } from '../output';
@@ -261,7 +261,7 @@ async function lookAt(
 ): Promise<Doomed | DeleteResult | 'gone'> {
   const { streamid, modified } = candidate;
   try {
-    const etag = await patiently(context, progress, () => context.sidecar().etagOf(streamid));
+    const etag = await withRetries(context, progress, () => context.sidecar().etagOf(streamid));
     return { ...candidate, etag: candidate.etag ?? etag };
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
@@ -302,7 +302,7 @@ export async function deleteFiles(context: CliContext, doomed: readonly Doomed[]
       if (context.interrupted.aborted) return { results: [...results, ...rest()], stopped: interrupted() };
       try {
         const precondition = etag === undefined ? undefined : { ifMatch: etag };
-        await patiently(context, progress, () => sidecar.remove(streamid, precondition));
+        await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
         if (!(thrown instanceof CliError)) throw thrown;

@@ -1,6 +1,7 @@
+import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
-import { type BatchResult, interrupted, patiently, type SidecarApi, SidecarAway } from '../client';
+import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
@@ -131,7 +132,7 @@ export async function sendChunks(
   for (const chunk of chunks) {
     if (context.interrupted.aborted) return { results, stopped: interrupted() };
     try {
-      const answers = await sendPatiently(context, sidecar, chunk, dryRun, progress);
+      const answers = await sendWithRetries(context, sidecar, chunk, dryRun, progress);
       for (const [item, found] of answers) results.set(item, found);
     } catch (thrown) {
       if (!(thrown instanceof CliError)) throw thrown;
@@ -146,7 +147,7 @@ export async function sendChunks(
   return { results, stopped: undefined };
 }
 
-async function sendPatiently(
+async function sendWithRetries(
   context: CliContext,
   sidecar: SidecarApi,
   chunk: Chunk,
@@ -154,13 +155,13 @@ async function sendPatiently(
   progress: Progress,
 ): Promise<Answers> {
   const body = { [chunk.kind]: chunk.items.map((item) => item.body) };
-  const { results } = await patiently(context, progress, () => sidecar.batch(body, dryRun));
+  const { results } = await withRetries(context, progress, () => sidecar.batch(body, dryRun));
   const answers = resultsByItem(chunk.items, results);
   if (answers) return answers;
   if (chunk.items.length === 1) throw otherAnswer(sidecar.address);
   const alone: Answers[] = [];
   for (const item of chunk.items) {
-    alone.push(await sendPatiently(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
+    alone.push(await sendWithRetries(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
   }
   return alone.flat();
 }

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
+import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
+import { shellWord } from '../../../src/cli/output';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
@@ -191,4 +192,27 @@ test('knows the accounts of this machine, by name and by number', async () => {
   expect(await identityOf(THIS_MACHINE, '4294967')).toEqual({ name: 'uid 4294967', uid: 4294967, gids: [] });
   for (const name of ['no-such-user-here', '--help', ''])
     expect(await identityOf(THIS_MACHINE, name)).toBeUndefined();
+});
+
+test.each([
+  ['/usr/local/W-1.2', '/usr/local/W-1.2'],
+  ['/W sp$(id)', "'/W sp$(id)'"],
+  ["/it's", "'/it'\\''s'"],
+  ['', "''"],
+])('makes %j one word of a shell', (text, word) => {
+  expect(shellWord(text)).toBe(word);
+});
+
+test('opens with the owner’s rights what the packager owns', () => {
+  const uid = 54321;
+  const folder = { path: '/w', mode: 0o40060, uid, gid: 7 };
+  const file = { path: '/w/k/a.key', mode: 0o100040, uid, gid: 7 };
+  const found = checkAccess(
+    { name: 'wowza', uid, gids: [7] },
+    { path: '/w/k', folders: [folder], files: [file] },
+  );
+  expect(found.map(({ command }) => command)).toEqual([
+    'chmod u+x /w',
+    expect.stringContaining('chmod ug+r'),
+  ]);
 });

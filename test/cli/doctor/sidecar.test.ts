@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { createSidecarApi } from '../../../src/cli/client';
+import { createHttpCall } from '../../../src/cli/http-call';
 import { POST_MANUAL } from '../../support/post-manual';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';
-import { sectionsOf } from './run-doctor';
+import { sectionsOf, sidecarOn, troubles } from './run-doctor';
 
 const NO_KEYS = {
   'keys/news_360p.key': undefined,
@@ -25,7 +27,7 @@ async function startOn(keyFilesPath: string) {
     certKey: undefined,
     warnings: [],
   };
-  const sidecar = createSidecarApi(connection, new AbortController().signal);
+  const sidecar = createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
   return { api, sidecar: () => sidecar };
 }
 
@@ -98,5 +100,60 @@ test('finds a fault when a real sidecar writes elsewhere', async () => {
   expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
     severity: 'fault',
     code: 'other_folder',
+  });
+});
+
+test('checks the packager’s part when no sidecar answers, which is a fault of its own', async () => {
+  const packager = await install();
+  const problem = {
+    code: 'sidecar_unreachable',
+    description: 'No sidecar answers at http://127.0.0.1:9000.',
+  };
+  const away = async () => {
+    throw new CliError(EXIT.unreachable, problem);
+  };
+  const found = await troubles(packager, [], { sidecar: () => sidecarOn('/', { ready: away, list: away }) });
+  expect(found).toEqual([
+    {
+      about: 'http://127.0.0.1:9000',
+      severity: 'fault',
+      code: 'sidecar_unreachable',
+      message: problem.description,
+      todo: 'start the sidecar, or correct what the sentence names, and run this again; the packager’s part is checked all the same',
+    },
+    {
+      about: 'keys',
+      severity: 'warning',
+      code: 'same_folder_unknown',
+      message: 'Whether the sidecar writes here is not known',
+      todo: 'let the sidecar answer, and run this again',
+    },
+  ]);
+});
+
+test.each([
+  ['usage', 'name the sidecar and its key as the sentence says'],
+  [
+    'not_a_sidecar',
+    'correct the address by --url or PACKAGERDRM_URL, or the proxy that stands before the sidecar',
+  ],
+  ['unauthorized', 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY'],
+  ['forbidden', 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY'],
+  ['too_many_attempts', 'wait as long as the sentence says, give the right API key'],
+  ['something_new', 'look into it'],
+])('says what mends the way to the sidecar when the problem is %s', async (code, todo) => {
+  const list = async () => {
+    throw new CliError(EXIT.unreachable, { code, description: 'A sentence.' });
+  };
+  const packager = await install();
+  const [found] = await troubles(packager, [], {
+    sidecar: () => sidecarOn(join(packager, 'keys'), { list }),
+  });
+  expect(found).toEqual({
+    about: 'http://127.0.0.1:9000',
+    severity: 'fault',
+    code: `sidecar_${code}`.replace('sidecar_sidecar', 'sidecar'),
+    message: 'A sentence.',
+    todo: `${todo}, and run this again; the packager’s part is checked all the same`,
   });
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type FakeSidecar, startFakeSidecar } from '../support/fake-sidecar';
-import { type CliOptions, cli } from '../support/run-cli';
-import { temporaryFolder } from '../support/start-sidecar';
-import { runDoctor } from './doctor/run-doctor';
+import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
+import { type CliOptions, cli } from '../../support/run-cli';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { runDoctor } from '../doctor/run-doctor';
 
 const SECRET = 'secret-of-this-machine';
 const OF_FILE = 'secret-of-the-file';

@@ -71,7 +71,11 @@ test('says that what answers does not speak HTTP', async () => {
 
 test('takes no page for the word that a sidecar is ready', async () => {
   const upstream = await startFakeUpstream();
-  const { ready } = createSidecarApi(connectionTo(upstream.url), signal);
+  const { ready } = createSidecarApi(
+    connectionTo(upstream.url),
+    signal,
+    createHttpCall(connectionTo(upstream.url)),
+  );
   upstream.on('/readyz', { headers: { 'content-type': 'text/html' }, body: '<html>' });
   await expect(ready()).rejects.toMatchObject({ exitCode: 3, problems: [{ code: 'not_a_sidecar' }] });
   upstream.on('/readyz', { body: { status: 'ready' } });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CliError } from '../../src/cli/cli-error';
-import { type Manifest, readManifest } from '../../src/cli/manifest/read-manifest';
-import { temporaryFolder } from '../support/start-sidecar';
+import { CliError } from '../../../src/cli/cli-error';
+import { type Manifest, readManifest } from '../../../src/cli/manifest/read-manifest';
+import { temporaryFolder } from '../../support/start-sidecar';
 
 let cwd: string;
 
@@ -438,4 +438,21 @@ streams:
   expect(await faults('lineup.yaml', text)).toEqual([
     'lineup.yaml:5: streams.contentId must be text; put it in quotes.',
   ]);
+});
+
+test('asks of an entry what the key-file API asks of a request, with the defaults in it', async () => {
+  const cenc = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: AAECAwQFBgcICQoLDA0ODw== }';
+  const fairplay = `{ key: ${'0f'.repeat(16)}, iv: ${'f0'.repeat(16)} }`;
+  const text = `streams:
+  - { streamid: a, cenc: ${cenc}, playready: {} }
+  - { streamid: b, fairplay: ${fairplay} }
+  - { streamid: c, cenc: ${cenc}, widevine: { psshdata: '====' } }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:2: playready.laurl is missing.',
+    'lineup.yaml:3: fairplay.laurl is missing.',
+    expect.stringMatching(/^lineup\.yaml:4: widevine\.psshdata /),
+  ]);
+  const defaults = 'defaults: { playready: { laurl: https://p }, fairplay: { laurl: skd://f } }\n';
+  expect(await faults('lineup.yaml', defaults + text)).toHaveLength(1);
 });
