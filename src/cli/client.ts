@@ -10,7 +10,7 @@ import { type Answer, type Call, describeNoAnswer, type HttpCall, NoAnswer, TOO_
 import type { Progress } from './terminal';
 
 /** A key file as the sidecar has it. */
-export interface StoredKeyFile {
+interface StoredKeyFile {
   readonly bytes: Buffer;
   readonly etag: string | undefined;
   /** What is odd about it and yet written. */
@@ -186,7 +186,7 @@ function parseJson(body: Buffer): unknown {
 /** What the command line reads of the sidecar's answers; fields that are added to them later are passed over. */
 const problem = z.object({ code: z.string(), description: z.string() });
 
-export const errorAnswer = z.object({ errors: z.array(problem).min(1) });
+const errorAnswer = z.object({ errors: z.array(problem).min(1) });
 
 const lineChange = z.object({
   name: z.string(),
@@ -202,9 +202,9 @@ const batchResults = batchAnswer.pick({ results: true });
 const folderIdentity = z.object({ device: z.string(), inode: z.string() });
 
 /** What `/readyz` says; a proxy's own page may stand there as well. */
-export const readyAnswer = z.object({ status: z.literal('ready'), folder: folderIdentity.optional() });
+const readyAnswer = z.object({ status: z.literal('ready'), folder: folderIdentity.optional() });
 
-export const dryRunAnswer = z.object({
+const dryRunAnswer = z.object({
   streamid: z.string(),
   result: z.enum(['created', 'changed', 'unchanged']),
   etag: z.string(),
@@ -213,7 +213,7 @@ export const dryRunAnswer = z.object({
   warnings: z.array(problem),
 });
 
-export const listAnswer = z.object({
+const listAnswer = z.object({
   keyfiles: z.array(
     z.object({
       streamid: z.string(),
@@ -244,7 +244,7 @@ const MAX_SHORT_PAGES = 1000;
 /** Ten times the most that a sidecar is measured with. */
 const MAX_FILES = 10_000_000;
 
-export interface PagesQuery {
+interface PagesQuery {
   readonly prefix?: string | undefined;
   /** How many key files the next page may have, PAGE at most. */
   readonly room?: () => number;

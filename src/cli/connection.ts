@@ -203,7 +203,7 @@ const configSchema = z
   )
   .refine(({ key, keyFile }) => key === undefined || keyFile === undefined, 'has key and keyFile; give one');
 
-export type Setting = Exclude<keyof z.output<typeof configSchema>, 'allowEnv' | 'allowFile'>;
+type Setting = Exclude<keyof z.output<typeof configSchema>, 'allowEnv' | 'allowFile'>;
 
 export interface ConfigFile {
   readonly path: string;
@@ -221,7 +221,7 @@ export interface ConfigFile {
 const PATHS: readonly Setting[] = ['keyFile', 'ca', 'cert', 'certKey'];
 
 /** Where a configuration file is looked for; the first that is there is read, and no other. */
-export function configPaths(env: Environment, cwd: string): string[] {
+function configPaths(env: Environment, cwd: string): string[] {
   const home = env.HOME || env.USERPROFILE;
   const folder = env.XDG_CONFIG_HOME || (home && join(home, '.config'));
   return [folderPath(cwd), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];

@@ -9,7 +9,7 @@ import { type Output, shown } from './output';
 import type { FileFault } from './yaml-fields';
 
 /** The lines of a key file as they may be shown; key material is masked, and so is what no line can be made of. */
-export interface ShownKeyFile {
+interface ShownKeyFile {
   readonly lines: readonly KeyFileLine[];
   /** Numbers (from 1) of the lines that are no `name: value`. */
   readonly unreadable: readonly number[];
@@ -49,7 +49,7 @@ export function renderChanges(out: Output, lines: readonly LineChange[], indent 
 }
 
 /** A key id before and after a change, each as a UUID. */
-export interface KeyIdChange {
+interface KeyIdChange {
   readonly former: string;
   readonly now: string;
 }
@@ -106,7 +106,7 @@ export function importBody(text: string, keepUnknown: boolean): Record<string, u
   return { keyfile: text, ...(keepUnknown && { keepunknown: true }) };
 }
 
-export interface KeyFileFaults {
+interface KeyFileFaults {
   readonly faults: readonly FileFault[];
   /** Whether some of them are lines that could be kept. */
   readonly hasUnknown: boolean;

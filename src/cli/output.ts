@@ -135,6 +135,25 @@ export function columns(rows: readonly (readonly string[])[], widths: number[] =
     .join('');
 }
 
+/** How many of a kind are named unless all are asked for. */
+const MAX_NAMED = 20;
+
+/** Those of a kind that are named. */
+export function firstOf<Item>(items: readonly Item[], all = false): readonly Item[] {
+  return all ? items : items.slice(0, MAX_NAMED);
+}
+
+/** Tells how many of a kind were not named. */
+export function tellRest(out: Pick<Output, 'write'>, items: readonly unknown[], all = false): void {
+  const more = items.length - firstOf(items, all).length;
+  if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
+}
+
+/** A time in ISO 8601 for a person, to the second: `2025-01-31 14:02:11`. */
+export function timeText(iso: string): string {
+  return iso.replace('T', ' ').replace(/(?:\.\d+)?Z$/, '');
+}
+
 /** `1 key file`, `12,000 key files`. */
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;

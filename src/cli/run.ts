@@ -5,7 +5,7 @@ import type { Ambient } from './context';
 import { createOutput, type Output } from './output';
 import { addCommands } from './program';
 
-export interface Run extends Omit<Ambient, 'now'> {
+interface Run extends Omit<Ambient, 'now'> {
   /** Without it, it is 1970: the date of what is made must not be by chance. */
   readonly now?: Ambient['now'];
   /** What follows the program's name. */

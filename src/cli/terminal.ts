@@ -16,11 +16,11 @@ export function requireTerminal({ stdin, stderr, out }: CliContext, purpose: str
 
 /**
  * Asks the user at the terminal.
- * @param otherwise what is told when Ctrl-C is the answer, as `Nothing was written.`
- * @throws CliError then.
+ * @param otherwise what is told after another answer than yes, as `Nothing was written.`
+ * @throws CliError when Ctrl-C is the answer.
  */
 export async function confirm(
-  { stdin, stderr, interrupted: signal }: CliContext,
+  { stdin, stderr, out, interrupted: signal }: CliContext,
   question: string,
   otherwise: string,
 ): Promise<boolean> {
@@ -32,7 +32,9 @@ export async function confirm(
     const answer = await terminal.question(`${question} [y/N] `, {
       signal: AbortSignal.any([signal, closed.signal]),
     });
-    return /^y(?:es)?$/i.test(answer.trim());
+    const isYes = /^y(?:es)?$/i.test(answer.trim());
+    if (!isYes) out.note(otherwise);
+    return isYes;
   } catch {
     stderr.write('\n');
     throw interrupted(`Stopped. ${otherwise}`);

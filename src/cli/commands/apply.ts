@@ -1,24 +1,27 @@
-import { type CliError, EXIT, usageError } from '../cli-error';
-import { interrupted } from '../client';
+import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { unusable } from '../input';
-import { type Manifest, type ManifestItem, readManifest } from '../manifest/read-manifest';
+import { type Manifest, readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { count, shown } from '../output';
-import { confirm, requireTerminal } from '../terminal';
+import { shown } from '../output';
+import { requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
 import type { ProviderOptions } from './put';
 import {
-  among,
   dueItems,
   givenDefaults,
   isChange,
+  isConfirmed,
+  lookAt,
+  NOTHING,
   outcomeOf,
+  type Results,
   type Sent,
-  sendManifest,
+  type StreamResult,
   sentenceOf,
   showChanges,
   summaryOf,
+  writeManifest,
 } from './send-manifest';
 
 export interface ApplyOptions extends ProviderOptions, AllowOptions {
@@ -41,40 +44,27 @@ export async function apply(
   const manifest = isImport
     ? importedManifest(context, sources, options)
     : oneManifest(context, sources, options);
-  const items = [...manifest.streams, ...manifest.groups];
   // The sidecar leaves what is unchanged by itself: who says yes beforehand needs no look, which asks the key provider
   // for every content. Lines, though, are told by a look alone.
   const isLooking = !options.yes || options.dryRun || options.verbose;
-  const plan = isLooking ? await look(context, manifest, options) : undefined;
-  const due = plan ? dueItems(items, plan) : items;
+  const plan = isLooking ? await lookAt(context, manifest) : undefined;
+  const planned = plan ? [...plan.values()].flat() : [];
+  if (plan && !context.out.json) showChanges(context.out, planned, 'would', options);
+  const due = plan ? dueItems(manifest, plan) : manifest;
   const isDry = options.dryRun || due.length === 0;
-  if (!isDry && !options.yes && !(await isConfirmed(context, plan))) return;
-  const sent = isDry
-    ? undefined
-    : await sendManifest(context, context.sidecar({ finishCalls: true }), among(manifest, due), false);
+  const changes = planned.filter(({ result }) => isChange(result)).length;
+  if (!isDry && !options.yes && !(await isConfirmed(context, changes))) return;
+  const sent = isDry ? undefined : await writeManifest(context, due);
   if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
-  tellOutcome(context, { sources, isImport, options, items, plan, due, sent });
+  tellOutcome(context, {
+    sources,
+    isImport,
+    options,
+    plan,
+    sent,
+    results: outcomeOf(manifest, plan, due, sent),
+  });
 }
-
-type Results = Sent['results'];
-
-/** Shows what would change. @throws CliError when not all of it could be looked at. */
-async function look(context: CliContext, manifest: Manifest, options: ApplyOptions): Promise<Results> {
-  const { results, stopped } = await sendManifest(context, context.sidecar(), manifest, true);
-  if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
-  if (!context.out.json) showChanges(context.out, [...results.values()].flat(), 'would', options);
-  return results;
-}
-
-async function isConfirmed(context: CliContext, plan: Results | undefined): Promise<boolean> {
-  const changes = [...(plan?.values() ?? [])].flat().filter(({ result }) => isChange(result)).length;
-  const question = `Write ${count(changes, 'key file')} at ${context.sidecar().address}?`;
-  if (await confirm(context, question, NOTHING)) return true;
-  context.out.note(NOTHING);
-  return false;
-}
-
-const NOTHING = 'Nothing was written.';
 
 function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
   const [path = '', ...others] = sources;
@@ -104,29 +94,24 @@ interface Outcome {
   readonly sources: readonly string[];
   readonly isImport: boolean;
   readonly options: ApplyOptions;
-  readonly items: readonly ManifestItem[];
   /** What a look found; undefined when there was none. */
   readonly plan: Results | undefined;
-  readonly due: readonly ManifestItem[];
   readonly sent: Sent | undefined;
+  readonly results: readonly StreamResult[];
 }
 
 function tellOutcome(context: CliContext, outcome: Outcome): void {
-  const { sources, isImport, options, items, plan, due, sent } = outcome;
+  const { sources, isImport, options, plan, sent, results } = outcome;
   const { out } = context;
-  const results = outcomeOf(items, plan, due, sent);
   const summary = summaryOf(results);
   const stopped = sent?.stopped;
   if (out.json) {
-    const reason = stopped ? (stopped.problems[0]?.code ?? null) : null;
-    const errors = stopped && stopped.exitCode !== EXIT.interrupted ? { errors: stopped.problems } : {};
     out.document({
       ...(isImport ? { keyfiles: sources } : { lineup: sources[0] }),
       dry_run: options.dryRun ?? false,
-      stopped: reason,
       results,
       summary,
-      ...errors,
+      ...stopFields(stopped),
     });
   } else {
     if (!plan) showChanges(out, results, 'did', options);

@@ -28,7 +28,7 @@ export interface FoundInput extends CheckedInput {
   readonly isOfFolder: boolean;
 }
 
-export interface Given {
+interface Given {
   /** Files, folders, values, and `-` for standard input; none at all is standard input, too. */
   readonly inputs: readonly string[];
   /** Streams whose key files the sidecar has. */
@@ -170,7 +170,7 @@ function looksLikePath(input: string): boolean {
 }
 
 /** What an input holds, for `check`: its text, or its bytes. */
-export interface Content {
+interface Content {
   readonly value: string | Buffer;
   /** Whether nothing of it was left out that could matter. */
   readonly isWhole: boolean;
@@ -181,7 +181,7 @@ const MAX_WHOLE = 1024 * 1024;
 const PIECE = 64 * 1024;
 
 /** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
-export async function readContent(reader: ForwardReader, name: string): Promise<Content> {
+async function readContent(reader: ForwardReader, name: string): Promise<Content> {
   const head = await reader.read(MAX_WHOLE + 1);
   if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
   if (looksLikeSegment(head)) {
@@ -223,7 +223,7 @@ function contentOf(bytes: Buffer, name: string): string | Buffer {
 const AHEAD = 8 * 1024;
 
 /** Reads a file from its first byte to its last; what is skipped is not read. Close it when done. */
-export class FileReader implements ForwardReader {
+class FileReader implements ForwardReader {
   readonly #file: number;
   readonly #size: number;
   #at = 0;
@@ -271,7 +271,7 @@ export class FileReader implements ForwardReader {
 }
 
 /** Reads a stream, as standard input or a pipe; what is skipped is dropped as it comes. */
-export class StreamReader implements ForwardReader {
+class StreamReader implements ForwardReader {
   readonly #chunks: AsyncIterator<unknown>;
   #waiting: Buffer[] = [];
   #length = 0;
@@ -320,7 +320,7 @@ export class StreamReader implements ForwardReader {
 }
 
 /** A reader after some of its bytes were read: these come first again. */
-export function withHead(head: Buffer, rest: ForwardReader): ForwardReader {
+function withHead(head: Buffer, rest: ForwardReader): ForwardReader {
   let left = head;
   const take = (length: number) => {
     const taken = left.subarray(0, length);

@@ -1,9 +1,9 @@
 import type { Problem } from '../../http/errors';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
-import { count, type Output, shown } from '../output';
+import { count, firstOf, type Output, shown, tellRest, timeText } from '../output';
 import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
 import { preconditionOf } from './put';
 
@@ -38,10 +38,7 @@ export async function deleteKeyFiles(
   const isDry = options.dryRun || doomed.length === 0;
   if (!isDry && !options.yes) {
     const question = `Delete ${count(doomed.length, 'key file')} at ${context.sidecar().address}?`;
-    if (!(await confirm(context, question, NOTHING))) {
-      context.out.note(NOTHING);
-      return;
-    }
+    if (!(await confirm(context, question, NOTHING))) return;
   }
   const sent = isDry ? undefined : await deleteFiles(context, doomed);
   const results = sent?.results ?? doomed.map(({ streamid }) => planned(streamid));
@@ -71,15 +68,12 @@ function planned(streamid: string): DeleteResult {
   return { streamid, result: 'deleted', errors: [] };
 }
 
-/** How many are named unless all are asked for. */
-const NAMED = 20;
-
 function showPlan(out: Output, { doomed, failed, staying }: Found, all: boolean): void {
   if (doomed.length > 0) {
     out.write(`${out.style('bold', `${count(doomed.length, 'key file')} would be deleted`)}\n`);
-    for (const one of all ? doomed : doomed.slice(0, NAMED))
+    for (const one of firstOf(doomed, all))
       out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`);
-    tellMore(out, doomed, all);
+    tellRest(out, doomed, all);
   }
   showFailed(out, failed, all);
   if (staying !== undefined && staying > 0)
@@ -89,7 +83,7 @@ function showPlan(out: Output, { doomed, failed, staying }: Found, all: boolean)
 /** What tells one key file from another, for the person who is asked. */
 function detailsOf({ modified, content_id }: Doomed): string {
   const parts = [
-    ...(modified === undefined ? [] : [`of ${modified.replace('T', ' ').replace(/(?:\.\d+)?Z$/, ' UTC')}`]),
+    ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
     ...(content_id === undefined || content_id === null ? [] : [`content ${content_id}`]),
   ];
   return parts.length === 0 ? '' : `  (${shown(parts.join(', '))})`;
@@ -98,16 +92,11 @@ function detailsOf({ modified, content_id }: Doomed): string {
 function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean): void {
   if (failed.length === 0) return;
   out.write(`${out.style('bold', `${count(failed.length, 'key file')} can’t be deleted`)}\n`);
-  for (const { streamid, errors } of all ? failed : failed.slice(0, NAMED)) {
+  for (const { streamid, errors } of firstOf(failed, all)) {
     out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
     for (const { description } of errors) out.write(`      ${shown(description)}\n`);
   }
-  tellMore(out, failed, all);
-}
-
-function tellMore(out: Output, of: readonly unknown[], all: boolean): void {
-  const more = of.length - NAMED;
-  if (!all && more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
+  tellRest(out, failed, all);
 }
 
 interface Outcome {
@@ -132,9 +121,7 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
     not_reached: number('not_reached'),
   };
   if (out.json) {
-    const reason = stopped?.problems[0]?.code ?? null;
-    const errors = stopped && stopped.exitCode !== EXIT.interrupted ? { errors: stopped.problems } : {};
-    out.document({ dry_run: dryRun, stopped: reason, results, summary, ...errors });
+    out.document({ dry_run: dryRun, results, summary, ...stopFields(stopped) });
   } else {
     showFailed(
       out,

@@ -51,10 +51,10 @@ export function readKeyFiles(
     own.faults.forEach(tell);
     hasUnknown ||= own.hasUnknown;
     const body = { streamid: streamId, ...importBody(read.text, keepUnknown) };
-    streams.push({ name: streamId, line: undefined, streamIds: [streamId], body });
+    streams.push({ kind: 'streams', name: streamId, line: undefined, streamIds: [streamId], body });
   }
   if (faults.length > 0) throw faulty(faults, hasUnknown);
-  return { streams, groups: [] };
+  return streams;
 }
 
 interface FaultOfFile extends FileFault {
@@ -106,7 +106,7 @@ function namesOf(paths: readonly string[]): string {
 }
 
 /** A key file that the user named, or that lies in a folder that he named. */
-export interface FoundKeyFile {
+interface FoundKeyFile {
   /** As a message names it. */
   readonly path: string;
   /** What its place says that the stream is called; it may be no stream id. */
@@ -114,7 +114,7 @@ export interface FoundKeyFile {
 }
 
 /** Something that was named, or found, and is no key file. */
-export interface NotFound {
+interface NotFound {
   readonly path: string;
   /** Goes on after the path. */
   readonly description: string;
@@ -133,7 +133,7 @@ export function isThere({ cwd }: Pick<CliContext, 'cwd'>, source: string): boole
  * The key files of folders, with those below them, and files, in the order of their names. A file in a sub-folder is of
  * the stream `sub/name`; one that is named itself is of the stream of its name. Links are followed.
  */
-export function findKeyFiles(
+function findKeyFiles(
   { cwd }: Pick<CliContext, 'cwd'>,
   sources: readonly string[],
 ): { readonly found: readonly FoundKeyFile[]; readonly missing: readonly NotFound[] } {

@@ -1,7 +1,7 @@
 import { CliError, EXIT, usageError } from '../cli-error';
 import { type ListedKeyFile, listPages, PAGE } from '../client';
 import type { CliContext } from '../context';
-import { columns, count, csvRow, jsonText, shown } from '../output';
+import { columns, count, csvRow, jsonText, shown, timeText } from '../output';
 
 export interface ListOptions {
   readonly prefix?: string;
@@ -155,7 +155,7 @@ function jsonSink({ out }: CliContext): Sink {
 function rowOf({ streamid, modified, parts, key_id, content_id, faults }: ListedKeyFile): string[] {
   return [
     shown(streamid),
-    shown(modified.replace('T', ' ').replace(/(?:\.\d+)?Z$/, '')),
+    shown(timeText(modified)),
     shown(parts.map((part) => SHORT[part] ?? part).join(' ')) || '-',
     shown(key_id ?? '-'),
     shown(content_id ?? '-'),

@@ -1,11 +1,10 @@
 import { CliError, EXIT, usageError } from '../cli-error';
-import { interrupted, listPages, type SidecarApi } from '../client';
+import { listPages, type SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { type Manifest, readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { count } from '../output';
 import { PACKAGER_URL, WATCH_SECONDS } from '../program';
-import { confirm, requireTerminal } from '../terminal';
+import { requireTerminal } from '../terminal';
 import type { ProviderOptions } from './put';
 import {
   type ContentIdPattern,
@@ -17,13 +16,14 @@ import {
 } from './rotation';
 import { showRotation, tellRotation } from './rotation-text';
 import {
-  among,
   dueItems,
   givenDefaults,
   isChange,
+  isConfirmed,
+  lookAt,
   outcomeOf,
   type StreamResult,
-  sendManifest,
+  writeManifest,
 } from './send-manifest';
 import { type Snapshot, snapshotOf, watchableFolder, watchReads } from './watch-reads';
 
@@ -41,8 +41,6 @@ export interface RotateOptions extends ProviderOptions, AllowOptions {
   readonly timeout?: number;
 }
 
-const NOTHING = 'Nothing was written.';
-
 /** `rotate`: provisions new keys for the streams of a manifest, and says what must be restarted. */
 export async function rotate(context: CliContext, path: string, options: RotateOptions): Promise<void> {
   const { dryRun = false, yes = false } = options;
@@ -57,33 +55,17 @@ export async function rotate(context: CliContext, path: string, options: RotateO
     mayLack: ['contentId'],
   });
   const { rotation, old } = await plan(context, path, manifest, pattern);
-  const dry = await sendManifest(context, context.sidecar(), rotation.manifest, true);
-  if (dry.stopped)
-    throw dry.stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : dry.stopped;
-  const planned = [...dry.results.values()].flat();
+  const looked = await lookAt(context, rotation.manifest);
+  const planned = [...looked.values()].flat();
   const shownPlan = { planned, rotation, old };
   if (!context.out.json) showRotation(context.out, shownPlan, options);
   const due = planned.filter(({ result }) => isChange(result)).map(({ streamid }) => streamid);
   const isDry = dryRun || due.length === 0;
-  if (!isDry && !yes) {
-    const question = `Write ${count(due.length, 'key file')} at ${context.sidecar().address}?`;
-    if (!(await confirm(context, question, NOTHING))) {
-      context.out.note(NOTHING);
-      return;
-    }
-  }
+  if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
   const before = watched === undefined ? undefined : snapshotOf(watched, due);
-  const items = [...rotation.manifest.streams, ...rotation.manifest.groups];
-  const dueNow = dueItems(items, dry.results);
-  const sent = isDry
-    ? undefined
-    : await sendManifest(
-        context,
-        context.sidecar({ finishCalls: true }),
-        among(rotation.manifest, dueNow),
-        false,
-      );
-  const results = outcomeOf(items, dry.results, dueNow, sent);
+  const dueNow = dueItems(rotation.manifest, looked);
+  const sent = isDry ? undefined : await writeManifest(context, dueNow);
+  const results = outcomeOf(rotation.manifest, looked, dueNow, sent);
   const written = sent ? writtenOf(results, due) : [];
   const restart = restartCommands(written, {
     application: options.application,
@@ -132,7 +114,7 @@ async function plan(
   manifest: Manifest,
   pattern: ContentIdPattern,
 ): Promise<{ rotation: Rotation; old: ReadonlyMap<string, string> }> {
-  const provided = [...manifest.streams, ...manifest.groups].filter(isProvided);
+  const provided = manifest.filter(isProvided);
   const streamIds = provided.flatMap((item) => item.streamIds);
   if (streamIds.length === 0) {
     const description = `No stream of ${path} gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.`;
@@ -156,8 +138,8 @@ function only(snapshot: Snapshot, streamIds: readonly string[]): Snapshot {
 }
 
 /** Whether to apply the manifest as it is would bring other keys back. */
-function namesOtherContents({ streams, groups }: Manifest, { contentIds }: Rotation): boolean {
-  return [...streams, ...groups]
+function namesOtherContents(manifest: Manifest, { contentIds }: Rotation): boolean {
+  return manifest
     .filter(isProvided)
     .some(
       ({ body, streamIds }) =>

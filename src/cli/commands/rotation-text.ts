@@ -1,13 +1,13 @@
-import { EXIT } from '../cli-error';
+import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
-import { count, type Output, shellWord, shown } from '../output';
+import { count, firstOf, type Output, shellWord, shown, tellRest } from '../output';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
 import { type Detail, type Sent, type StreamResult, sentenceOf, summaryOf } from './send-manifest';
 import type { Watched } from './watch-reads';
 
 /** What a rotation would do. */
-export interface RotationPlan {
+interface RotationPlan {
   readonly planned: readonly StreamResult[];
   readonly rotation: Rotation;
   /** The content ids of the present key files. */
@@ -15,7 +15,7 @@ export interface RotationPlan {
 }
 
 /** What it did, or would with `dryRun`. */
-export interface RotationOutcome extends RotationPlan {
+interface RotationOutcome extends RotationPlan {
   readonly path: string;
   readonly pattern: ContentIdPattern;
   readonly results: readonly StreamResult[];
@@ -26,9 +26,6 @@ export interface RotationOutcome extends RotationPlan {
   readonly namesOthers: boolean;
 }
 
-/** How many of a kind are named unless all are asked for. */
-const NAMED = 20;
-
 /** Shows which keys would come: of each stream the former key id and content id, and the new ones. */
 export function showRotation(out: Output, plan: RotationPlan, detail: Detail): void {
   const { planned, rotation } = plan;
@@ -37,10 +34,8 @@ export function showRotation(out: Output, plan: RotationPlan, detail: Detail): v
   const tell = (found: readonly StreamResult[], title: string) => {
     if (found.length === 0) return;
     out.write(`${out.style('bold', `${streams(found)} ${title}`)}\n`);
-    for (const one of detail.all ? found : found.slice(0, NAMED)) out.write(textOf(out, plan, one, detail));
-    const more = found.length - NAMED;
-    if (!detail.all && more > 0)
-      out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
+    for (const one of firstOf(found, detail.all)) out.write(textOf(out, plan, one, detail));
+    tellRest(out, found, detail.all);
   };
   tell(of('changed'), 'would get a new key');
   tell(of('created'), 'would get a first key file');
@@ -53,10 +48,8 @@ export function showRotation(out: Output, plan: RotationPlan, detail: Detail): v
   out.write(
     `${out.style('bold', `${streams(supplied)} not rotated: the manifest brings the keys, so new ones must come there`)}\n`,
   );
-  for (const streamid of detail.all ? supplied : supplied.slice(0, NAMED))
-    out.write(`  = ${shown(streamid)}\n`);
-  const more = supplied.length - NAMED;
-  if (!detail.all && more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
+  for (const streamid of firstOf(supplied, detail.all)) out.write(`  = ${shown(streamid)}\n`);
+  tellRest(out, supplied, detail.all);
 }
 
 const MARKS = {
@@ -114,8 +107,7 @@ export function tellRotation(
   const late = sent ? [...sent.results.values()].flat().filter(({ result }) => result === 'failed') : [];
   if (late.length > 0) {
     out.write(`${out.style('bold', `${count(late.length, 'stream')} failed`)}\n`);
-    for (const one of options.all ? late : late.slice(0, NAMED))
-      out.write(textOf(out, outcome, one, options));
+    for (const one of firstOf(late, options.all)) out.write(textOf(out, outcome, one, options));
   }
   const stopped = sent?.stopped;
   if (stopped && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
@@ -154,11 +146,9 @@ function restartText(restart: readonly Restart[]): string {
 function tellWatched({ out }: Pick<CliContext, 'out'>, { end, read, unread, elsewhere }: Watched): void {
   const number = `${read.length.toLocaleString('en-US')} of ${count(read.length + unread.length, 'key file')}`;
   const some = (names: readonly string[]) => {
-    const more = names.length - NAMED;
-    return (
-      names.slice(0, NAMED).map(shown).join(', ') +
-      (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '')
-    );
+    const first = firstOf(names);
+    const more = names.length - first.length;
+    return first.map(shown).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '');
   };
   if (end === 'all_read') {
     const all =
@@ -185,14 +175,11 @@ function tellWatched({ out }: Pick<CliContext, 'out'>, { end, read, unread, else
 
 function documentOf(outcome: RotationOutcome, seen: Watched | undefined): unknown {
   const { path, pattern, results, planned, rotation, old, sent, dryRun, restart } = outcome;
-  const stopped = sent?.stopped;
-  const errors = stopped && stopped.exitCode !== EXIT.interrupted ? { errors: stopped.problems } : {};
   const looked = new Map(planned.map((one) => [one.streamid, one]));
   return {
     lineup: path,
     dry_run: dryRun,
     content_id: pattern.text,
-    stopped: stopped ? (stopped.problems[0]?.code ?? null) : null,
     results: results.map(({ streamid, result, line, errors: problems, warnings }) => {
       const keys = keyIdChange(looked.get(streamid)?.lines ?? []);
       return {
@@ -211,6 +198,6 @@ function documentOf(outcome: RotationOutcome, seen: Watched | undefined): unknow
     summary: summaryOf(results),
     restart,
     watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
-    ...errors,
+    ...stopFields(sent?.stopped),
   };
 }

@@ -20,7 +20,7 @@ export interface Rotation {
  * @param old the content ids of the present key files.
  */
 export function rotateManifest(
-  { streams, groups }: Manifest,
+  items: Manifest,
   pattern: ContentIdPattern,
   old: ReadonlyMap<string, string>,
 ): Rotation {
@@ -64,13 +64,10 @@ export function rotateManifest(
     return { ...item, body: { ...rest, members } };
   };
 
-  const manifest = {
-    streams: streams.filter(isProvided).map(stream),
-    groups: groups.filter(isProvided).map(group),
-  };
-  const supplied = [...streams, ...groups]
-    .filter((item) => !isProvided(item))
-    .flatMap(({ streamIds }) => streamIds);
+  const manifest = items
+    .filter(isProvided)
+    .map((item) => (item.kind === 'streams' ? stream(item) : group(item)));
+  const supplied = items.filter((item) => !isProvided(item)).flatMap(({ streamIds }) => streamIds);
   return { manifest, contentIds, supplied, faults };
 }
 
@@ -97,7 +94,7 @@ function describe(
 }
 
 /** What the places of a pattern stand for. */
-export interface PatternValues {
+interface PatternValues {
   readonly streamid: string;
   /** The content id that the manifest gives. */
   readonly contentId: string | undefined;

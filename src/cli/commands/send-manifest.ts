@@ -5,51 +5,64 @@ import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../clien
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import { count, type Output, type Style, shown } from '../output';
-import { type Progress, showProgress } from '../terminal';
+import { count, firstOf, type Output, type Style, shown, tellRest } from '../output';
+import { confirm, type Progress, showProgress } from '../terminal';
 import { type ProviderOptions, providerFields } from './put';
 
-/** Sends a manifest, or asks with `dryRun` what it would change. */
-export async function sendManifest(
+/** What became of a manifest's items, of those that were reached. */
+export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
+
+export interface Sent {
+  readonly results: Results;
+  /** Why the rest was not sent. */
+  readonly stopped: CliError | undefined;
+}
+
+/** What a person is told when nothing came of a command. */
+export const NOTHING = 'Nothing was written.';
+
+/** Asks what a manifest would change. @throws CliError when not all of it could be looked at. */
+export async function lookAt(context: CliContext, manifest: Manifest): Promise<Results> {
+  const { results, stopped } = await send(context, context.sidecar(), manifest, true);
+  if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
+  return results;
+}
+
+/** Writes a manifest; a request that is under way when the user stops is finished. */
+export function writeManifest(context: CliContext, manifest: Manifest): Promise<Sent> {
+  return send(context, context.sidecar({ finishCalls: true }), manifest, false);
+}
+
+/** Asks the user whether so many key files are to be written. */
+export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
+  return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
+}
+
+async function send(
   context: CliContext,
   sidecar: SidecarApi,
-  { streams, groups }: Manifest,
+  manifest: Manifest,
   dryRun: boolean,
 ): Promise<Sent> {
-  const total = [...streams, ...groups].reduce((sum, item) => sum + namesOf(item).length, 0);
+  const total = manifest.reduce((sum, item) => sum + namesOf(item).length, 0);
   const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
   try {
-    return await sendChunks(
-      context,
-      sidecar,
-      [...chunksOf('streams', streams), ...chunksOf('groups', groups)],
-      dryRun,
-      progress,
-    );
+    return await sendChunks(context, sidecar, chunksOf(manifest), dryRun, progress);
   } finally {
     progress.stop();
   }
 }
 
 /** The items of which a look said that they would change something. */
-export function dueItems(items: readonly ManifestItem[], looked: Sent['results']): ManifestItem[] {
+export function dueItems(items: Manifest, looked: Results): Manifest {
   return items.filter((item) => looked.get(item)?.some(({ result }) => isChange(result)));
-}
-
-/** The part of a manifest that has some items alone. */
-export function among({ streams, groups }: Manifest, due: readonly ManifestItem[]): Manifest {
-  const wanted = new Set(due);
-  return {
-    streams: streams.filter((item) => wanted.has(item)),
-    groups: groups.filter((item) => wanted.has(item)),
-  };
 }
 
 /** What became of each item: of one that was not due, what the look said. */
 export function outcomeOf(
-  items: readonly ManifestItem[],
-  looked: Sent['results'] | undefined,
-  due: readonly ManifestItem[],
+  items: Manifest,
+  looked: Results | undefined,
+  due: Manifest,
   sent: Sent | undefined,
 ): StreamResult[] {
   const wanted = new Set(due);
@@ -79,25 +92,19 @@ export function givenDefaults(context: CliContext, options: ProviderOptions) {
 /** As many streams as are asked for at once: few enough to stop soon, many enough for the sidecar to work beside each other. */
 const CHUNK_STREAMS = 100;
 
-/** What is sent in one request. */
-export interface Chunk {
-  readonly kind: 'streams' | 'groups';
-  readonly items: readonly ManifestItem[];
-}
-
-/** Divides streams and groups into requests. A group is never divided: its members may share one key. */
-export function chunksOf(kind: Chunk['kind'], items: readonly ManifestItem[], most = CHUNK_STREAMS): Chunk[] {
+/** Divides a manifest into requests, each of one kind. A group is never divided: its members may share one key. */
+function chunksOf(items: Manifest): ManifestItem[][] {
   const chunks: ManifestItem[][] = [];
   let room = 0;
   for (const item of items) {
     const size = item.streamIds.length;
     const last = chunks.at(-1);
-    const fits = size <= room;
+    const fits = size <= room && last?.[0]?.kind === item.kind;
     if (last && fits) last.push(item);
     else chunks.push([item]);
-    room = (last && fits ? room : most) - size;
+    room = (fits ? room : CHUNK_STREAMS) - size;
   }
-  return chunks.map((chunk) => ({ kind, items: chunk }));
+  return chunks;
 }
 
 /** What became of one stream. */
@@ -111,20 +118,14 @@ export interface StreamResult {
   readonly lines?: NonNullable<BatchResult['lines']>;
 }
 
-export interface Sent {
-  readonly results: ReadonlyMap<ManifestItem, readonly StreamResult[]>;
-  /** Why the rest was not sent. */
-  readonly stopped: CliError | undefined;
-}
-
 /**
  * Sends the chunks one after the other. What fails in one is noted and the next is sent; a sidecar that can't be
  * reached is tried again for half a minute, and then the rest is left.
  */
-export async function sendChunks(
+async function sendChunks(
   context: CliContext,
   sidecar: SidecarApi,
-  chunks: readonly Chunk[],
+  chunks: readonly Manifest[],
   dryRun: boolean,
   progress: Progress,
 ): Promise<Sent> {
@@ -140,9 +141,9 @@ export async function sendChunks(
         return { results, stopped: new CliError(EXIT.unreachable, thrown.problems) };
       }
       if (thrown.exitCode !== EXIT.failed) return { results, stopped: thrown };
-      for (const item of chunk.items) results.set(item, allOf(item, 'failed', thrown.problems));
+      for (const item of chunk) results.set(item, allOf(item, 'failed', thrown.problems));
     }
-    progress.advance(chunk.items.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
+    progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
   }
   return { results, stopped: undefined };
 }
@@ -150,18 +151,18 @@ export async function sendChunks(
 async function sendWithRetries(
   context: CliContext,
   sidecar: SidecarApi,
-  chunk: Chunk,
+  chunk: Manifest,
   dryRun: boolean,
   progress: Progress,
 ): Promise<Answers> {
-  const body = { [chunk.kind]: chunk.items.map((item) => item.body) };
+  const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
   const { results } = await withRetries(context, progress, () => sidecar.batch(body, dryRun));
-  const answers = resultsByItem(chunk.items, results);
+  const answers = resultsByItem(chunk, results);
   if (answers) return answers;
-  if (chunk.items.length === 1) throw otherAnswer(sidecar.address);
+  if (chunk.length === 1) throw otherAnswer(sidecar.address);
   const alone: Answers[] = [];
-  for (const item of chunk.items) {
-    alone.push(await sendWithRetries(context, sidecar, { ...chunk, items: [item] }, dryRun, progress));
+  for (const item of chunk) {
+    alone.push(await sendWithRetries(context, sidecar, [item], dryRun, progress));
   }
   return alone.flat();
 }
@@ -206,7 +207,7 @@ function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
     streamid: streamid ?? item.name,
     result,
     line: item.line,
-    // The place in the request is none that the user knows.
+    // The place in the request (`streams.3: …`) is none that the user knows, and the API has no field of its own for it.
     errors: errors.map(({ code, description }) => ({
       code,
       description: description.replace(/^(?:streams|groups)\.\d+(?:: |\.)/, ''),
@@ -225,16 +226,13 @@ function allOf(
 }
 
 /** What an item's results are known by before there are any. */
-export function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
+function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
   return streamIds.length > 0 ? streamIds : [name];
 }
 
-/** How many of a kind are named unless all are asked for. */
-const NAMED = 20;
-
 type Kind = StreamResult['result'];
 
-export type Summary = Readonly<Record<Kind, number>>;
+type Summary = Readonly<Record<Kind, number>>;
 
 export function summaryOf(results: readonly StreamResult[]): Summary {
   const summary: Record<Kind, number> = { created: 0, changed: 0, unchanged: 0, failed: 0, not_reached: 0 };
@@ -299,14 +297,12 @@ export function showChanges(
 }
 
 /** Names streams, each with what is wrong or odd about it. */
-export function showResults(
+function showResults(
   out: Output,
   results: readonly StreamResult[],
   { all = false, verbose = false }: Detail,
 ): void {
-  for (const { streamid, result, line, errors, warnings, lines = [] } of all
-    ? results
-    : results.slice(0, NAMED)) {
+  for (const { streamid, result, line, errors, warnings, lines = [] } of firstOf(results, all)) {
     if (result === 'unchanged' || result === 'not_reached') continue;
     const { mark, style } = LOOKS[result];
     const where = line !== undefined && result === 'failed' ? ` (line ${line})` : '';
@@ -318,6 +314,5 @@ export function showResults(
     for (const { code, description } of warnings)
       out.write(`      ${out.style('yellow', 'warning:')} ${shown(`${code}: ${description}`)}\n`);
   }
-  const more = results.length - NAMED;
-  if (!all && more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
+  tellRest(out, results, all);
 }

@@ -5,7 +5,7 @@ import type { CliContext } from '../context';
 import { showProgress } from '../terminal';
 
 /** The file of the system that tells of mounts. */
-export const MOUNTINFO = '/proc/self/mountinfo';
+const MOUNTINFO = '/proc/self/mountinfo';
 
 /** The files of some streams as they were at a time; undefined for one that was not there. */
 export type Snapshot = ReadonlyMap<string, FileState | undefined>;
@@ -122,7 +122,7 @@ function isRead(state: FileState | undefined): boolean {
 }
 
 /** How a folder is mounted, by a line of `/proc/self/mountinfo`. */
-export interface Mount {
+interface Mount {
   readonly point: string;
   readonly options: readonly string[];
   readonly type: string;

@@ -93,7 +93,7 @@ function listOf(element: XmlElement | undefined, name: string): string[] {
     .filter((item) => item !== '');
 }
 
-export const HTTP_STREAMER = 'Root/Application/HTTPStreamer';
+const HTTP_STREAMER = 'Root/Application/HTTPStreamer';
 const PLACE = `${HTTP_STREAMER}/Properties`;
 
 /** A setting that the packager must have, and what each value of it means. */
@@ -256,9 +256,9 @@ const DASH: Protocol = {
  * How an application gets its media. A live one packages what an encoder sends; an edge passes on what its origin has
  * packaged; an on-demand one packages files as they are played, and needs no packetizer.
  */
-export type Delivery = 'live' | 'edge' | 'on demand';
+type Delivery = 'live' | 'edge' | 'on demand';
 
-export function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): Delivery {
+function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): Delivery {
   if (/edge/i.test(appType) || streamType.endsWith('-edge')) return 'edge';
   const isFile = streamType === '' ? !/^live/i.test(appType) : ['default', 'file'].includes(streamType);
   return isFile || /^vod/i.test(appType) ? 'on demand' : 'live';

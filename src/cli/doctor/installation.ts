@@ -23,7 +23,7 @@ export interface ApplicationFile {
   readonly hasFolder: boolean;
 }
 
-export interface PackagerFiles {
+interface PackagerFiles {
   readonly applications: readonly ApplicationFile[];
   /** What `conf/HTTPStreamers.xml` gives the HLS streamer of all applications. */
   readonly streamerDefaults: Checked<readonly Setting[]>;
@@ -189,9 +189,7 @@ export function isDenied(thrown: unknown): boolean {
 }
 
 /** Reads a text in UTF-8, or in UTF-16 when its first bytes say so, as an XML reader does. */
-export async function readText(
-  path: string,
-): Promise<{ readonly ok: true; readonly value: string } | Unread> {
+async function readText(path: string): Promise<{ readonly ok: true; readonly value: string } | Unread> {
   try {
     return { ok: true, value: decode(await readFile(path)) };
   } catch (thrown) {

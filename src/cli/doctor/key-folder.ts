@@ -124,10 +124,10 @@ function foldersAbove(path: string): string[] {
 }
 
 /** `other` is a device, a pipe or a socket. */
-export type EntryKind = 'file' | 'link' | 'folder' | 'other';
+type EntryKind = 'file' | 'link' | 'folder' | 'other';
 
 /** Something in a key folder. */
-export interface FolderEntry {
+interface FolderEntry {
   /** Below the key folder, with slashes. */
   readonly path: string;
   readonly kind: EntryKind;

@@ -3,7 +3,7 @@ import { count, csvRow, type Output, shown } from '../output';
 import type { Examined } from './doctor';
 import type { Finding, Section, Severity } from './finding';
 
-export interface Summary {
+interface Summary {
   readonly ok: number;
   readonly warnings: number;
   readonly faults: number;
@@ -157,7 +157,7 @@ const ANY_NAME = 'NAME';
 const ANY_FOLDER = 'FOLDER';
 
 /** A finding that several sections have, told once. */
-export interface MergedFinding {
+interface MergedFinding {
   readonly finding: Finding;
   /** The subjects of the sections that have it. */
   readonly subjects: readonly string[];
@@ -166,7 +166,7 @@ export interface MergedFinding {
 }
 
 /** Sections of one kind in which the same is told once. */
-export interface MergedSection {
+interface MergedSection {
   readonly kind: Section['kind'];
   readonly subjects: readonly string[];
   /** What the notes of the sections say, each with the subjects that it is said of. */
@@ -179,7 +179,7 @@ export interface MergedSection {
  * the same is to be said. Findings are the same when they differ by the name of the application, or the path of the
  * folder, alone.
  */
-export function mergeSections(sections: readonly Section[]): MergedSection[] {
+function mergeSections(sections: readonly Section[]): MergedSection[] {
   const groups = new Map<string, Section[]>();
   for (const section of sections) {
     const key = groupOf(section);

@@ -33,7 +33,7 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
 }
 
 /** A key folder and what lies on the way to its files. */
-export interface GuardedFolder {
+interface GuardedFolder {
   readonly path: string;
   /** The folder itself, its sub-folders, and all folders above. */
   readonly folders: readonly Rights[];

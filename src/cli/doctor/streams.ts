@@ -2,7 +2,7 @@ import { count } from '../output';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 
 /** A group of streams as a SMIL document names them. */
-export interface StreamGroup {
+interface StreamGroup {
   /** The document's file, for a person. */
   readonly file: string;
   readonly members: readonly string[];

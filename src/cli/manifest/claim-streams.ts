@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** An entry of a manifest with the streams that it means. */
-export interface ClaimedStream {
+interface ClaimedStream {
   readonly entry: StreamEntry;
   readonly place: Place;
 }

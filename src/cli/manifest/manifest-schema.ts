@@ -121,7 +121,7 @@ const PLACE = /\{[a-z]\w{0,30}\}/i;
 
 const FILLED = [['contentId'], ['playready', 'laurl'], ['fairplay', 'laurl']];
 
-export interface ValueFault {
+interface ValueFault {
   readonly path: readonly PropertyKey[];
   /** It goes on after the name of the field, and quotes no value. */
   readonly fault: string;

@@ -14,7 +14,7 @@ import { type ClaimedGroup, type Faults, type Member, memberName } from './claim
 import { type GroupEntry, qualityEntry } from './manifest-schema';
 
 /** The members of a group that have one quality, as a group of their own with the same keys for all. */
-export interface QualityGroup {
+interface QualityGroup {
   readonly quality: string;
   /** Without the group's folder. */
   readonly members: readonly string[];

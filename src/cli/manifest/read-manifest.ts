@@ -19,6 +19,21 @@ import { type Defaults, type ManifestFile, manifestFile, requestFaults } from '.
 import { buildManifest } from './requests';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
+/** A manifest as it is sent: what each stream asks for, then each group. */
+export type Manifest = readonly ManifestItem[];
+
+export interface ManifestItem {
+  /** The list of a batch that it goes into. */
+  readonly kind: 'streams' | 'groups';
+  /** The stream id, or what a group is known by. */
+  readonly name: string;
+  readonly line: number | undefined;
+  /** The stream ids: one, or those of a group's members. */
+  readonly streamIds: readonly string[];
+  /** The fields of the batch request. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
 const MAX_FAULTS = 50;
 
 const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
@@ -29,7 +44,7 @@ const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
 };
 
 /** What is asked of a manifest beside its form. */
-export interface ManifestRequest {
+interface ManifestRequest {
   /** Defaults of the command line, which win over the file's. */
   readonly given: Defaults;
   /** Of the variables and files that the manifest names for keys, those that are read. */
@@ -200,20 +215,4 @@ function cached<Answer>(read: (name: string) => Answer): (name: string) => Answe
     known.set(name, found);
     return found.answer;
   };
-}
-
-/** A manifest as it is sent: what each stream and each group asks for. Bodies hold keys. */
-export interface Manifest {
-  readonly streams: readonly ManifestItem[];
-  readonly groups: readonly ManifestItem[];
-}
-
-export interface ManifestItem {
-  /** The stream id, or what a group is known by. */
-  readonly name: string;
-  readonly line: number | undefined;
-  /** The stream ids: one, or those of a group's members. */
-  readonly streamIds: readonly string[];
-  /** The fields of the batch request. */
-  readonly body: Readonly<Record<string, unknown>>;
 }

@@ -20,7 +20,7 @@ import { divideByQuality, isByQuality, tellSameKeys } from './quality-groups';
 import type { Manifest, ManifestItem } from './read-manifest';
 
 /** What a manifest takes from elsewhere. */
-export interface Sources {
+interface Sources {
   /** Answers undefined when it isn't there. */
   readText(path: string): string | undefined;
   /** The key that a variable or a file holds; a fault goes on after the field's name. */
@@ -109,7 +109,7 @@ export function buildManifest(
     const name = parseStreamId(streamid).ok ? streamid : 'the stream';
     const body = { streamid, ...bodyOf(entry, place, name, streamid) };
     checkValues(body, entry, place.path);
-    return { name: streamid, line: place.line, streamIds: [streamid], body };
+    return { kind: 'streams', name: streamid, line: place.line, streamIds: [streamid], body };
   });
 
   const qualityGroups = (group: ClaimedGroup): ManifestItem[] => {
@@ -133,7 +133,8 @@ export function buildManifest(
         };
         const isOwn = Object.keys(own).length > 0;
         checkValues(body, isOwn ? own : entry, isOwn ? [...place.path, 'keys', quality] : place.path);
-        return { quality, item: { name: itsName, line: place.line, streamIds, body } };
+        const item: ManifestItem = { kind: 'groups', name: itsName, line: place.line, streamIds, body };
+        return { quality, item };
       },
     );
     tellSameKeys(
@@ -175,10 +176,10 @@ export function buildManifest(
     for (const member of body.members ?? []) {
       if (typeof member === 'object') checkValues({ contentId: member.contentId }, member, place.path);
     }
-    return [{ name, line: place.line, streamIds, body }];
+    return [{ kind: 'groups', name, line: place.line, streamIds, body }];
   });
 
-  return { manifest: { streams, groups }, faults: collected.all };
+  return { manifest: [...streams, ...groups], faults: collected.all };
 }
 
 function listed(names: readonly string[]): string {
@@ -195,7 +196,7 @@ function withContentId(member: Member, defaults: Defaults): Member {
 type Fields = Omit<StreamEntry, 'streamid'> | GroupEntry;
 
 /** What placeholders in defaults stand for. */
-export interface Placeholders {
+interface Placeholders {
   readonly streamid?: string | undefined;
   readonly contentId?: string | undefined;
 }
@@ -206,7 +207,7 @@ const NEEDED = ['client', 'clientApiKey', 'contentId'] as const;
  * The fields of a request: an entry's own, and of the defaults those that its kind of keys takes. An entry turns a
  * default part off by `null`. `clientApiKey` is what was read for the entry.
  */
-export function mergeDefaults(
+function mergeDefaults(
   own: Fields,
   defaults: Defaults,
   clientApiKey: string | undefined,
@@ -239,7 +240,7 @@ export function mergeDefaults(
 }
 
 /** The fields that a request to the key provider still lacks; none for one that supplies its keys. */
-export function missingFields(body: Readonly<Record<string, unknown>>): string[] {
+function missingFields(body: Readonly<Record<string, unknown>>): string[] {
   if (body.cenc !== undefined || body.fairplay !== undefined) return [];
   return NEEDED.filter((name) => body[name] === undefined);
 }
@@ -265,6 +266,6 @@ function fill(text: string | null | undefined, { streamid, contentId }: Placehol
 }
 
 /** Whether a text has a place that a stream's own name fills. */
-export function isPerStream(text: string | null | undefined): boolean {
+function isPerStream(text: string | null | undefined): boolean {
   return /\{(?:streamid|name)\}/.test(text ?? '');
 }

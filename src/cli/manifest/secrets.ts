@@ -10,7 +10,7 @@ import { shellWord } from '../output';
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** The secrets of this machine that a manifest names. A fault goes on after the field's name, and quotes no secret. */
-export interface NamedSecrets {
+interface NamedSecrets {
   ofVariable(name: string): Checked<string>;
   ofFile(path: string): Checked<string>;
   /** The options that would allow what was refused so far, each as it is typed. */

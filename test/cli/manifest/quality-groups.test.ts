@@ -20,8 +20,9 @@ beforeEach(async () => {
 
 async function read(name: string, text: string, given: object = GIVEN) {
   await fs.writeFile(join(cwd, name), text);
-  const { streams, groups } = readManifest({ cwd, env: {} }, name, { given, allowed: ALL });
-  return { streams: streams.map(({ body }) => body), groups };
+  const items = readManifest({ cwd, env: {} }, name, { given, allowed: ALL });
+  const streams = items.filter(({ kind }) => kind === 'streams').map(({ body }) => body);
+  return { streams, groups: items.filter(({ kind }) => kind === 'groups') };
 }
 
 async function bodies(name: string, text: string, given: object = GIVEN) {

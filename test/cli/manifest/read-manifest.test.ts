@@ -18,8 +18,9 @@ async function read(name: string, text: string, given = {}): Promise<Manifest> {
 }
 
 async function bodies(name: string, text: string, given = {}) {
-  const { streams, groups } = await read(name, text, given);
-  return { streams: streams.map(({ body }) => body), groups: groups.map(({ body }) => body) };
+  const items = await read(name, text, given);
+  const of = (wanted: string) => items.filter(({ kind }) => kind === wanted).map(({ body }) => body);
+  return { streams: of('streams'), groups: of('groups') };
 }
 
 async function faults(name: string, text: string): Promise<string[]> {
@@ -194,9 +195,10 @@ test('sends a SMIL file that lies beside the manifest', async () => {
     join(cwd, 'sub', 'lineup.yaml'),
     'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
   );
-  const { groups } = readManifest({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
-  expect(groups).toEqual([
+  const items = readManifest({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
+  expect(items).toEqual([
     {
+      kind: 'groups',
       name: 'the group of ../smil/event.smil',
       line: 1,
       streamIds: ['live/hi', 'live/lo'],
@@ -351,8 +353,7 @@ test.each([
   ['the separator that Excel tells', 'sep=;\r\nstreamid;contentId\r\na;b,c\r\n'],
   ['rows of delimiters', ';;\nstreamid;contentId;\n;;\na;b,c;\n;;\n'],
 ])('passes over %s', async (_name, text) => {
-  const [first] = (await read('lineup.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME))
-    .streams;
+  const [first] = await read('lineup.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME);
   expect(first).toMatchObject({ name: 'a', body: { streamid: 'a', contentId: 'b' } });
 });
 
