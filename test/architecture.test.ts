@@ -51,13 +51,12 @@ const PURE: readonly string[] = [
   'api/',
   'http/faults',
 
+  'sidecar/cached',
   'sidecar/key-files/dry-run',
   'sidecar/listing/search',
 
   'emulator/live/event-machine',
-  'emulator/listing/query',
-  'emulator/listing/filter',
-  'emulator/listing/sorting',
+  'emulator/listing/',
 
   'cli/yaml-fields',
   'cli/key-files',

@@ -82,7 +82,7 @@ export type GroupFields = z.output<typeof groupEntry>;
 const list = (item: z.ZodType) => z.array(item, 'must be a list').nullish();
 
 /** The body of a batch, as far as it must be right for anything to be done: an entry that is at fault fails alone. */
-export const batchBody = z.strictObject(
+const batchBody = z.strictObject(
   { streams: list(z.unknown()), groups: list(z.unknown()) },
   'The body must be a JSON object.',
 );

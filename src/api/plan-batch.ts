@@ -27,7 +27,7 @@ import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-reques
 import type { StreamId } from './stream-id';
 
 /** What lets others be served amid a long work; a program that serves nobody needs none. */
-export interface Yielding {
+interface Yielding {
   /** Awaited at each step; it yields at some of them. */
   readonly pause: () => Promise<void> | undefined;
   readonly yieldNow: () => Promise<void> | undefined;
@@ -265,15 +265,15 @@ const DUPLICATE_CONTENT_ID: Problem = {
 };
 
 /** Keys by quality: `quality`, each has a content id made of the group's, or the fields of each. */
-export type KeysByQuality = 'quality' | Readonly<Record<string, Fields>>;
+type KeysByQuality = 'quality' | Readonly<Record<string, Fields>>;
 
 /** Answers what a quality's members ask for, or what is wrong with it. The same quality has the same request object. */
-export type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
+type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
 
 const MAX_QUALITIES = 20;
 
 /** What is wrong with a group's `keys` that is an object, apart from what its requests say. */
-export function keysFaults(keys: Fields): Problem[] {
+function keysFaults(keys: Fields): Problem[] {
   const names = Object.keys(keys);
   if (names.length === 0 || names.length > MAX_QUALITIES)
     return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
@@ -285,7 +285,7 @@ export function keysFaults(keys: Fields): Problem[] {
 }
 
 /** What stands beside keys by quality and would give all of them the same key. */
-export function commonKeyFaults(common: Fields): Problem[] {
+function commonKeyFaults(common: Fields): Problem[] {
   return commonKeys(common).map((name) => invalidBody(`${name}: ${COMMON_KEY_FAULT}.`));
 }
 
@@ -293,7 +293,7 @@ export function commonKeyFaults(common: Fields): Problem[] {
  * Makes what answers the requests of a group's qualities. The group's other fields hold for all of them; of a part that
  * both have, a field of the quality's own counts.
  */
-export function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
+function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
   const requests = new Map<string, Parsed<KeyFileRequest>>();
   const takenBy = new Map<string, string>();
 

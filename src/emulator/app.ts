@@ -1,18 +1,17 @@
 import type { RequestListener } from 'node:http';
 import { createApp, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
-import { routesOf } from './control/fault-targets';
-import { injectFaults } from './control/inject-faults';
-import { mountDelivery } from './delivery/delivery-routes';
-import { mountEmbed } from './delivery/embed-routes';
-import { mountChannels } from './live/channel-routes';
-import { mountEvents } from './live/event-routes';
-import { mountPages } from './pages/pages';
+import { injectFaults, routesOf } from './control/faults';
+import { mountPages } from './dashboard/dashboard';
+import { mountDelivery } from './delivery/delivery';
+import { mountEmbed } from './delivery/embed';
+import { mountChannels } from './live/channel-api';
+import { mountEvents } from './live/event-api';
 import { limitRate } from './rate-limit';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
-import { mountWebhooks } from './webhooks/webhook-routes';
+import { mountWebhooks } from './webhooks/webhook-api';
 
 /** What probes, embeds and open dashboards ask for every few seconds. */
 const QUIET_PATHS = ['/healthz', '/live/channels', '/dashboard'];

@@ -20,7 +20,7 @@ interface Pending {
 }
 
 /** The longest wait that Node's timers take. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;
+const MAX_WAIT_MS = 2 ** 31 - 1;
 
 export function createClock(wallClock: () => Date): Clock {
   let offset = 0;
@@ -36,7 +36,7 @@ export function createClock(wallClock: () => Date): Clock {
     alarm = undefined;
     const first = pending[0];
     if (!first) return;
-    const wait = Math.min(Math.max(first.due - time(), 1), LONGEST_WAIT_MS);
+    const wait = Math.min(Math.max(first.due - time(), 1), MAX_WAIT_MS);
     alarm = setTimeout(runUntilNow, wait).unref();
   }
 
@@ -77,4 +77,9 @@ export function createClock(wallClock: () => Date): Clock {
       setAlarm();
     },
   };
+}
+
+/** A time as resources carry it: ISO 8601 with microseconds and offset. */
+export function wireTime(time: Date): string {
+  return `${time.toISOString().slice(0, -1)}000+00:00`;
 }

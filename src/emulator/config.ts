@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
-import { isPathName } from './clients';
 import type { Seeds } from './context';
 import type { OwnCertificates } from './tls/own-certificates';
+import { isPathName } from './upstreams/config-service';
 
 const portOr = (other: string) =>
   z

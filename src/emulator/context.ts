@@ -1,12 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Log } from '../http/log';
-import { type Client, type Clients, clientsOf } from './clients';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
-import { IssuedKeys } from './upstreams/issued-keys';
+import { IssuedKeys } from './upstreams/clearkey-license';
+import { type Client, type Clients, clientsOf } from './upstreams/config-service';
 import type { Notify } from './webhooks/notification';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
+
+/** The style sheets and browser scripts that the emulator serves, as text. */
+export interface Assets {
+  readonly dashboardStyle: string;
+  readonly dashboardScript: string;
+  readonly embedStyle: string;
+  readonly embedScript: string;
+}
+
+/** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
+export function readAssets(folder: string): Assets {
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  return {
+    dashboardStyle: read('dashboard.css'),
+    dashboardScript: read('dashboard.js'),
+    embedStyle: read('embed-page.css'),
+    embedScript: read('channel-embed.js'),
+  };
+}
 
 /** What the process hands in; no route reaches for the real ones. */
 export interface Surroundings {
@@ -21,10 +42,11 @@ export interface Surroundings {
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
   readonly newSecret: () => string;
+  readonly assets: Assets;
 }
 
 /** How the emulator behaves beside its seeds. */
-export interface Behaviour {
+interface Behaviour {
   /** Whether requests over the rate limit are refused; the headers are sent in any case. */
   readonly rateLimit: boolean;
   /** Whether webhooks may call plain http addresses beyond loopback. */
@@ -32,7 +54,7 @@ export interface Behaviour {
 }
 
 /** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
-export interface Listening {
+interface Listening {
   readonly host: string;
   readonly controlHost: string;
   /** 0 takes a free port. */

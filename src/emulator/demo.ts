@@ -1,9 +1,6 @@
 import { join, resolve } from 'node:path';
-import { channelBody, type DemoChannel, readChannel } from './demo/channel-wire';
-import { type ChildProgram, startProgram } from './demo/child-program';
-import { freePort } from './demo/free-port';
-import { guide, HELP } from './demo/guide';
-import { readDemoOptions } from './demo/options';
+import { type ChildProgram, freePort, startProgram } from './demo/child-program';
+import { channelBody, type DemoChannel, guide, HELP, readChannel, readDemoOptions } from './demo/guide';
 
 const HOST = '127.0.0.1';
 const SIDECAR_PORT = 9000;

@@ -1,7 +1,7 @@
 import { json, type RequestHandler } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { HttpError } from '../http/errors';
-import { parseBody } from '../http/parse';
+import { readBody } from '../http/faults';
 
 const parseJson = json({ limit: '256kb', type: () => true });
 
@@ -15,15 +15,32 @@ export const readJson: RequestHandler = (request, response, next) => {
 };
 
 /** The body as its schema says. @throws HttpError 400 `invalid_body` with every problem at once. */
-export function checkedBody<Output>(
-  schema: z.ZodType<Output>,
-  body: unknown,
-  knownFields: readonly string[],
-): Output {
-  const parsed = parseBody(schema, body, knownFields);
+export function checkedBody<Output>(schema: z.ZodType<Output>, body: unknown): Output {
+  const parsed = readBody(schema, body);
   if (parsed.ok) return parsed.value;
   throw new HttpError(
     400,
     parsed.problems.map(({ description }) => ({ code: 'invalid_body', description })),
+  );
+}
+
+/** A text of at most this many characters. */
+export const text = (max: number) =>
+  z.string('must be a string').max(max, `is longer than ${max} characters`);
+
+/** Says in place of the schema library that an object was expected. */
+export const objectParams = {
+  error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
+};
+
+/** The body of a create or an update. Clients send `upload` and `relationships`, empty, with every resource. */
+export function resourceBody<Metadata extends z.ZodType>(metadata: Metadata) {
+  return z.strictObject(
+    {
+      metadata,
+      upload: z.looseObject({}, objectParams).nullish(),
+      relationships: z.looseObject({}, objectParams).nullish(),
+    },
+    'The body must be a JSON object with metadata.',
   );
 }

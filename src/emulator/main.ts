@@ -1,15 +1,17 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { createConnections } from '../http/connections';
-import { createLog, type Log } from '../http/log';
+import { createLog } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
 import type { Tls } from '../http/tls';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
-import { createContext, type EmulatorContext, type Surroundings } from './context';
+import { createContext, type EmulatorContext, readAssets, type Surroundings } from './context';
 import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
+import { openPlatformTls } from './tls/own-certificates';
 
 const GRACE_MS = 10_000;
 const LOG_BATCH_MS = 10;
@@ -27,16 +29,10 @@ function main(): void {
     newId: randomUUID,
     newResourceId: () => randomText(8),
     newSecret: () => randomText(40),
+    assets: readAssets(join(__dirname, 'public')),
   };
-  const tls = configOrExit(() => openTls(config, log, wallClock));
+  const tls = configOrExit(() => config.tls && openPlatformTls(config.tls, { log, clock: wallClock }));
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });
-}
-
-function openTls({ tls }: EmulatorConfig, log: Log, clock: () => Date): Tls | undefined {
-  if (!tls) return undefined;
-  // Loaded where it is used: most emulators speak plain HTTP.
-  const { openPlatformTls }: typeof import('./tls/platform-tls') = require('./tls/platform-tls');
-  return openPlatformTls(tls, { log, clock });
 }
 
 function randomText(length: number): string {

@@ -1,13 +1,13 @@
 import type { RequestHandler } from 'express';
 import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
 import { HttpError } from '../http/errors';
+import { secretOf } from './auth';
 import type { Clock } from './clock';
 import type { EmulatorContext } from './context';
-import { secretOf } from './require-credential';
 
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
-/** How many windows are kept at a time. Beyond that the oldest are forgotten: strangers come with any address. */
+/** How many windows are kept at a time. Beyond that the oldest are forgotten: unauthenticated callers come from any address. */
 const MAX_WINDOWS = 10_000;
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */

@@ -7,7 +7,7 @@ export function addressOf({ socket }: IncomingMessage): string {
 }
 
 /**
- * The address that a stranger can't change at will: of IPv6 the first 64 bits, since a subscriber has all addresses
+ * The address that a client can't change at will: of IPv6 the first 64 bits, since a subscriber has all addresses
  * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
  */
 export function networkOf(address: string | undefined): string {

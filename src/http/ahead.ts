@@ -2,12 +2,12 @@ import type { Connection } from './connection';
 
 /** How many requests of a connection may wait for the one under way, in any case. */
 const AHEAD_IN_ANY_CASE = 4;
-/** How many more may wait, of all connections: of strangers, and of those with a valid key. */
+/** How many more may wait, of all connections: of clients without a valid key, and of those with one. */
 const MAX_AHEAD = 1024;
 const MAX_AHEAD_TRUSTED = 4096;
 
 /** What clients send ahead: the requests that wait for those under way on their connections. */
-export interface Ahead {
+interface Ahead {
   letWait(connection: Connection, run: () => void): void;
   /** What waits next on a connection, which waits no longer. */
   take(connection: Connection): (() => void) | undefined;

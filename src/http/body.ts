@@ -4,7 +4,7 @@ import express from 'express';
 import typeIs from 'type-is';
 import { httpError, toHttpError } from './errors';
 
-export type ReadBody<Body> = (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
+type ReadBody<Body> = (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
 
 /**
  * Whether the body is declared as one of these media types. A request that announces no body passes.

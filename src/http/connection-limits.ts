@@ -31,7 +31,7 @@ export interface ConnectionTimes {
   readonly freshMs: number;
   /** How long nothing of an answer may be taken; the system notices it after one to two such spans. */
   readonly answerMs: number;
-  /** The same for strangers, once the server is to stop. */
+  /** The same for clients without a valid key, once the server is to stop. */
   readonly drainMs: number;
   /** How long a client may take to read its last answer, or to send the rest of a body that nobody waits for. */
   readonly lingerMs: number;

@@ -310,12 +310,12 @@ export function createConnections({
     for (const connection of all) {
       const { socket, response } = connection;
       if (!response || stateOf(connection) !== 'answering') continue;
-      const patience = draining && !isFromTrusted(connection) ? drainMs : answerMs;
-      if (socket.timeout === patience) continue;
+      const timeout = draining && !isFromTrusted(connection) ? drainMs : answerMs;
+      if (socket.timeout === timeout) continue;
       // The socket's own timeout: it sees whether anything of the answer is taken.
-      socket.setTimeout(patience);
+      socket.setTimeout(timeout);
       response.once('close', () => {
-        if (socket.timeout === patience) socket.setTimeout(0);
+        if (socket.timeout === timeout) socket.setTimeout(0);
       });
     }
   };

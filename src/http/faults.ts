@@ -39,7 +39,7 @@ export interface UnknownField {
   readonly known: readonly string[];
 }
 
-export interface WrongValue {
+interface WrongValue {
   readonly kind: 'wrong';
   /** The field that is wrong; empty for the value as a whole. */
   readonly path: readonly PropertyKey[];
@@ -47,7 +47,7 @@ export interface WrongValue {
   readonly sentence: string;
 }
 
-export interface FaultOptions {
+interface FaultOptions {
   /** The schema whose names are known, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
   /** How many faults are told. */

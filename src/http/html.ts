@@ -17,8 +17,8 @@ class Markup {
 export type Html = Markup;
 
 /**
- * Makes markup of a template. Whatever is filled in is escaped unless a template made it, so that no text of a
- * stranger becomes markup. Attribute values stand in double quotes in every template.
+ * Makes markup of a template. Whatever is filled in is escaped unless a template made it, so that no text of
+ * others becomes markup. Attribute values stand in double quotes in every template.
  */
 export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Markup(pieces.reduce((text, piece, place) => `${text}${render(values[place - 1])}${piece}`));

@@ -16,7 +16,7 @@ export function listenersOf(socket: Socket, event: 'data' | 'end'): Listener[] {
 }
 
 /** Gives turns in the order they were asked for. */
-export type GiveTurn = (turn: () => void) => void;
+type GiveTurn = (turn: () => void) => void;
 
 const CROWD = 32;
 const TURNS_AT_A_STRETCH = 8;
@@ -37,7 +37,7 @@ export function createTurns(): GiveTurn {
   };
 }
 
-/** How many requests are run in one turn of the event loop before strangers wait. */
+/** How many requests are run in one turn of the event loop before clients without a valid key wait. */
 const ARRIVALS_AT_A_STRETCH = 64;
 /** From so many on they are counted by turn: an immediate for each single request would cost too much. */
 const FEW_ARRIVALS = 16;
@@ -58,7 +58,7 @@ export function createCrowd(): () => boolean {
 }
 
 /** What an intake asks of its connection. */
-export interface IntakeSource {
+interface IntakeSource {
   /** Whether the next request has to wait. */
   isBusy(): boolean;
   /** Whether no more requests may wait. */

@@ -4,7 +4,7 @@ import { nearest, type Problem, printable } from './faults';
 /** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
 const MAX_PROBLEMS = 50;
 
-export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
+type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
 /**
  * Parses a request body and reports every problem at once, each with the path of its field.

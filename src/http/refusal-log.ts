@@ -6,7 +6,7 @@ const TELLING: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'a
 
 const MAX_NETWORKS = 1000;
 
-export interface RefusalLogTimes {
+interface RefusalLogTimes {
   readonly firstMs: number;
   readonly everyMs: number;
 }

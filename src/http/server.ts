@@ -26,7 +26,7 @@ export interface RunningServer {
   stop(graceMs: number): Promise<void>;
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly tls?: Tls | undefined;
   /** What follows the server's connections; without it, the default limits hold. */
   readonly connections?: Connections;
@@ -145,7 +145,7 @@ export function configOrExit<Config>(read: () => Config): Config {
   }
 }
 
-export interface Service {
+interface Service {
   readonly name: string;
   readonly log: Log;
   /** Starts everything and answers how to stop it. */

@@ -2,7 +2,7 @@ import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { describeThrown, systemCode } from './errors';
 
-export interface FileWatch {
+interface FileWatch {
   /** How often the files are looked at. A fault must stand for two looks before it is told. */
   readonly intervalMs?: number;
   /** Takes the files' contents, in the order of the paths. What it throws says why they can't be used. */

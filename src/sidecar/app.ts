@@ -7,30 +7,27 @@ import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
 import type { CertificateEnds } from '../http/tls';
-import type { FindApiKey } from './access/api-key';
-import { createRefuseStranger } from './access/refuse-stranger';
-import { requireApiKey } from './access/require-api-key';
-import { createBatch } from './batch/batch-handlers';
+import { type FindApiKey, requireApiKey } from './access/api-key';
+import { createRefuseUnauthenticated } from './access/unauthenticated';
+import { createBatch } from './batch/handlers';
+import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { describeRoutes } from './describe/describe-routes';
 import { apiError } from './errors';
-import { HEALTH_PATHS, healthRoutes, shareRuns } from './health-routes';
+import { HEALTH_PATHS, healthRoutes } from './health-routes';
+import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
-import { indexedKeysIn, keyConflictFindings } from './key-files/key-conflicts';
-import { createKeyFileChanges } from './key-files/key-file-changes';
-import { createFastDispatch, keyFileRoutes } from './key-files/key-file-routes';
-import { createKeyIndex } from './key-files/key-index';
+import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
+import { createFastDispatch, keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list-handler';
-import { createObservation, type Observation } from './observe/observation';
-import type { OpenAudit } from './observe/open-audit';
+import type { OpenAudit } from './observe/audit';
+import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import type { Upstreams } from './provisioning/ask-provider';
-import { createConfigService } from './provisioning/config-service';
-import { createKeyProvider } from './provisioning/key-provider';
+import { createConfigService, createKeyProvider } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
-import { createProvision } from './provisioning/provision';
+import { createProvision, type Upstreams } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
@@ -55,13 +52,16 @@ export interface Sidecar {
   readonly handler: RequestListener;
   /** What the server that runs the handler has its connections followed by. */
   readonly connections: Connections;
-  /** Removes what killed writers left; until it is done, `/readyz` says no. */
+  /** Removes what killed writers left; until it is done, `/readyz` says no. `close` ends it before that. */
   sweep(): Promise<void>;
   /** Has batches begin no further stream, since the service is about to stop. */
   hurry(): void;
   /** Lets go of what is open, when the last request is answered or cut. */
   close(): Promise<void>;
 }
+
+/** In milliseconds. */
+const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
@@ -93,14 +93,22 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     store,
     provision,
     audit: observation.audit,
-    refusals,
     log,
   });
   let swept = false;
-  const checkReady = shareRuns(async () => {
+  const sweeping = new AbortController();
+  // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
+  const probe = cached(PROBE_KEPT_MS, now, () =>
+    store.probe().then(
+      () => undefined,
+      (thrown: unknown) => ({ thrown }),
+    ),
+  );
+  const checkReady = async () => {
     if (!swept) throw apiError('starting');
-    await store.probe();
-  });
+    const failure = await probe();
+    if (failure) throw failure.thrown;
+  };
   let hurrying = false;
   const batch = createBatch({
     changes,
@@ -128,7 +136,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const shell = { log, newId, now, quietPaths, observe, onError };
   const handlers = createKeyFileHandlers({ store, changes });
   const express = createRoutes((routes) => {
-    routes.use(requireApiKey(findApiKey, createRefuseStranger({ now })));
+    routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)
@@ -150,7 +158,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     }),
     connections,
     async sweep() {
-      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS);
+      const { signal } = sweeping;
+      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
+      if (signal.aborted) return;
       if (count > 0) log.info('swept left-over temporary files', { count });
       observation.keyFilesCounted(keyFiles);
       swept = true;
@@ -163,6 +173,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     async close() {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
       hurrying = true;
+      sweeping.abort();
       survey.close();
       await batch.idle();
       await cache?.close();

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { Express } from 'express';
 import { HttpError, type Problem, toHttpError } from '../http/errors';
 import type { FindApiKey } from './access/api-key';
-import { whyDenied } from './start-rights';
+import { whyDenied } from './start-up';
 
 export interface HealthContext {
   /** Resolves when the service can do its work, else rejects with the `HttpError` that says why not. */
@@ -46,18 +46,4 @@ function withRights(problems: readonly Problem[], cause: unknown): readonly Prob
   const why = whyDenied(cause);
   if (why === undefined) return problems;
   return problems.map(({ code }) => ({ code, description: `The key-file folder is not usable: ${why}` }));
-}
-
-/**
- * Shares one run of a check between all who ask while it is under way: strangers may call `/readyz`, and each probe
- * costs the disk a sync.
- */
-export function shareRuns(check: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= check().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
 }

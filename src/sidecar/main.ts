@@ -5,15 +5,19 @@ import { config as loadDotenv } from 'dotenv';
 import { describeThrown } from '../http/errors';
 import { createLog, type Log } from '../http/log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
+import { openTls } from '../http/tls';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
-import { openAudit } from './observe/open-audit';
-import { refuseCacheFolder } from './provisioning/cache-folder';
-import { guardDocumentedKeys } from './start-documented-keys';
-import { readSecret, refuseUnreadable, whyNotWritable } from './start-rights';
-import { openKeyFilesFolder } from './storage/key-file-store';
-import { toStorageError } from './storage/storage-error';
+import { openAudit } from './observe/audit';
+import {
+  guardDocumentedKeys,
+  readSecret,
+  refuseCacheFolder,
+  refuseUnreadable,
+  whyNotWritable,
+} from './start-up';
+import { openKeyFilesFolder, toStorageError } from './storage/key-file-store';
 
 const GRACE_MS = 10_000;
 /** What a batch needs to be answered once it begins no further stream. */
@@ -40,7 +44,6 @@ function openAccess(config: SidecarConfig, log: Log) {
   const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
   const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
   if (!tls) return { findApiKey, tls: undefined };
-  const { openTls }: typeof import('../http/tls') = require('../http/tls');
   return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
 }
 
@@ -72,7 +75,8 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
     keyFilesPath,
     provisioning: config.keyProviderUrl !== undefined,
   });
-  await sidecar.sweep();
+  // Not waited for: a stop must not wait for it either.
+  void sidecar.sweep();
   const stop = async () => {
     const hurry = setTimeout(sidecar.hurry, GRACE_MS - ANSWER_MS);
     await server.stop(GRACE_MS);

@@ -1,7 +1,7 @@
 import { isAbsolute, normalize } from 'node:path';
 import fc from 'fast-check';
 import { parseStreamId, type StreamId } from '../../src/api/stream-id';
-import { keyFilePath } from '../../src/sidecar/storage/key-file-path';
+import { keyFilePath } from '../../src/sidecar/storage/key-file-store';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar } from '../support/start-sidecar';

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Channel } from '../../src/emulator/live/channel';
-import { createChannel } from '../../src/emulator/live/channels';
+import { type Channel, createChannel } from '../../src/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
 import { openPage } from '../support/browser';
 import { channelMetadata } from '../support/channel-metadata';

@@ -97,6 +97,19 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
+test('ends at once when it is told to stop while it sweeps a large folder', async () => {
+  const COUNT = 20_000;
+  const name = (index: number) => `.packagerdrmapi-0c0ffee0-0000-4000-8000-00000000dead-${index}.tmp`;
+  await fs.ensureDir(join(cwd, 'keys'));
+  for (let index = 0; index < COUNT; index += 1) fs.writeFileSync(join(cwd, 'keys', name(index)), '');
+  const sidecar = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
+  sidecar.send('SIGTERM');
+  const { code, stderr } = await sidecar.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const left = (await fs.readdir(join(cwd, 'keys'))).length;
+  expect(left).toBeGreaterThan(COUNT / 10);
+});
+
 test('cuts a request that never ends, and ends with 0', async () => {
   const sidecar = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
   await untilReady(sidecar.url);

@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
-import { freePort } from '../../src/emulator/demo/free-port';
-import { guide } from '../../src/emulator/demo/guide';
-import { readDemoOptions } from '../../src/emulator/demo/options';
+import { freePort } from '../../src/emulator/demo/child-program';
+import { guide, readDemoOptions } from '../../src/emulator/demo/guide';
 
 test.each([
   [[], { ok: true, once: false, help: false }],

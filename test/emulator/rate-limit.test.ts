@@ -43,16 +43,16 @@ test('counts each credential, and those without one, apart', async () => {
   await callTimes(emulator, 60);
   await emulator.admin.get(PATH).expect(429);
   await emulator.as(secret).get(PATH).expect(200);
-  expect(headersOf(await emulator.stranger.get(PATH).expect(401))).toEqual(['60', '59']);
+  expect(headersOf(await emulator.unauthenticated.get(PATH).expect(401))).toEqual(['60', '59']);
   expect(headersOf(await emulator.as('wrong').get(PATH).expect(401))).toEqual(['60', '58']);
 });
 
 test('counts no call of the control port, the upstreams or delivery', async () => {
-  const { api, control, stranger } = await startEmulator();
+  const { api, control, unauthenticated } = await startEmulator();
   for (const call of [
     api.get('/config/v1/clients/demo'),
     control.get('/state'),
-    stranger.get('/v2/media/nothing0'),
+    unauthenticated.get('/v2/media/nothing0'),
   ]) {
     expect(headersOf(await call)).toEqual([undefined, undefined]);
   }
@@ -69,7 +69,7 @@ test('starts to count anew after a reset, also of an advanced clock', async () =
 test('forgets who has not called for a minute', async () => {
   const emulator = await startEmulator();
   await emulator.admin.get(PATH).expect(200);
-  await emulator.stranger.get(PATH).expect(401);
+  await emulator.unauthenticated.get(PATH).expect(401);
   await emulator.advance(60);
   await emulator.admin.get(PATH).expect(200);
   expect([...emulator.context.state.rateWindows.keys()]).toEqual(['credential seeded00']);

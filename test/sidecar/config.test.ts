@@ -263,3 +263,39 @@ test.each([
     'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
   ]);
 });
+
+describe('the provider cache is configured', () => {
+  const read = (env: Record<string, string>) =>
+    readSidecarConfig({ PACKAGERDRMAPI_APIKEY: KEY, ...env }, NO_FILES);
+  const HOUR = 60 * 60_000;
+  const FOLDER = '/var/cache/packager-drm-api';
+
+  it.each([
+    [{}, undefined],
+    [{ PACKAGERDRMAPI_PROVIDERCACHE: '' }, undefined],
+    [{ PACKAGERDRMAPI_PROVIDERCACHE: 'off' }, undefined],
+    [{ PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: '1' }, undefined],
+    [{ PACKAGERDRMAPI_PROVIDERCACHE: FOLDER }, { folder: FOLDER, maxAgeMs: 7 * 24 * HOUR }],
+    [
+      { PACKAGERDRMAPI_PROVIDERCACHE: FOLDER, PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: '2' },
+      { folder: FOLDER, maxAgeMs: 2 * HOUR },
+    ],
+  ])('by %j', (env, providerCache) => {
+    expect(read(env).providerCache).toEqual(providerCache);
+  });
+
+  it.each([
+    ['PROVIDERCACHE', 'on', 'must be the absolute path of a folder (/var/cache/packager-drm-api), or off'],
+    [
+      'PROVIDERCACHE',
+      './cache',
+      'must be the absolute path of a folder (/var/cache/packager-drm-api), or off',
+    ],
+    ['PROVIDERCACHEMAXAGE', '7d', 'must be a whole number from 1 to 8760'],
+    ['PROVIDERCACHEMAXAGE', '0', 'must be from 1 to 8760'],
+    ['PROVIDERCACHEMAXAGE', '8761', 'must be from 1 to 8760'],
+  ])('but not by PACKAGERDRMAPI_%s=%s', (name, value, fault) => {
+    const variable = `PACKAGERDRMAPI_${name}`;
+    expect(() => read({ [variable]: value })).toThrow(new ConfigError([`${variable}: ${fault}`]));
+  });
+});

@@ -1,6 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { HttpError } from '../../src/http/errors';
-import { shareRuns } from '../../src/sidecar/health-routes';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -33,14 +31,38 @@ test('tells holders of an API key, and nobody else, which folder it is, by devic
     expect((await stranger.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
 });
 
-test('probes the folder by a file that is written and synced, at each /readyz and no /healthz', async () => {
+test('probes the folder by a file that is written and synced, for a /readyz and no /healthz', async () => {
   const { stranger } = await startSidecar();
   faulty.reset();
   await stranger.get('/healthz');
   expect(faulty.recorded()).toEqual([]);
   await stranger.get('/readyz');
-  await stranger.get('/readyz');
-  expect(newFiles()).toHaveLength(2);
+  expect(newFiles()).toHaveLength(1);
+});
+
+test.each([
+  ['that can be written', 200],
+  ['that cannot', 503],
+])('probes a folder %s once a second at most, however often it is asked', async (_which, status) => {
+  const { stranger, advance } = await startSidecar();
+  faulty.reset();
+  if (status === 503) for (let nth = 1; nth <= 2; nth += 1) faulty.fail('fdatasync', nth, 'EIO');
+  const ask = async () => (await stranger.get('/readyz')).status;
+  const asked = [await ask(), await ask()];
+  advance(999);
+  asked.push(await ask());
+  expect([asked, newFiles().length]).toEqual([[status, status, status], 1]);
+  advance(1);
+  expect([await ask(), await ask(), newFiles().length]).toEqual([status, status, 2]);
+});
+
+test('is ready again within a second after the folder is', async () => {
+  const { stranger, advance } = await startSidecar();
+  faulty.reset();
+  faulty.fail('fdatasync', 1, 'EIO');
+  expect((await stranger.get('/readyz')).status).toBe(503);
+  advance(1000);
+  expect((await stranger.get('/readyz')).status).toBe(200);
 });
 
 test('answers everybody who asks for /readyz during one probe by that probe', async () => {
@@ -59,6 +81,7 @@ test('answers everybody who asks for /readyz during one probe by that probe', as
 test('logs probes at debug, and those that fail where they are seen', async () => {
   const sidecar = await startSidecar();
   await sidecar.stranger.get('/readyz');
+  sidecar.advance(1000);
   faulty.reset();
   faulty.fail('fdatasync', 1, 'EIO');
   await sidecar.stranger.get('/readyz');
@@ -68,41 +91,4 @@ test('logs probes at debug, and those that fail where they are seen', async () =
     ['warn', 'not available', 503],
     ['info', 'request', 503],
   ]);
-});
-
-describe('shared runs', () => {
-  test('are one for all who ask while it is under way, and a new one for the next', async () => {
-    let runs = 0;
-    let end = () => {};
-    const check = shareRuns(() => {
-      runs += 1;
-      return new Promise((resolve) => {
-        end = resolve;
-      });
-    });
-    const asked = [check(), check(), check()];
-    expect(runs).toBe(1);
-    end();
-    await Promise.all(asked);
-    const next = check();
-    expect(runs).toBe(2);
-    end();
-    await next;
-  });
-
-  test('tell a failure to all who share it, and start anew after it', async () => {
-    const failure = new HttpError(500, { code: 'key_files_not_writable', description: 'It is gone.' });
-    let runs = 0;
-    const check = shareRuns(async () => {
-      runs += 1;
-      if (runs === 1) throw failure;
-    });
-    const asked = await Promise.allSettled([check(), check()]);
-    expect(asked).toEqual([
-      { status: 'rejected', reason: failure },
-      { status: 'rejected', reason: failure },
-    ]);
-    await expect(check()).resolves.toBeUndefined();
-    expect(runs).toBe(2);
-  });
 });

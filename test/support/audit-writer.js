@@ -1,7 +1,7 @@
 // Audits changes through the built audit. Arguments: what to do, and the target of the audit.
 //   forever   until it is killed
 //   exit      a thousand, and ends without waiting for anything
-const { openAudit } = require('../../dist/sidecar/observe/open-audit.js');
+const { openAudit } = require('../../dist/sidecar/observe/audit.js');
 
 const [task, target] = process.argv.slice(2);
 const log = { error() {}, warn() {}, info() {}, debug() {} };

@@ -1,7 +1,11 @@
 import { Writable } from 'node:stream';
 import type { Log, LogFields } from '../../src/http/log';
-import type { AuditEntry } from '../../src/sidecar/observe/audit';
-import { type AuditOptions, type OpenAudit, openAudit } from '../../src/sidecar/observe/open-audit';
+import {
+  type AuditEntry,
+  type AuditOptions,
+  type OpenAudit,
+  openAudit,
+} from '../../src/sidecar/observe/audit';
 
 export const AUDIT_TIME = '2026-01-02T03:04:05.678Z';
 

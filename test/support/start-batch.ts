@@ -3,8 +3,8 @@ import { createApp } from '../../src/http/app';
 import type { HttpError } from '../../src/http/errors';
 import { listen } from '../../src/http/server';
 import type { ApiKey } from '../../src/sidecar/access/api-key';
-import { type BatchContext, createBatch } from '../../src/sidecar/batch/batch-handlers';
-import { createKeyFileChanges } from '../../src/sidecar/key-files/key-file-changes';
+import { type BatchContext, createBatch } from '../../src/sidecar/batch/handlers';
+import { createKeyFileChanges } from '../../src/sidecar/key-files/changes';
 import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createRefusals } from '../../src/sidecar/observe/refusals';
@@ -44,7 +44,6 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
     provision,
     log,
     audit,
-    refusals,
     index: createKeyIndex(),
   });
   const onError = (error: HttpError) => errors.push(error);

@@ -1,11 +1,13 @@
 import { EventEmitter, once } from 'node:events';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import request from 'supertest';
 import { createEmulatorApp } from '../../src/emulator/app';
-import type { Client } from '../../src/emulator/clients';
 import { readEmulatorConfig } from '../../src/emulator/config';
-import { createContext, type EmulatorContext } from '../../src/emulator/context';
+import { createContext, type EmulatorContext, readAssets } from '../../src/emulator/context';
+
 import { createControlApp } from '../../src/emulator/control/app';
+import type { Client } from '../../src/emulator/upstreams/config-service';
 import type { Environment } from '../../src/http/config';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
@@ -27,7 +29,7 @@ export interface TestEmulator {
   /** What the programs' parts share, for what has no route. */
   readonly context: EmulatorContext;
   /** Sends requests without a credential. */
-  readonly stranger: ReturnType<typeof request>;
+  readonly unauthenticated: ReturnType<typeof request>;
   /** Sends requests with the seeded client's API key. */
   readonly api: ReturnType<typeof request.agent>;
   /** Sends management requests with the seeded Admin credential. */
@@ -45,6 +47,8 @@ export interface TestEmulator {
   /** The log as written, at level `debug`, once it has this many lines. */
   logOf(lines: number): Promise<string>;
 }
+
+const assets = readAssets(join(__dirname, '..', '..', 'src', 'emulator', 'public'));
 
 const cleanups: (() => Promise<void>)[] = [];
 
@@ -67,6 +71,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     now: () => 0,
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
+    assets,
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
   const context = createContext(config, surroundings);
@@ -88,7 +93,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     client: config.client,
     siteId,
     context,
-    stranger: request(platform.url),
+    unauthenticated: request(platform.url),
     api: request.agent(platform.url).set('API-KEY', config.client.apiKey),
     admin,
     as,

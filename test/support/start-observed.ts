@@ -5,8 +5,7 @@ import { createConnections } from '../../src/http/connections';
 import { HttpError } from '../../src/http/errors';
 import type { Log } from '../../src/http/log';
 import { listen } from '../../src/http/server';
-import { createMetrics, type Metrics } from '../../src/sidecar/observe/metrics';
-import { METRICS_PATH, metricsRoutes } from '../../src/sidecar/observe/metrics-routes';
+import { createMetrics, METRICS_PATH, type Metrics, metricsRoutes } from '../../src/sidecar/observe/metrics';
 
 export interface Observed {
   readonly metrics: Metrics;

@@ -11,7 +11,7 @@ import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/access/key-ring';
 import { createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
-import { openAudit } from '../../src/sidecar/observe/open-audit';
+import { openAudit } from '../../src/sidecar/observe/audit';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 
@@ -28,6 +28,8 @@ export interface TestSidecar {
   readonly stranger: ReturnType<typeof request>;
   /** How many connections are in each state. */
   readonly counts: Connections['counts'];
+  /** Lets its monotonic clock, which stands still by itself, go on by so many milliseconds. */
+  advance(ms: number): void;
   /** What answers its requests. */
   readonly handler: RequestListener;
   /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
@@ -50,6 +52,7 @@ export async function startSidecar(
   clock = () => new Date(0),
 ): Promise<TestSidecar> {
   const folder = await temporaryFolder();
+  let monotonic = 0;
   let logged = '';
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -83,7 +86,7 @@ export async function startSidecar(
   const sidecar = createSidecar(config, {
     log,
     newId: countedIds(),
-    now: () => 0,
+    now: () => monotonic,
     clock,
     findApiKey: keys.find,
     audit,
@@ -111,6 +114,9 @@ export async function startSidecar(
     api: request.agent(url).set('x-api-key', API_KEY),
     stranger: request(url),
     counts: sidecar.connections.counts,
+    advance(ms) {
+      monotonic += ms;
+    },
     handler: sidecar.handler,
     logText,
     logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),

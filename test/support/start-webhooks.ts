@@ -2,9 +2,14 @@ import { Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Clock, createClock } from '../../src/emulator/clock';
 import { FaultSwitches } from '../../src/emulator/control/faults';
-import type { Delivery } from '../../src/emulator/webhooks/delivery-history';
-import type { Webhook, WebhookMetadata } from '../../src/emulator/webhooks/webhook';
-import { WEBHOOK_SETTINGS, type WebhookSettings, Webhooks } from '../../src/emulator/webhooks/webhooks';
+import type { Delivery } from '../../src/emulator/webhooks/delivery-queue';
+import {
+  WEBHOOK_SETTINGS,
+  type Webhook,
+  type WebhookMetadata,
+  type WebhookSettings,
+  Webhooks,
+} from '../../src/emulator/webhooks/webhooks';
 import { createLog } from '../../src/http/log';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');

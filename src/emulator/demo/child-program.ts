@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const READY_WITHIN_MS = 15_000;
@@ -47,13 +48,13 @@ async function untilReady(
   ended: Promise<string>,
   lastLines: () => string[],
 ): Promise<void> {
-  const patience = AbortSignal.timeout(READY_WITHIN_MS);
+  const deadline = AbortSignal.timeout(READY_WITHIN_MS);
   let failure: string | undefined;
   ended.then((how) => {
     failure = how;
   });
   let answer = 'it was not asked';
-  while (!patience.aborted) {
+  while (!deadline.aborted) {
     answer = await ask(url);
     if (failure !== undefined) throw new Error(failure);
     if (answer === 'ready') return;
@@ -102,4 +103,26 @@ function sentence(name: string, how: string, lines: readonly string[]): string {
       ? ' It said nothing.'
       : ` Its last lines:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return `The ${name} ${how}.${said}`;
+}
+
+const LOOPBACK = '127.0.0.1';
+const TRIES = 100;
+
+/**
+ * The first port from `wanted` on that nothing listens on and that isn't `promised` to another program.
+ * @throws Error when a hundred in a row are taken.
+ */
+export async function freePort(wanted: number, promised: ReadonlySet<number> = new Set()): Promise<number> {
+  for (let port = wanted; port < wanted + TRIES; port += 1) {
+    if (!promised.has(port) && (await isFree(port))) return port;
+  }
+  throw new Error(`The ports ${wanted} to ${wanted + TRIES - 1} are all taken.`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, LOOPBACK, () => probe.close(() => resolve(true)));
+  });
 }

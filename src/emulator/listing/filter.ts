@@ -1,11 +1,35 @@
-import { printable } from '../../http/parse';
-import { type Field, type Fields, fieldOf, namesOf } from './fields';
-import { holdsPattern } from './pattern';
+import { printable } from '../../http/faults';
 import { type Pattern, parseQuery, type Query } from './query';
 
-export type Predicate<T> = (item: T) => boolean;
+/** A field of a resource that lists can be filtered and sorted by. */
+export type Field<T> =
+  | { readonly kind: 'text'; readonly of: (item: T) => string | readonly string[] | undefined }
+  | { readonly kind: 'number'; readonly of: (item: T) => number | undefined }
+  | { readonly kind: 'time'; readonly of: (item: T) => Date | undefined };
 
-export type Filter<T> =
+/** The fields of a resource by their name on the wire. */
+export interface Fields<T> {
+  readonly named: Readonly<Record<string, Field<T>>>;
+  /** Fields that have a name of the client's own behind a prefix, such as custom parameters. */
+  readonly prefixed?: { readonly prefix: string; readonly field: (name: string) => Field<T> };
+}
+
+/** The field of this name, with or without `metadata.` before it. */
+export function fieldOf<T>({ named, prefixed }: Fields<T>, name: string): Field<T> | undefined {
+  const plain = name.replace(/^metadata\./, '');
+  if (Object.hasOwn(named, plain)) return named[plain];
+  if (!prefixed || !plain.startsWith(prefixed.prefix)) return undefined;
+  return prefixed.field(plain.slice(prefixed.prefix.length));
+}
+
+/** The names, for a person who wrote another one. */
+export function namesOf<T>({ named, prefixed }: Fields<T>): string {
+  return [...Object.keys(named), ...(prefixed ? [`${prefixed.prefix}<name>`] : [])].join(', ');
+}
+
+type Predicate<T> = (item: T) => boolean;
+
+type Filter<T> =
   | { readonly ok: true; readonly predicate: Predicate<T> | undefined }
   | { readonly ok: false; readonly faults: readonly string[] };
 
@@ -85,4 +109,43 @@ function readTime(text: string, end: 'first' | 'last'): number {
   if (!/^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/.test(text)) return Number.NaN;
   const time = Date.parse(text);
   return end === 'last' && text.length === 10 ? time + 24 * 60 * 60 * 1000 - 1 : time;
+}
+
+/**
+ * Whether a text holds the pattern as whole words, in any letter case: `live` is in "Live show", not in "Alive"; `liv*`
+ * is in both "live" and "liver". It takes time in proportion to the text for each piece, whatever the pattern.
+ */
+function holdsPattern(text: string, pattern: Pattern): boolean {
+  const folded = text.toLowerCase();
+  const pieces = pattern.map((piece) => piece.toLowerCase());
+  if (pieces.every((piece) => piece === '')) return pieces.length > 1 || folded === '';
+  const last = pieces.length - 1;
+  let from = 0;
+  for (const [index, piece] of pieces.entries()) {
+    if (piece === '') continue;
+    const end = findPiece(folded, piece, from, { opens: index === 0, closes: index === last });
+    if (end === undefined) return false;
+    from = end;
+  }
+  return true;
+}
+
+/** Where the first fitting occurrence ends: the earliest is always the one that leaves most for the rest. */
+function findPiece(
+  text: string,
+  piece: string,
+  from: number,
+  whole: { opens: boolean; closes: boolean },
+): number | undefined {
+  for (let at = text.indexOf(piece, from); at !== -1; at = text.indexOf(piece, at + 1)) {
+    const end = at + piece.length;
+    const opens = !whole.opens || !(isWordPart(text, at - 1) && isWordPart(text, at));
+    const closes = !whole.closes || !(isWordPart(text, end - 1) && isWordPart(text, end));
+    if (opens && closes) return end;
+  }
+  return undefined;
+}
+
+function isWordPart(text: string, at: number): boolean {
+  return /[\p{L}\p{N}]/u.test(text[at] ?? '');
 }

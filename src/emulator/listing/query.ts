@@ -14,12 +14,12 @@ export type Query =
   | { readonly kind: 'and'; readonly queries: readonly Query[] }
   | { readonly kind: 'or'; readonly queries: readonly Query[] };
 
-export type ParsedQuery =
+type ParsedQuery =
   | { readonly ok: true; readonly query: Query | undefined }
   | { readonly ok: false; readonly fault: string };
 
 /** Beyond it, a query is refused: nothing that a person writes is as long. */
-const LONGEST_QUERY = 2000;
+const MAX_QUERY_LENGTH = 2000;
 
 class QueryFault extends Error {}
 
@@ -30,8 +30,8 @@ class QueryFault extends Error {}
  */
 export function parseQuery(text: string): ParsedQuery {
   if (text.trim() === '') return { ok: true, query: undefined };
-  if (text.length > LONGEST_QUERY) {
-    return { ok: false, fault: `is longer than ${LONGEST_QUERY} characters` };
+  if (text.length > MAX_QUERY_LENGTH) {
+    return { ok: false, fault: `is longer than ${MAX_QUERY_LENGTH} characters` };
   }
   try {
     return { ok: true, query: new QueryReader(text).read() };

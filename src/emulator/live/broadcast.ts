@@ -1,11 +1,9 @@
 import type { Clock, Timer } from '../clock';
 import type { EmulatorState } from '../state';
-import type { Notify } from '../webhooks/notification';
-import type { Channel } from './channel';
+import { channelNotification, mediaAvailable, type Notify } from '../webhooks/notification';
+import type { Channel } from './channels';
 import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
-import type { LiveEvent } from './live-event';
-import { channelActive, channelIdle, mediaAvailable } from './live-notifications-wire';
-import { replayOf } from './replay';
+import { type LiveEvent, replayOf } from './events';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
 export interface EncoderSession {
@@ -16,7 +14,14 @@ export interface EncoderSession {
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
 
-export type Connected =
+/** What a refusal says to a person. */
+export const CONNECT_REFUSALS: Readonly<Record<ConnectRefusal, string>> = {
+  unknown_stream_key: 'No channel has this stream key.',
+  channel_disabled: 'The channel is disabled. Enable it, then connect.',
+  already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
+};
+
+type Connected =
   | { readonly ok: true; readonly session: EncoderSession }
   | { readonly ok: false; readonly reason: ConnectRefusal };
 
@@ -35,10 +40,10 @@ export interface Broadcast {
   reset(): void;
 }
 
-export type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
+type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
 
 /** Live events last up to twelve hours. */
-const LONGEST_EVENT_MS = 12 * 60 * 60 * 1000;
+const MAX_EVENT_MS = 12 * 60 * 60 * 1000;
 
 /** What an event holds while it is not over. */
 interface OnAir {
@@ -49,7 +54,7 @@ interface OnAir {
   encoder: { readonly session: EncoderSession; readonly drop: (why: string) => void } | undefined;
 }
 
-export interface BroadcastParts {
+interface BroadcastParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
   readonly notify: Notify;
@@ -79,7 +84,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       endedAt: undefined,
       masterExpires: undefined,
     };
-    const timeLimit = clock.after(LONGEST_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
+    const timeLimit = clock.after(MAX_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
     const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
     onAir.set(channel.id, air);
     state.events.add(event);
@@ -111,7 +116,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     channel.status = 'idle';
     const replay = replayOf(event, channel);
     state.media.add(replay);
-    notify(channelIdle(channel));
+    notify(channelNotification('channel_idle', channel));
     if (replay.published) notify(mediaAvailable(replay));
     encoder?.drop(why);
   }
@@ -130,7 +135,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       air.event.encoderGoneAt = undefined;
       const session = { id: newResourceId(), channelId: channel.id, eventId: air.event.id };
       air.encoder = { session, drop };
-      if (!current) notify(channelActive(channel));
+      if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };
     },
     disconnect(session) {

@@ -1,9 +1,49 @@
 import type { EmulatorContext } from '../context';
-import type { Channel, ChannelMetadata } from './channel';
-import type { LiveEvent } from './live-event';
-import { channelCreated } from './live-notifications-wire';
+import { channelNotification } from '../webhooks/notification';
+import type { PublishingMode } from './event-machine';
+import type { LiveEvent } from './events';
 
-/** What is done to channels, for the management API and the dashboard alike. */
+/** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
+type ChannelStatus = 'creating' | 'active' | 'idle';
+
+interface SimulcastTarget {
+  readonly streamKey: string;
+  readonly streamUrl: string;
+  readonly title: string;
+}
+
+export interface ChannelMetadata {
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly customParams: Readonly<Record<string, string>>;
+  readonly dvr: 'on' | 'off';
+  readonly publishingMode: PublishingMode;
+  readonly latency: string;
+  /** Seconds that the encoder may be gone without ending the event. */
+  readonly reconnectWindow: number;
+  readonly simulcastTargets: readonly SimulcastTarget[];
+  /** Kept and returned as given. */
+  readonly textTracks: readonly Readonly<Record<string, string | number | boolean | null>>[];
+}
+
+export interface Channel {
+  readonly id: string;
+  readonly siteId: string;
+  readonly created: Date;
+  lastModified: Date;
+  readonly streamKey: string;
+  status: ChannelStatus;
+  enabled: boolean;
+  metadata: ChannelMetadata;
+  currentEventId: string | undefined;
+  /** Newest first. */
+  recentEventIds: string[];
+}
+
+/** A channel's title, or what stands for it. */
+export function titleOf({ id, metadata }: Channel): string {
+  return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
+}
 
 export function createChannel(context: EmulatorContext, siteId: string, metadata: ChannelMetadata): Channel {
   const { state, clock, newResourceId, newSecret, notify } = context;
@@ -22,7 +62,7 @@ export function createChannel(context: EmulatorContext, siteId: string, metadata
   };
   state.channels.add(channel);
   state.streamKeys.set(channel.streamKey, channel);
-  notify(channelCreated(channel));
+  notify(channelNotification('channel_created', channel));
   return channel;
 }
 
@@ -58,7 +98,7 @@ export function deleteChannel({ broadcast, state }: EmulatorContext, channel: Ch
 export function eventsOf(
   { events }: EmulatorContext['state'],
   channel: Channel,
-  most = Number.POSITIVE_INFINITY,
+  limit = Number.POSITIVE_INFINITY,
 ): LiveEvent[] {
-  return channel.recentEventIds.slice(0, most).flatMap((id) => events.find(id) ?? []);
+  return channel.recentEventIds.slice(0, limit).flatMap((id) => events.find(id) ?? []);
 }

@@ -26,7 +26,7 @@ export type EventRefusal =
   | 'encoder_connected'
   | 'encoder_not_connected';
 
-export type Transition =
+type Transition =
   | { readonly ok: true; readonly state: EventState }
   | { readonly ok: false; readonly refusal: EventRefusal };
 

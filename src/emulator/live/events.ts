@@ -1,10 +1,40 @@
 import type { EmulatorContext } from '../context';
 import type { Media } from '../library/media';
-import type { Channel } from './channel';
-import { isOver } from './event-machine';
-import type { LiveEvent } from './live-event';
-import { mediaAvailable } from './live-notifications-wire';
-import { clipOf, secondsStreamed } from './replay';
+import type { EmulatorState } from '../state';
+import { mediaAvailable } from '../webhooks/notification';
+import type { Channel } from './channels';
+import { type EventState, isOver, isViewable, type PublishingMode } from './event-machine';
+
+/** One broadcast of a channel. Its id is also the id of the media that it becomes. */
+export interface LiveEvent {
+  readonly id: string;
+  readonly channelId: string;
+  readonly siteId: string;
+  readonly created: Date;
+  lastModified: Date;
+  /** The channel's publishing mode when the event began. */
+  readonly mode: PublishingMode;
+  state: EventState;
+  /** Unguessable part of the preview's address: who holds it may watch before the event is published. */
+  readonly previewToken: string;
+  publishedAt: Date | undefined;
+  /** When the encoder was last seen to go; undefined while it streams. */
+  encoderGoneAt: Date | undefined;
+  endedAt: Date | undefined;
+  /** Until when the recording's master can be had; undefined before it is requested. */
+  masterExpires: Date | undefined;
+}
+
+/** The path below which the preview of an event is served. It holds a token, so that viewers can't guess it. */
+export function previewPath({ previewToken }: LiveEvent): string {
+  return `/live/previews/${previewToken}.m3u8`;
+}
+
+/** Where the channel's current event can be watched before it is published; empty while nothing runs. */
+export function previewUrls({ events }: EmulatorState, channel: Channel, origin: string): readonly string[] {
+  const event = events.find(channel.currentEventId ?? '');
+  return event ? [`${origin}${previewPath(event)}`] : [];
+}
 
 /** How long a recording's master can be had after it was requested. */
 const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;
@@ -31,4 +61,47 @@ export function makeClip(
   state.media.add(clip);
   notify(mediaAvailable(clip));
   return clip;
+}
+
+/** The media that an event becomes when it is over, under the event's own id. */
+export function replayOf(event: LiveEvent, channel: Channel): Media {
+  const ended = event.endedAt ?? event.created;
+  return {
+    ...describedBy(channel),
+    id: event.id,
+    siteId: event.siteId,
+    created: ended,
+    duration: secondsStreamed(event, ended),
+    published: isViewable(event.state),
+    eventId: event.id,
+    clip: undefined,
+  };
+}
+
+/** A piece of an event, as a media of its own. `from` and `to` are seconds into the event. */
+function clipOf(
+  event: LiveEvent,
+  channel: Channel,
+  piece: { id: string; created: Date; from: number; to: number },
+): Media {
+  const { id, created, from, to } = piece;
+  return {
+    ...describedBy(channel),
+    id,
+    siteId: event.siteId,
+    created,
+    duration: Math.round((to - from) * 1000) / 1000,
+    published: true,
+    eventId: event.id,
+    clip: { from, to },
+  };
+}
+
+/** How long an event has been recorded so far, in seconds: up to when its encoder went. */
+export function secondsStreamed(event: LiveEvent, now: Date): number {
+  return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime()) / 1000;
+}
+
+function describedBy({ metadata: { title, tags, customParams } }: Channel) {
+  return { title, tags, customParams };
 }

@@ -5,7 +5,7 @@
  */
 
 /** One message of sound, picture or metadata. */
-export interface RtmpPacket {
+interface RtmpPacket {
   readonly codec_type: number;
   readonly flags: number;
   /** Bytes. */
@@ -13,7 +13,7 @@ export interface RtmpPacket {
 }
 
 /** One end of a connection. What is called when is replaced on the instance. */
-export interface RtmpProtocol {
+interface RtmpProtocol {
   /** From the next message on. */
   limits: RtmpLimits;
   readonly streamApp: unknown;
@@ -38,14 +38,14 @@ export interface RtmpProtocol {
 export const STREAM_EOF = 1;
 
 /** What a peer may make us keep, in bytes. A message is kept from its first chunk on, as long as its header says it is. */
-export interface RtmpLimits {
+interface RtmpLimits {
   readonly message: number;
   /** The longest messages of all chunk streams together: their memory is used again, and not given back. */
   readonly held: number;
 }
 
 /** Commands alone: what a peer has to say until it is known to hold a stream key, and what a player has to say. */
-export const COMMAND_LIMITS: RtmpLimits = { message: 16 * 1024, held: 64 * 1024 };
+const COMMAND_LIMITS: RtmpLimits = { message: 16 * 1024, held: 64 * 1024 };
 
 /** What an encoder needs. A picture that is coded by itself is the longest message: some MB in the best of qualities. */
 export const ENCODER_LIMITS: RtmpLimits = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
@@ -54,7 +54,7 @@ export const ENCODER_LIMITS: RtmpLimits = { message: 4 * 1024 * 1024, held: 8 * 
 const MAX_CHUNK_STREAMS = 16;
 
 /** No message is longer; the specification takes greater chunk sizes for this one. */
-const GREATEST_CHUNK_SIZE = 0xffffff;
+const MAX_CHUNK_SIZE = 0xffffff;
 
 /** What a player that comes is given at once has to stay below what may wait for it. */
 const MAX_BYTES_OF_PICTURES = 12 * 1024 * 1024;
@@ -137,7 +137,7 @@ class LimitedProtocol extends Protocol implements RtmpProtocol {
     super.controlHandler();
     if (this.inChunkSize < 1 || this.inChunkSize > 0x7fffffff)
       throw new RangeError('RTMP chunk size not valid');
-    this.inChunkSize = Math.min(this.inChunkSize, GREATEST_CHUNK_SIZE);
+    this.inChunkSize = Math.min(this.inChunkSize, MAX_CHUNK_SIZE);
   }
 }
 

@@ -4,7 +4,8 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
-import type { TlsFiles } from '../../http/tls';
+import type { Log } from '../../http/log';
+import { openTls, type Tls, type TlsFiles } from '../../http/tls';
 import { type MadeCertificates, makeCertificates } from './make-certificates';
 
 /** What is made when nobody gives a certificate. */
@@ -15,7 +16,7 @@ export interface OwnCertificates {
   readonly names: readonly string[];
 }
 
-export interface KeptCertificates {
+interface KeptCertificates {
   readonly files: TlsFiles;
   /** The path of what clients must trust. */
   readonly authority: string;
@@ -93,4 +94,29 @@ function orRefuse(write: () => void): void {
       `EMULATOR_TLSFOLDER: the certificates can’t be written there (${why}); name a folder that this user may write`,
     ]);
   }
+}
+
+/**
+ * HTTPS for the platform port, with the certificate that was given or with one of the emulator's own; the log says how
+ * clients come to trust that one.
+ * @throws ConfigError when the files can't be used, or written.
+ */
+export function openPlatformTls(
+  given: TlsFiles | OwnCertificates,
+  { log, clock }: { readonly log: Log; readonly clock: () => Date },
+): Tls {
+  if ('certificate' in given) return openTls(given, { log, clock });
+  const { files, authority, sha256, areNew } = ownCertificates(given, clock());
+  const tls = openTls(files, { log, clock });
+  log.info(`${areNew ? 'made' : 'kept'} a certificate; clients must trust its authority`, {
+    authority,
+    sha256,
+    trust: [
+      `NODE_EXTRA_CA_CERTS=${authority}`,
+      `curl --cacert ${authority}`,
+      `REQUESTS_CA_BUNDLE=${authority}`,
+      `SSL_CERT_FILE=${authority}`,
+    ],
+  });
+  return tls;
 }

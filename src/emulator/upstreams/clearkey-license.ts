@@ -3,8 +3,38 @@ import { z } from 'zod';
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../drm/clearkey';
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';
-import { parseBody } from '../../http/parse';
 import type { EmulatorContext } from '../context';
+import { checkedBody } from '../json-body';
+
+/** The keys that the provider gave out since its start, by key id. Over its limit, the ones asked for least recently go. */
+export class IssuedKeys {
+  readonly #limit: number;
+  readonly #keys = new Map<string, ClearKey>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  remember(issued: ClearKey): void {
+    const name = nameOf(issued.keyId);
+    this.#keys.delete(name);
+    this.#keys.set(name, issued);
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > this.#limit && oldest !== undefined) this.#keys.delete(oldest);
+  }
+
+  find(keyId: Uint8Array): ClearKey | undefined {
+    return this.#keys.get(nameOf(keyId));
+  }
+
+  clear(): void {
+    this.#keys.clear();
+  }
+}
+
+function nameOf(keyId: Uint8Array): string {
+  return Buffer.from(keyId).toString('hex');
+}
 
 const KeyIdText = z.string().transform((text, context) => {
   const keyId = parseClearKeyId(text);
@@ -25,11 +55,10 @@ export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorConte
     .route('/keyprovider/clearkey')
     // Players declare a license request as they like, or not at all.
     .post(json({ limit: '16kb', type: () => true }), (request, response) => {
-      const parsed = parseBody(LicenseRequest, request.body, ['kids', 'type']);
-      if (!parsed.ok) throw new HttpError(400, parsed.problems);
+      const { kids } = checkedBody(LicenseRequest, request.body);
       const keys: ClearKey[] = [];
       const unknown: Problem[] = [];
-      for (const { text, bytes } of parsed.value.kids) {
+      for (const { text, bytes } of kids) {
         const key = issuedKeys.find(bytes);
         if (key) keys.push(key);
         else unknown.push({ code: 'key_unknown', description: unknownKey(text) });

@@ -13,7 +13,7 @@ export interface ContentKeys {
   readonly aesKey: Buffer;
 }
 
-export interface KeyOwner {
+interface KeyOwner {
   readonly name: string;
   readonly sharedSecret: string;
 }

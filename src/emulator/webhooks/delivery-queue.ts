@@ -2,12 +2,76 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
-import type { Delivery } from './delivery-history';
-import type { Notification } from './notification';
-import { type SignedNotification, signNotification } from './notification-wire';
+import {
+  type Notification,
+  type SignedNotification,
+  signNotification,
+  type WebhookEventName,
+} from './notification';
 import type { ReceiverCalls } from './receiver-call';
-import { type Answer, isDelivered, isTransient } from './retry-rules';
-import type { Webhook } from './webhook';
+import type { Webhook } from './webhooks';
+
+/** How a try to deliver ended: the receiver's status, or what kept it from answering. */
+export type Answer = { readonly status: number } | { readonly failure: string };
+
+/** How long to wait after the first, second, third and fourth failed try; the fifth is the last. */
+export const RETRY_DELAYS_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000];
+
+export function isDelivered(answer: Answer): boolean {
+  return 'status' in answer && answer.status >= 200 && answer.status < 300;
+}
+
+/** Whether another try may end better: not after a redirect or a refusal. */
+function isTransient(answer: Answer): boolean {
+  return 'failure' in answer || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+}
+
+/** One try to deliver a notification, or the loss of one that found no room. */
+export interface Delivery {
+  readonly webhookId: string;
+  readonly event: WebhookEventName;
+  /** The channel or media that the notification is about. */
+  readonly subjectId: string;
+  readonly url: string;
+  /** 1 for the first try; 0 when it was dropped without one. */
+  readonly attempt: number;
+  readonly at: Date;
+  readonly answer: Answer;
+  /** How long the try took. */
+  readonly ms: number;
+  /** Absent after the last try, whether it succeeded or not. */
+  readonly nextTryAt: Date | undefined;
+}
+
+/** The latest tries of all webhooks, oldest first. */
+export class DeliveryHistory {
+  readonly #limit: number;
+  #deliveries: Delivery[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(delivery: Delivery): void {
+    this.#deliveries.push(delivery);
+    // Trimmed at twice the limit, so that a trim is rare and the cost of an entry stays flat.
+    if (this.#deliveries.length >= 2 * this.#limit) this.#deliveries = this.#latest();
+  }
+
+  /** Of one webhook, or of all. */
+  list(webhookId?: string): readonly Delivery[] {
+    const latest = this.#latest();
+    return webhookId === undefined ? latest : latest.filter((delivery) => delivery.webhookId === webhookId);
+  }
+
+  clear(): void {
+    this.#deliveries = [];
+  }
+
+  #latest(): Delivery[] {
+    return this.#deliveries.slice(-this.#limit);
+  }
+}
 
 /** What the queues of all webhooks share. */
 export interface DeliveryTools {

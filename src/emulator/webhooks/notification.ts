@@ -1,4 +1,24 @@
-import type { WebhookEventName } from './event-names-wire';
+import type { KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+
+/** Every kind of notification, by its name on the wire. */
+export const EVENT_NAMES = [
+  'channel_created',
+  'channel_active',
+  'channel_idle',
+  'conversions_complete',
+  'media_available',
+  'media_created',
+  'media_deleted',
+  'media_reuploaded',
+  'media_updated',
+  'thumbnail_created',
+  'thumbnail_deleted',
+  'track_created',
+  'track_deleted',
+] as const;
+
+export type WebhookEventName = (typeof EVENT_NAMES)[number];
 
 /** Something that happened on the platform and that webhooks may have subscribed to. */
 export interface Notification {
@@ -9,3 +29,43 @@ export interface Notification {
 
 /** Returns at once and never throws: delivery goes on beside the API. */
 export type Notify = (notification: Notification) => void;
+
+interface Owned {
+  readonly id: string;
+  readonly siteId: string;
+}
+
+export function channelNotification(
+  event: 'channel_created' | 'channel_active' | 'channel_idle',
+  { id, siteId }: Owned,
+): Notification {
+  return { event, siteId, subject: { channelId: id } };
+}
+
+export function mediaAvailable({ id, siteId }: Owned): Notification {
+  return { event: 'media_available', siteId, subject: { mediaId: id } };
+}
+
+export interface SignedNotification {
+  readonly body: string;
+  /** A JWT (HS256) whose payload is `body`, byte for byte. */
+  readonly token: string;
+}
+
+/** Writes a notification for one webhook and signs it. The order of the keys is part of the wire shape. */
+export function signNotification(
+  { event, siteId, subject }: Notification,
+  to: { readonly webhookId: string; readonly key: KeyObject },
+  happened: Date,
+): SignedNotification {
+  const body = JSON.stringify({
+    event,
+    ...('channelId' in subject ? { channel_id: subject.channelId } : { media_id: subject.mediaId }),
+    webhook_id: to.webhookId,
+    site_id: siteId,
+    event_time: `${happened.toISOString().slice(0, 19)}+00:00`,
+  });
+  // A text is signed as it is: an object would be written anew and given the claim `iat`.
+  const token = jwt.sign(body, to.key, { algorithm: 'HS256', header: { alg: 'HS256', typ: 'JWT' } });
+  return { body, token };
+}

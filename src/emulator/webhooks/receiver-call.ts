@@ -2,21 +2,36 @@ import { lookup } from 'node:dns';
 import { Agent, type ClientRequest, type OutgoingHttpHeaders, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { systemCode } from '../../http/errors';
-import type { SignedNotification } from './notification-wire';
+import type { RequestHandler } from 'express';
+import { HttpError, systemCode } from '../../http/errors';
+import type { Answer } from './delivery-queue';
+import type { SignedNotification } from './notification';
 import { mayCall, type ReceiverRules } from './receiver-address';
-import type { Answer } from './retry-rules';
-import { WEBHOOK_AGENT } from './webhook-agent';
+
+/** What every webhook call says of its sender. Who registers a webhook has no say in it. */
+const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
+
+/**
+ * Refuses webhook calls of any emulator: whoever may register a webhook chooses where it goes, and what asks for no
+ * credential would obey it.
+ */
+export const refuseWebhooks: RequestHandler = (request, _response, next) => {
+  if (request.get('user-agent')?.startsWith(WEBHOOK_AGENT)) {
+    const description = 'A webhook may not be sent here. Give it the address of a receiver of your own.';
+    throw new HttpError(403, { code: 'webhook_refused', description });
+  }
+  next();
+};
 
 /** A call under way. */
-export interface Call {
+interface Call {
   /** Never rejects. */
   readonly answer: Promise<Answer>;
   /** Ends it now. */
   cut(): void;
 }
 
-export interface CallSettings extends ReceiverRules {
+interface CallSettings extends ReceiverRules {
   /** How long a whole call may take. */
   readonly timeoutMs: number;
 }

@@ -1,15 +1,39 @@
 import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
-import { type Delivery, DeliveryHistory } from './delivery-history';
-import { DeliveryQueue, type DeliveryTools } from './delivery-queue';
-import { renderDelivery } from './delivery-wire';
-import type { Notification } from './notification';
+import {
+  type Delivery,
+  DeliveryHistory,
+  DeliveryQueue,
+  type DeliveryTools,
+  RETRY_DELAYS_MS,
+} from './delivery-queue';
+import type { Notification, WebhookEventName } from './notification';
 import type { ReceiverRules } from './receiver-address';
 import { ReceiverCalls } from './receiver-call';
-import { RETRY_DELAYS_MS } from './retry-rules';
-import { type Webhook, type WebhookMetadata, wants } from './webhook';
-import { renderNewWebhook, renderWebhook } from './webhook-wire';
+
+export interface WebhookMetadata {
+  readonly name: string;
+  readonly description: string;
+  /** As it was given. */
+  readonly url: string;
+  readonly events: readonly WebhookEventName[];
+  readonly siteIds: readonly string[];
+}
+
+export interface Webhook {
+  readonly id: string;
+  readonly created: Date;
+  readonly lastModified: Date;
+  /** Its bytes as text are the key of the tokens. Shown once, when the webhook is created. */
+  readonly secret: string;
+  readonly metadata: WebhookMetadata;
+}
+
+/** Whether a webhook asked to be told of this. */
+function wants({ metadata }: Webhook, { event, siteId }: Notification): boolean {
+  return metadata.events.includes(event) && metadata.siteIds.includes(siteId);
+}
 
 export interface WebhookSettings extends ReceiverRules {
   readonly timeoutMs: number;
@@ -29,7 +53,7 @@ export const WEBHOOK_SETTINGS: WebhookSettings = {
   historyLimit: 10_000,
 };
 
-export interface WebhookSurroundings {
+interface WebhookSurroundings {
   readonly clock: Clock;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -106,16 +130,6 @@ export class Webhooks {
   /** The latest tries, oldest first, of one webhook or of all. */
   history(webhookId?: string): readonly Delivery[] {
     return this.#history.list(webhookId);
-  }
-
-  /** Every try that is remembered, as the control port shows it: plain data, oldest first, no secret. */
-  deliveries() {
-    return this.history().map(renderDelivery);
-  }
-
-  /** The webhooks as the control port shows them: plain data, with secrets only when revealed. */
-  snapshot({ reveal }: { readonly reveal: boolean }) {
-    return this.list().map((webhook) => (reveal ? renderNewWebhook(webhook) : renderWebhook(webhook)));
   }
 
   /** Forgets everything, what is under way as well. */

@@ -1,6 +1,8 @@
+import type { RequestHandler } from 'express';
 import type { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
 import { apiError } from '../errors';
+import type { RefuseUnauthenticated } from './unauthenticated';
 
 declare module '../../http/shell' {
   interface Exchange {
@@ -24,7 +26,7 @@ export interface ApiKey {
   readonly streams: readonly string[] | undefined;
 }
 
-/** The API key that a header value is, or undefined for a stranger's. */
+/** The API key that a header value is, or undefined for none. */
 export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
 
 export function mayRead({ streams }: ApiKey, streamId: string): boolean {
@@ -56,4 +58,37 @@ function forbidden(why: string): HttpError {
     'forbidden',
     `${why}. Use another API key, or have its rights changed in the file of API keys.`,
   );
+}
+
+/**
+ * The paths that need an API key: what `app.use('/api', …)` matches, without the match and the rewritten URL that it
+ * would cost each request.
+ */
+export const API = /^\/api(?:\/|$)/i;
+
+/**
+ * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
+ * pass. It stands before every route and the body parser: without a key, no path is decoded and no body read.
+ */
+export function requireApiKey(findApiKey: FindApiKey, refuse: RefuseUnauthenticated): RequestHandler {
+  return (request, response, next) => {
+    if (!API.test(request.path)) {
+      next();
+      return;
+    }
+    const given = request.headers['x-api-key'];
+    const apiKey = findApiKey(given);
+    if (apiKey) {
+      response.locals.apiKey = apiKey;
+      next();
+      return;
+    }
+    return refuse(request, response, describe(given, request.headers['api-key']));
+  };
+}
+
+function describe(given: string | string[] | undefined, misnamed: string | string[] | undefined): string {
+  if (given !== undefined) return 'The API key in x-api-key is not the one of this service.';
+  if (misnamed !== undefined) return 'Send the API key in the header x-api-key; API-KEY is not read.';
+  return 'Send the API key of this service in the header x-api-key.';
 }

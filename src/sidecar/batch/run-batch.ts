@@ -1,22 +1,21 @@
 import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
-import { HttpError } from '../../http/errors';
+import { HttpError, toHttpError } from '../../http/errors';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
-import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/key-file-changes';
-import type { Refusals } from '../observe/refusals';
+import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
 import type { Provision } from '../provisioning/provision';
-import { createLane, type Lane } from './lane';
-import { createPatience } from './patience';
+import { createCircuitBreaker } from './circuit-breaker';
+import { createSemaphore, type Semaphore } from './semaphore';
 
 /** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
 const MAX_WRITES = 32;
 const MAX_PROVISIONINGS = 8;
 
 /** Takes what became of one of the planned. */
-export type Report = (planned: Planned, outcome: PutOutcome | HttpError) => void;
+type Report = (planned: Planned, outcome: PutOutcome | HttpError) => void;
 
-export interface BatchRun {
+interface BatchRun {
   readonly plan: readonly Planned[];
   readonly actor: Actor;
   readonly dryRun: boolean;
@@ -25,10 +24,9 @@ export interface BatchRun {
   readonly pause: () => Promise<void> | undefined;
 }
 
-export interface RunContext {
+interface RunContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
-  readonly refusals: Refusals;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
 }
@@ -42,17 +40,16 @@ type Task = () => Promise<void>;
 export function createRunBatch({
   changes,
   provision,
-  refusals,
   stopping,
 }: RunContext): (run: BatchRun) => Promise<void> {
-  const writes = createLane(MAX_WRITES);
-  const provisionings = createLane(MAX_PROVISIONINGS);
+  const writes = createSemaphore(MAX_WRITES);
+  const provisionings = createSemaphore(MAX_PROVISIONINGS);
 
   return async ({ plan, actor, dryRun, report, pause }) => {
     const options = { dryRun, skipUnchanged: true };
-    const patiently = createPatience();
+    const breaker = createCircuitBreaker();
 
-    const inLane = async (lane: Lane, tasks: readonly Task[]): Promise<void> => {
+    const inLane = async (lane: Semaphore, tasks: readonly Task[]): Promise<void> => {
       const underWay: Promise<void>[] = [];
       for (const task of tasks) {
         await pause();
@@ -67,15 +64,14 @@ export function createRunBatch({
         if (stopping()) throw stoppingError();
         report(planned, await put());
       } catch (thrown) {
-        // Audited here, unless it is so already: what was not tried was refused by nobody else.
-        report(planned, refusals.refused(thrown, attemptOf(actor, planned.streamId)));
+        report(planned, toHttpError(thrown));
       }
     };
 
     const putStream = async (planned: PlannedStream): Promise<PutOutcome> => {
       const { streamId, fields } = planned;
       const put = () => changes.put(streamId, () => parseKeyFileRequest(fields), actor, options);
-      return asksProvider(planned) ? patiently(fields, put) : put();
+      return asksProvider(planned) ? breaker(fields, put) : put();
     };
 
     const writing: Promise<void>[] = [];
@@ -83,7 +79,7 @@ export function createRunBatch({
     const putGroup = async ({ request, members }: Group) => {
       const ask = () => provision(request, actor.requestId);
       const isReached = !stopping() && members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
-      const keys = isReached && (request.source === 'provider' ? patiently(request, ask) : ask());
+      const keys = isReached && (request.source === 'provider' ? breaker(request, ask) : ask());
       if (keys) await keys.catch(() => undefined);
       const put = async ({ streamId }: PlannedMember) =>
         keys
@@ -95,10 +91,7 @@ export function createRunBatch({
     };
 
     for (const planned of plan) {
-      if (planned.kind !== 'failed') continue;
-      const { apiKey, address, requestId } = actor;
-      const attempt = { key: apiKey.name, address, streamId: planned.streamId ?? undefined, requestId };
-      report(planned, refusals.refused(new HttpError(400, planned.problems), attempt));
+      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);

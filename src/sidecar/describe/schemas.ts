@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { batchAnswer } from '../../api/batch';
 import { importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
-import { listAnswer } from '../listing/list-wire';
+import { listAnswer } from '../listing/list-handler';
 import { aliveAnswer, dryRunAnswer, errorsAnswer, keyFileAnswer, readyAnswer } from './answers-wire';
 import { batchRequest } from './batch-request-wire';
 import { checkAnswer, checkedValueBody } from './check-wire';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchAnswer, batchResult, batchSummary } from '../../api/batch';
-import { listAnswer } from '../listing/list-wire';
+import { listAnswer } from '../listing/list-handler';
 
 type Descriptions<Shape extends z.ZodRawShape> = { readonly [name in keyof Shape]: string };
 

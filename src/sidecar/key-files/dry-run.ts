@@ -3,7 +3,7 @@ import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
 
 /** How a line of the file to write differs from the present one. */
-export interface LineChange {
+interface LineChange {
   readonly name: string;
   readonly value: string;
   readonly change: 'added' | 'changed' | 'removed' | 'same';

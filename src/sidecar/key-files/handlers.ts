@@ -12,17 +12,17 @@ import type { HttpError } from '../../http/errors';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
+import type { KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
 import { etagOf, isUnchanged, preconditionOf } from './etag';
-import type { KeyFileChanges, PutOutcome } from './key-file-changes';
 
-export interface KeyFileContext {
+interface KeyFileContext {
   readonly store: KeyFileStore;
   readonly changes: KeyFileChanges;
 }
 
 /** What is known of a request when its handler is called: whoever dispatches has read path, key and query. */
-export interface KeyFileCall {
+interface KeyFileCall {
   readonly streamId: StreamId;
   readonly apiKey: ApiKey;
   readonly requestId: string;

@@ -3,7 +3,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import type { StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
-import { keyFilePath } from '../storage/key-file-path';
+import { keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile } from '../storage/read-file';
 import { areFolders, isGone } from './walk';
 

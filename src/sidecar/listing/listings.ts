@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/cross-check';
@@ -5,9 +6,8 @@ import { keysIn } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
-import { toStorageError } from '../storage/storage-error';
-import type { KeyFileEntry, Summarise } from './entry';
-import { createCollect } from './page';
+import { toStorageError } from '../storage/key-file-store';
+import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
 import { searchesFor } from './search';
 import { type Walk, walk } from './walk';
 
@@ -74,14 +74,14 @@ export function createListings({
   newId,
   now,
 }: ListingsOptions): Listings {
-  const collectFor = (key: ApiKey) => {
-    const summarise: Summarise = (text, streamId) => {
+  const collect = createCollect(folder, now);
+  const summariseFor =
+    (key: ApiKey): Summarise =>
+    (text, streamId) => {
       const summary = summariseKeyFile(text);
       const conflicts = conflictsOf(streamId, keysIn(text), key);
       return conflicts.length === 0 ? summary : { ...summary, faults: [...summary.faults, ...conflicts] };
     };
-    return createCollect(folder, summarise, now);
-  };
   // In the order of their last use.
   const listings = new Map<string, Listing>();
   let watch: NodeJS.Timeout | undefined;
@@ -114,9 +114,9 @@ export function createListings({
   const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
     if (listing.state !== 'open') throw expired();
     try {
-      const { entries, ended } = await collectFor(listing.key)(listing.walk, limit, (streamId) =>
-        mayRead(listing.key, streamId),
-      );
+      const { walk, key } = listing;
+      const isWanted = (streamId: StreamId) => mayRead(key, streamId);
+      const { entries, ended } = await collect(walk, limit, isWanted, summariseFor(key));
       // The walk of a listing that was closed meanwhile ends like one that has seen everything.
       if (isClosed(listing)) throw expired();
       if (!ended) return { entries, cursor: `${listing.id}.${number + 1}` };
@@ -194,4 +194,54 @@ function anotherPrefix(): HttpError {
   const description =
     'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
   return new HttpError(400, { code: 'invalid_query', description });
+}
+
+/** Goes on with a walk until so many key files are described, or enough entries were looked at; `ended`: it is over. */
+type Collect = (
+  walk: Walk,
+  limit: number,
+  isWanted: (streamId: StreamId) => boolean,
+  summarise: Summarise,
+) => Promise<{ readonly entries: readonly KeyFileEntry[]; readonly ended: boolean }>;
+
+/** How many folder entries a page looks at before it is answered with what was found, few or none. */
+const MAX_LOOKED_AT = 20_000;
+/** How long a page is worked on before others have their turn. */
+const SLICE_MS = 4;
+
+/**
+ * Makes pages of the key files under `folder`. Files are read at once, as for a GET (`read-file.ts` says why), but in
+ * slices: however many pages are under way, each turn of the event loop holds one slice at most. `now` answers
+ * monotonic milliseconds.
+ */
+export function createCollect(folder: string, now: () => number): Collect {
+  let turn: Promise<void> = Promise.resolve();
+  const nextTurn = () => {
+    turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+    return turn;
+  };
+
+  return async (walk, limit, isWanted, summarise) => {
+    const entries: KeyFileEntry[] = [];
+    let ended = false;
+    await nextTurn();
+    let since = now();
+    for (let lookedAt = 0; entries.length < limit && lookedAt < MAX_LOOKED_AT; lookedAt += 1) {
+      if (now() - since >= SLICE_MS) {
+        await nextTurn();
+        since = now();
+      }
+      const { done, value: streamId } = walk.next();
+      if (done) {
+        ended = true;
+        break;
+      }
+      if (streamId === undefined || !isWanted(streamId)) continue;
+      const entry = describeKeyFile(folder, streamId, summarise);
+      if (entry) entries.push(entry);
+    }
+    // A folder that has vanished must not pass for one without key files.
+    statSync(`${folder}/.`);
+    return { entries, ended };
+  };
 }

@@ -19,7 +19,7 @@ export function* walk(root: string, searches: readonly Search[], onUnreadable: O
   }
 }
 
-export type OnUnreadable = (subFolder: string, code: string) => void;
+type OnUnreadable = (subFolder: string, code: string) => void;
 
 const EXTENSION = '.key';
 

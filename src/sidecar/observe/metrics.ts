@@ -1,20 +1,88 @@
+import type { Express } from 'express';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
-import type { AnsweredRequest } from '../../http/shell';
+import { type AnsweredRequest, CLIENT_GONE, type Shell } from '../../http/shell';
 import type { CertificateEnds } from '../../http/tls';
-import type { CacheEvent } from '../provisioning/provider-cache';
-import type { CallOutcome } from '../provisioning/upstream';
-import type { WritePhase } from '../storage/durable-file';
-import type { AuditEntry } from './audit';
-import { openRecorders, type Recorders } from './recorders';
+import { cached } from '../cached';
+import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';
+import type { CallOutcome, UpstreamName, UpstreamOptions } from '../provisioning/upstream';
+import type { WritePhase, WriteTimes } from '../storage/durable-file';
+import type { Audit, AuditEntry, OpenAudit } from './audit';
 import type { FaultyKeyFiles } from './survey';
+
+/** What the parts of the sidecar are given to be observed by. */
+export interface Observation {
+  readonly audit: Audit;
+  readonly requests: Pick<Shell, 'observe'> & { readonly onError?: (error: HttpError) => void };
+  readonly writes: WriteTimes | undefined;
+  /** Paths that machines ask for every few seconds. */
+  readonly quietPaths: readonly string[];
+  calls(upstream: UpstreamName): Pick<UpstreamOptions, 'observe'>;
+  /** An upstream answered what could be used. */
+  answered(upstream: UpstreamName): void;
+  providerCache(event: CacheEvent): void;
+  /** How many key files there were at the start. */
+  keyFilesCounted(count: number): void;
+  mount(app: Express): void;
+}
+
+interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
+  readonly audit: OpenAudit;
+  /** Whether there is a `/metrics`; without it nothing is measured. */
+  readonly metrics: boolean;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly clock: () => Date;
+}
+
+export function createObservation(options: ObservationOptions): Observation {
+  const { audit, now, clock } = options;
+  const metrics = options.metrics ? createMetrics(options) : undefined;
+  return {
+    audit(entry) {
+      metrics?.changed(entry);
+      audit.audit(entry);
+    },
+    requests: metrics ? { observe: metrics.request, onError: metrics.failed } : {},
+    writes: metrics && { now, observe: metrics.writePhase },
+    quietPaths: metrics ? [METRICS_PATH] : [],
+    calls: (upstream) =>
+      metrics ? { observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) } : {},
+    answered: (upstream) => metrics?.upstreamAnswered(upstream, clock()),
+    providerCache: (event) => metrics?.providerCache(event),
+    keyFilesCounted: (count) => metrics?.keyFilesCounted(count),
+    mount(app) {
+      if (metrics) metricsRoutes(app, metrics, now);
+    },
+  };
+}
+
+export const METRICS_PATH = '/metrics';
+
+/** In milliseconds: a scrape holds up everybody for two, and needs no key. */
+const KEPT_MS = 1000;
+
+/** `/metrics` in the text format of Prometheus. Without a key, like the probes: it tells of no stream and no caller. */
+export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, now: () => number): void {
+  const scrape = cached(KEPT_MS, now, metrics.scrape);
+  app
+    .route(METRICS_PATH)
+    .get(async (_request, response) => {
+      const { contentType, text } = await scrape();
+      // As bytes: of a string, Express would write its own idea of the content type.
+      response.set({ 'content-type': contentType, 'cache-control': 'no-store' }).send(Buffer.from(text));
+    })
+    .all(onlyMethods('GET', 'HEAD'));
+}
 
 /** What the sidecar tells of itself to Prometheus. No method throws; all but `scrape` return at once. */
 export interface Metrics {
   request(answered: AnsweredRequest): void;
-  upstreamCall(upstream: Upstream, outcome: CallOutcome, ms: number): void;
+  upstreamCall(upstream: UpstreamName, outcome: CallOutcome, ms: number): void;
   /** An upstream answered at this time what could be used. */
-  upstreamAnswered(upstream: Upstream, time: Date): void;
+  upstreamAnswered(upstream: UpstreamName, time: Date): void;
   providerCache(event: CacheEvent): void;
   writePhase(phase: WritePhase, ms: number): void;
   /** An error that was answered. */
@@ -26,14 +94,12 @@ export interface Metrics {
   scrape(): Promise<Scrape>;
 }
 
-export type Upstream = 'config_service' | 'key_provider';
-
 export interface Scrape {
   readonly contentType: string;
   readonly text: string;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** The version of the sidecar. */
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };
@@ -44,54 +110,238 @@ export interface MetricsOptions {
   readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
 }
 
-/** As many observations wait for the client library to be loaded. */
-const MAX_QUEUED = 1000;
+/** Seconds. A read takes a quarter of a millisecond, a write a few, an upstream is given up after 5 s. */
+const BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/**
- * Collects metrics. The client library is loaded by the first scrape or after some hundred requests, so that it costs
- * the start nothing.
- */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Statuses that refuse a caller, not a request. */
+const REFUSALS = new Set([401, 403, 429]);
+
+const REFUSED_REASONS = ['unauthorized', 'forbidden', 'too_many_attempts'];
+const ALERTED_FAILURES = [
+  'server_error',
+  'insufficient_storage',
+  'key_files_not_readable',
+  'key_files_not_writable',
+];
+
+// No label holds a caller's text: routes are our own patterns, codes our own words. The bounds hold if that fails.
+const MAX_ROUTES = 64;
+const MAX_STATUSES = 64;
+const MAX_CODES = 128;
+
+/** Defines the metrics, in a registry of their own. Labels are looked up once for each combination. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  let counted: number | undefined;
-  let sinceCount = 0;
-  const keyFiles = () => (counted === undefined ? undefined : counted + sinceCount);
-  let queue: ((to: Recorders) => void)[] = [];
-  let recorders: Recorders | undefined;
+  const { version, audit, connections, certificateEnds, faultyKeyFiles } = options;
+  const registry = new Registry();
+  const define = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
+    name: `packagerdrmapi_${name}`,
+    help,
+    labelNames,
+    registers: [registry],
+  });
+  const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
+    new Counter(define(name, help, labels));
+  const durations = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
+    new Histogram({ ...define(name, help, labels), buckets: BUCKETS });
+  /** A gauge that is read at the scrape; absent while there is no value. */
+  const gauge = (name: string, help: string, read: () => number | undefined) =>
+    new Gauge({
+      ...define(name, help),
+      collect() {
+        const value = read();
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+  const labelledGauge = (name: string, help: string, label: string, read: () => Readings) =>
+    new Gauge({
+      ...define(name, help, [label]),
+      collect() {
+        this.reset();
+        for (const [of, value] of Object.entries(read()))
+          if (value !== undefined) this.set({ [label]: of }, value);
+      },
+    });
 
-  const load = (): Recorders => {
-    if (recorders) return recorders;
-    const loaded = openRecorders({ ...options, keyFiles });
-    recorders = loaded;
-    for (const observation of queue) observation(loaded);
-    queue = [];
-    return loaded;
-  };
+  const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
+  const requestSeconds = durations(
+    'http_request_duration_seconds',
+    'Time from the head of a request to the end of its answer.',
+    'method',
+    'route',
+  );
+  const ofRequest = bounded(MAX_ROUTES, 'other', (route: string) =>
+    bounded(METHODS.size + 1, 'other', (method: string) => ({
+      duration: requestSeconds.labels(method, route),
+      count: bounded(MAX_STATUSES, 0, (status: number) =>
+        requests.labels(method, route, statusLabel(status)),
+      ),
+    })),
+  );
 
-  const record = (observation: (to: Recorders) => void) => {
-    if (recorders) {
-      observation(recorders);
-      return;
-    }
-    queue.push(observation);
-    if (queue.length === MAX_QUEUED) setImmediate(load);
-  };
+  const calls = counter(
+    'upstream_requests_total',
+    'Calls to upstreams, each retry for itself.',
+    'upstream',
+    'status',
+  );
+  const callSeconds = durations(
+    'upstream_request_duration_seconds',
+    'Duration of calls to upstreams.',
+    'upstream',
+  );
+  const ofCall = bounded(MAX_CODES, 'other', (upstream: string) => ({
+    duration: callSeconds.labels(upstream),
+    count: bounded(MAX_STATUSES, 0, (status: CallOutcome) =>
+      calls.labels(upstream, typeof status === 'string' ? status : statusLabel(status)),
+    ),
+  }));
+  const lastAnswer = new Gauge(
+    define(
+      'upstream_last_answer_timestamp_seconds',
+      'When an upstream last answered what could be used, as Unix time.',
+      ['upstream'],
+    ),
+  );
+
+  const cacheEvents = counter('provider_cache_events_total', 'What befell the provider cache.', 'event');
+  const phases = durations(
+    'write_phase_duration_seconds',
+    'Duration of the phases of writing a key file.',
+    'phase',
+  );
+  const ofPhase = bounded(MAX_CODES, 'other', (phase: string) => phases.labels(phase));
+  const failures = counter('failures_total', 'Error answers by the code of their first problem.', 'code');
+  const ofFailure = bounded(MAX_CODES, 'other', (code: string) => failures.labels(code));
+  const refused = counter(
+    'refused_total',
+    'Callers refused: unknown key, lacking right, or too many attempts.',
+    'reason',
+  );
+  const ofRefusal = bounded(MAX_CODES, 'other', (reason: string) => refused.labels(reason));
+  // A counter that first appears at 1 has risen by nothing in the eyes of an alert rule.
+  for (const event of CACHE_EVENTS) cacheEvents.labels(event).inc(0);
+  for (const code of ALERTED_FAILURES) failures.labels(code).inc(0);
+  for (const reason of REFUSED_REASONS) refused.labels(reason).inc(0);
+
+  const changes = counter(
+    'key_file_changes_total',
+    'Changes of key files, and refused ones, as they are audited.',
+    'action',
+    'result',
+  );
+  const ofChange = bounded(MAX_CODES, 'other', (action: string) =>
+    bounded(MAX_CODES, 'other', (result: string) => changes.labels(action, result)),
+  );
+  let keyFilesAtStart: number | undefined;
+  let keyFilesSince = 0;
+  gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
+    keyFilesAtStart === undefined ? undefined : keyFilesAtStart + keyFilesSince,
+  );
+  labelledGauge(
+    'key_files_faulty',
+    'Key files by the severity of the worst fault that list and check find in them.',
+    'severity',
+    () => ({ ...faultyKeyFiles?.() }),
+  );
+
+  labelledGauge(
+    'tls_certificate_not_after_timestamp_seconds',
+    'When the first certificate of the file ends, as Unix time.',
+    'certificate',
+    () => {
+      const ends = certificateEnds?.();
+      return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
+    },
+  );
+  labelledGauge('connections', 'Open connections by what happens on them.', 'state', () =>
+    connections.counts(),
+  );
+  new Counter({
+    ...define(
+      'connections_refused_total',
+      'Connections that were ended or refused by a limit, by its name.',
+      ['cause'],
+    ),
+    collect() {
+      this.reset();
+      for (const [cause, count] of Object.entries(connections.refused())) this.inc({ cause }, count);
+    },
+  });
+  gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  new Counter({
+    ...define('audit_lines_lost_total', 'Audit lines that could not be written and are lost.'),
+    collect() {
+      this.reset();
+      this.inc(audit.lost());
+    },
+  });
+  new Gauge(define('build_info', 'Always 1; its labels say what runs.', ['version', 'node'])).set(
+    { version, node: process.version },
+    1,
+  );
+  collectDefaultMetrics({ register: registry });
 
   return {
-    request: (answered) => record((to) => to.request(answered)),
-    upstreamCall: (upstream, outcome, ms) => record((to) => to.upstreamCall(upstream, outcome, ms)),
-    upstreamAnswered: (upstream, time) => record((to) => to.upstreamAnswered(upstream, time)),
-    providerCache: (event) => record((to) => to.providerCache(event)),
-    writePhase: (phase, ms) => record((to) => to.writePhase(phase, ms)),
-    failed: (error) => record((to) => to.failed(error)),
-    changed(entry) {
-      if (entry.result === 'created') sinceCount += 1;
-      else if (entry.result === 'deleted') sinceCount -= 1;
-      record((to) => to.changed(entry));
+    request({ method, route, status, ms, aborted }) {
+      const { duration, count } = ofRequest(route)(METHODS.has(method) ? method : 'other');
+      duration.observe(ms / 1000);
+      count(aborted ? CLIENT_GONE : status).inc();
+    },
+    upstreamCall(upstream, outcome, ms) {
+      const { duration, count } = ofCall(upstream);
+      duration.observe(ms / 1000);
+      count(outcome).inc();
+    },
+    upstreamAnswered: (upstream, time) => lastAnswer.labels(upstream).set(time.getTime() / 1000),
+    providerCache: (event) => cacheEvents.labels(event).inc(),
+    writePhase: (phase, ms) => ofPhase(phase).observe(ms / 1000),
+    failed({ status, problems }) {
+      const code = problems[0]?.code ?? 'other';
+      ofFailure(code).inc();
+      if (REFUSALS.has(status)) ofRefusal(code).inc();
+    },
+    changed({ action, result }) {
+      if (result === 'created') keyFilesSince += 1;
+      else if (result === 'deleted') keyFilesSince -= 1;
+      ofChange(action)(result).inc();
     },
     keyFilesCounted(count) {
-      counted = count;
-      sinceCount = 0;
+      keyFilesAtStart = count;
+      keyFilesSince = 0;
     },
-    scrape: async () => load().scrape(),
+    scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
+}
+
+type Readings = Readonly<Record<string, number | undefined>>;
+
+/**
+ * Answers what belongs to a name, made at its first use. At most `most` names have something of their own; whatever
+ * comes after them shares what belongs to `other`.
+ */
+export function bounded<Name, Value>(
+  most: number,
+  other: NoInfer<Name>,
+  make: (name: Name) => Value,
+): (name: Name) => Value {
+  const made = new Map<Name, Value>();
+  const take = (name: Name): Value => {
+    const present = made.get(name);
+    if (present !== undefined) return present;
+    if (made.size >= most && name !== other) return take(other);
+    const value = make(name);
+    made.set(name, value);
+    return value;
+  };
+  return take;
+}
+
+function statusLabel(status: number): string {
+  return status >= 100 && status <= 599 ? String(status) : 'other';
+}
+
+function seconds(time: Date | undefined): number | undefined {
+  return time && time.getTime() / 1000;
 }

@@ -1,23 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse } from 'node:querystring';
 import { addressOf } from '../../http/address';
-import { type HttpError, toHttpError } from '../../http/errors';
-import { API } from '../access/require-api-key';
-import type { Audit } from './audit';
+import type { HttpError } from '../../http/errors';
+import { API } from '../access/api-key';
+import type { Audit, AuditEntry } from './audit';
 
 /** Who tried what, as far as it was read. */
-export interface Attempt {
-  readonly key: string | undefined;
-  readonly address: string;
-  readonly streamId: string | undefined;
-  readonly requestId: string;
-}
+export type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'requestId'>;
 
-/** Sees to it that every refused attempt has one line in the audit, wherever it is refused. */
+/**
+ * Audits refused attempts: what was to change something, unless as a dry run, and what a caller has no right to. Each is
+ * told of once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
+ */
 export interface Refusals {
-  /** Audits an attempt that failed, and answers the error to throw on. */
-  refused(thrown: unknown, attempt: Attempt): HttpError;
-  /** Audits a request that is answered with an error, unless that is done or it tried to change nothing. */
+  /** A request is answered with an error. Who asked for what is read from `response.locals`. */
   answered(error: HttpError, request: IncomingMessage, response: ServerResponse): void;
+  /** A stream of a batch failed. */
+  failed(error: HttpError, attempt: Attempt, dryRun: boolean): void;
 }
 
 /** What Express keeps of a request beside its response. */
@@ -25,42 +24,27 @@ interface WithLocals {
   readonly locals?: Partial<Express.Locals>;
 }
 
-const CHANGES = /^\/api\/keyfiles?(?:\/|\?|$)/i;
+const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
-/** What a dry run is refused for changes nothing. */
-const DRY_RUN = /[?&]dryrun=true\b/;
 /** What is refused for who asks, and not for what. */
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
 export function createRefusals(audit: Audit): Refusals {
-  // The members of a group may fail by one error: it is audited once for each stream.
-  const done = new WeakMap<HttpError, Set<string | undefined>>();
-  const refused = (thrown: unknown, { key, address, streamId, requestId }: Attempt) => {
-    const error = toHttpError(thrown);
-    const streams = done.get(error) ?? new Set();
-    if (streams.has(streamId)) return error;
-    done.set(error, streams.add(streamId));
-    const result = error.problems[0]?.code ?? 'server_error';
+  const refused = ({ problems }: HttpError, attempt: Attempt) =>
     audit({
       action: 'refused',
-      key,
-      address,
-      streamId,
-      result,
+      ...attempt,
+      result: problems[0]?.code ?? 'server_error',
       oldKeyId: undefined,
       newKeyId: undefined,
-      requestId,
     });
-    return error;
-  };
   return {
-    refused,
     answered(error, request, response) {
-      const { url = '', method = '' } = request;
+      const [path = '', query = ''] = request.url?.split(/\?(.*)/s) ?? [];
       const isAttempt = FOR_THE_CALLER.has(error.status)
-        ? API.test(url)
-        : CHANGING.has(method) && CHANGES.test(url) && !DRY_RUN.test(url);
-      if (!isAttempt || done.has(error)) return;
+        ? API.test(path)
+        : CHANGING.has(request.method ?? '') && KEY_FILES.test(path) && parse(query).dryrun !== 'true';
+      if (!isAttempt) return;
       const { apiKey, logFields, requestId = '' } = (response as WithLocals).locals ?? {};
       const streamId = logFields?.streamId;
       refused(error, {
@@ -69,6 +53,9 @@ export function createRefusals(audit: Audit): Refusals {
         streamId: typeof streamId === 'string' ? streamId : undefined,
         requestId,
       });
+    },
+    failed(error, attempt, dryRun) {
+      if (!dryRun || FOR_THE_CALLER.has(error.status)) refused(error, attempt);
     },
   };
 }

@@ -5,9 +5,8 @@ import type { CheckFault } from '../../drm/check/report';
 import { keysIn } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
-import { indexedKeysIn } from '../key-files/key-conflicts';
-import type { KeyIndex } from '../key-files/key-index';
-import { describeKeyFile } from '../listing/entry';
+import { indexedKeysIn, type KeyIndex } from '../key-files/key-index';
+import { describeKeyFile, type Summarise } from '../listing/entry';
 import { searchesFor } from '../listing/search';
 import { walk } from '../listing/walk';
 import type { KeyFileStore } from '../storage/key-file-store';
@@ -15,8 +14,8 @@ import type { KeyFileStore } from '../storage/key-file-store';
 /** How many key files have an error, and how many have warnings alone. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
-/** Knows of all key files which have faults, and tells the index their keys: those at the start, and what changes. */
-export interface Survey {
+/** Knows of all key files which have faults, and tells the index the keys of those at the start and what is removed. */
+interface Survey {
   /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
   counts(): FaultyKeyFiles | undefined;
   /** The same store, whose changes are followed. */
@@ -52,20 +51,22 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
   };
 
   /** Read and noted in one turn: what a change notes later is newer. */
-  const look = (streamId: StreamId) => {
-    const summarise = (text: string) => {
-      index.set(streamId, indexedKeysIn(keysIn(text)));
-      return summariseKeyFile(text);
-    };
+  const look = (streamId: StreamId, summarise: Summarise = summariseKeyFile) => {
     const entry = describeKeyFile(folder, streamId, summarise);
-    if (entry) note(entry.streamId, entry.faults);
+    if (entry) note(streamId, entry.faults);
+  };
+
+  /** The index knows the keys of what is written here, but not of what was there at the start. */
+  const summariseAndIndex: Summarise = (text, streamId) => {
+    index.set(streamId, indexedKeysIn(keysIn(text)));
+    return summariseKeyFile(text);
   };
 
   const runAll = async (): Promise<void> => {
     let steps = 0;
     for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
       if (isClosed) return;
-      if (streamId) look(streamId);
+      if (streamId) look(streamId, summariseAndIndex);
       steps += 1;
       if (steps % FILES_AT_A_STRETCH === 0) await wait(REST_MS, undefined, { ref: false });
     }

@@ -1,18 +1,52 @@
 import { z } from 'zod';
 import { checkedText, checkedValue } from '../../api/key-file-request';
 import type { ProviderContent } from '../../api/read-key-file-request';
-import { decodeBase64, decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
 import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
 import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
-import { playReadyChecksum } from '../../drm/playready';
+import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
 import { HttpError } from '../../http/errors';
-import type { ClientRecord } from './config-service';
 import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
+/** What the configuration service knows of a client, as far as provisioning needs it. */
+interface ClientRecord {
+  /** Opens the key provider's envelopes; a client without one gets its keys in plain. */
+  readonly sharedSecret: string | undefined;
+}
+
+export interface ConfigService {
+  /** Reads a client's record. Throws `HttpError` 422 when the client or its key is refused, else 502 or 504. */
+  client(name: string, call: Omit<UpstreamCall, 'url'>): Promise<ClientRecord>;
+}
+
+const secret = z.string().min(1).nullish();
+const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
+
+export function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
+  return {
+    async client(name, call) {
+      const { status, json } = await upstream.get({ ...call, url: upstreamUrl(baseUrl, name) });
+      if (status === 404) {
+        const description = 'The configuration service does not know this client. Check client.';
+        throw new HttpError(422, { code: 'client_unknown', description });
+      }
+      if (status === 401 || status === 403) {
+        const description =
+          'The configuration service refused the API key of this client. Check clientApiKey.';
+        throw new HttpError(422, { code: 'client_api_key_refused', description });
+      }
+      if (status !== 200) throw upstream.failed(`answered ${status}`);
+      const record = clientRecord.safeParse(json);
+      if (!record.success) throw upstream.failed('answered something that is no client record');
+      return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
+    },
+  };
+}
+
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */
-export type SealedKeys = { readonly json: unknown };
+type SealedKeys = { readonly json: unknown };
 
 export interface KeyProvider {
   /** Asks for a content's keys. The same content id always has the same keys. */
@@ -23,11 +57,11 @@ export interface KeyProvider {
 
 type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
 
-const envelopeWire = z.object({ key: z.string() });
+const envelopeAnswer = z.object({ key: z.string() });
 
-const checksum = checkedText(decodeBase64).nullish();
+const checksum = checkedText(decodePlayReadyChecksum).nullish();
 
-const cencWire = z.object({
+const cencAnswer = z.object({
   key_id_big: checkedText(decodeBase64Block),
   content_key: checkedText(decodeBase64Block),
   playready_laurl: checkedText(checkLicenseUrl('playready')),
@@ -36,7 +70,7 @@ const cencWire = z.object({
   playready_checksum: checksum,
 });
 
-const fairplayWire = z.object({
+const fairplayAnswer = z.object({
   key_hex: checkedText(decodeHexBlock),
   iv_hex: checkedText(decodeHexBlock),
   laurl: checkedText(checkLicenseUrl('fairplay')),
@@ -52,7 +86,7 @@ const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
 
 export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
   const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
-    const envelope = envelopeWire.safeParse(json);
+    const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
       if (!envelope.success) return json;
       throw upstream.failed('answered an envelope, but the client record holds no shared secret to open it');
@@ -89,8 +123,8 @@ export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvi
     },
 
     open(sealed, client, record) {
-      const cenc = read(cencWire, 'cenc', unseal(sealed.cenc, client, record));
-      const fairplay = read(fairplayWire, 'fairplay', unseal(sealed.fairplay, client, record));
+      const cenc = read(cencAnswer, 'cenc', unseal(sealed.cenc, client, record));
+      const fairplay = read(fairplayAnswer, 'fairplay', unseal(sealed.fairplay, client, record));
       const keyId = Buffer.from(cenc.key_id_big, 'base64');
       const contentKey = Buffer.from(cenc.content_key, 'base64');
       return {

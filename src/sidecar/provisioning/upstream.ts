@@ -4,6 +4,9 @@ import * as https from 'node:https';
 import { HttpError, systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 
+/** The two services that are asked for keys, as metrics name them. */
+export type UpstreamName = 'config_service' | 'key_provider';
+
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {
   readonly url: string;
@@ -15,7 +18,7 @@ export interface UpstreamCall {
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx. */
 export class OutageError extends HttpError {}
 
-export type UpstreamAnswer = { status: number; json: unknown };
+type UpstreamAnswer = { status: number; json: unknown };
 
 export interface Upstream {
   /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */

@@ -3,30 +3,40 @@ import {
   fchmod,
   fdatasync,
   fstatSync,
+  fsync,
   open,
+  opendir,
   openSync,
   rename,
   renameSync,
   unlink,
+  write,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
-import { createFolderSync } from './folder-sync';
-import { type Swept, sweepFolder, TEMPORARY_PREFIX } from './sweep';
-import { writeBytes } from './write-bytes';
 
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
 // costs more than the call, and waits there behind the syncs of others. So is what touches the journal (open, write,
-// rename) while no other write is under way, which makes a single write a fifth faster; beside others it could stand
+// rename) while nothing else is under way that syncs, which makes a single write a fifth faster; beside others it could stand
 // still behind their syncs, and the whole service with it, so then it goes through the pool.
 const openFile = promisify(open);
 const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
+const syncAll = promisify(fsync);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
+const openFolder = promisify(opendir);
+
+/** `fs.write` of a piece of a buffer at the descriptor's position; may write less than it is given. */
+export const writeBytes = promisify(write) as (
+  descriptor: number,
+  bytes: Buffer,
+  at: number,
+  length: number,
+) => Promise<{ bytesWritten: number }>;
 
 export interface DurableWriter {
   /**
@@ -49,9 +59,10 @@ export interface DurableWriter {
   trySync(folder: string, id?: string): Promise<NotSynced | undefined>;
   /**
    * Removes the temporaries that killed writers left in a folder and `depth` levels below it, those of this writer
-   * excepted, and counts them and the key files on its way; what can't be read is passed over.
+   * excepted, and counts them and the key files on its way; what can't be read is passed over. When `signal` is aborted,
+   * it ends before the next file.
    */
-  sweep(folder: string, depth: number): Promise<Swept>;
+  sweep(folder: string, depth: number, signal?: AbortSignal): Promise<Swept>;
 }
 
 /** A change is made, but its folder could not be synced. */
@@ -75,7 +86,16 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
   const syncFolder = createFolderSync();
   const ours = `${TEMPORARY_PREFIX}${newId()}-`;
   let count = 0;
+  /** How many writes, removals, probes and syncs of folders there are. */
   let underWay = 0;
+  const counted = async <T>(change: () => Promise<T>): Promise<T> => {
+    underWay += 1;
+    try {
+      return await change();
+    } finally {
+      underWay -= 1;
+    }
+  };
 
   const writeTemporary = async (
     folder: string,
@@ -115,42 +135,43 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
       (cause: unknown) => ({ cause }),
     );
 
+  const write: DurableWriter['write'] = async (path, bytes, mode, folderId) => {
+    const lap = times ? stopwatch(times) : noLap;
+    await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
+      // Another service that starts on the same folder may have swept the temporary away; a second one stays.
+      if (systemCode(thrown) !== 'ENOENT') throw thrown;
+      return replace(path, bytes, mode, lap);
+    });
+    const notSynced = await trySync(dirname(path), folderId);
+    lap('folder_sync');
+    return notSynced;
+  };
+
+  const remove: DurableWriter['remove'] = async (path, folderId) => {
+    try {
+      await unlinkFile(path);
+    } catch (thrown) {
+      if (systemCode(thrown) === 'ENOENT') return 'absent';
+      throw thrown;
+    }
+    return (await trySync(dirname(path), folderId)) ?? 'removed';
+  };
+
+  const probe: DurableWriter['probe'] = async (folder) => {
+    const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false, noLap);
+    await unlinkFile(temporary).catch((thrown: unknown) => {
+      // Another service that starts on the same folder may have swept it.
+      if (systemCode(thrown) !== 'ENOENT') throw thrown;
+    });
+  };
+
   return {
-    async write(path, bytes, mode, folderId) {
-      underWay += 1;
-      const lap = times ? stopwatch(times) : noLap;
-      try {
-        await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
-          // Another service that starts on the same folder may have swept the temporary away; a second one stays.
-          if (systemCode(thrown) !== 'ENOENT') throw thrown;
-          return replace(path, bytes, mode, lap);
-        });
-        const notSynced = await trySync(dirname(path), folderId);
-        lap('folder_sync');
-        return notSynced;
-      } finally {
-        underWay -= 1;
-      }
-    },
-    async remove(path, folderId) {
-      try {
-        await unlinkFile(path);
-      } catch (thrown) {
-        if (systemCode(thrown) === 'ENOENT') return 'absent';
-        throw thrown;
-      }
-      return (await trySync(dirname(path), folderId)) ?? 'removed';
-    },
-    async probe(folder) {
-      const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false, noLap);
-      await unlinkFile(temporary).catch((thrown: unknown) => {
-        // Another service that starts on the same folder may have swept it.
-        if (systemCode(thrown) !== 'ENOENT') throw thrown;
-      });
-    },
-    syncFolder,
-    trySync,
-    sweep: (folder, depth) => sweepFolder(folder, depth, ours),
+    write: (path, bytes, mode, folderId) => counted(() => write(path, bytes, mode, folderId)),
+    remove: (path, folderId) => counted(() => remove(path, folderId)),
+    probe: (folder) => counted(() => probe(folder)),
+    syncFolder: (folder, id) => counted(() => syncFolder(folder, id)),
+    trySync: (folder, id) => counted(() => trySync(folder, id)),
+    sweep: (folder, depth, signal) => sweepFolder(folder, depth, ours, signal),
   };
 }
 
@@ -190,4 +211,91 @@ async function fill(
   } finally {
     closeSync(descriptor);
   }
+}
+
+async function syncNow(folder: string): Promise<void> {
+  const descriptor = openSync(folder, 'r');
+  try {
+    await syncAll(descriptor);
+  } catch (thrown) {
+    // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
+    if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
+ * after its own rename, so whoever asks while one is under way waits for the next, together with all others who ask
+ * meanwhile. `id` is the same for all paths that lead to the same folder; a path must lead there until its sync is done.
+ */
+function createFolderSync(): (folder: string, id?: string) => Promise<void> {
+  const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  const start = (folder: string, id: string): Promise<void> => {
+    const running = syncNow(folder).finally(() => {
+      if (folders.get(id)?.running === running) folders.delete(id);
+    });
+    folders.set(id, { running });
+    return running;
+  };
+  return (folder, id = folder) => {
+    const state = folders.get(id);
+    if (!state) return start(folder, id);
+    state.next ??= state.running.then(
+      () => start(folder, id),
+      () => start(folder, id),
+    );
+    return state.next;
+  };
+}
+
+/**
+ * How the names of temporaries begin. No key file's does (a stream id never starts with a dot), so that a sweep takes
+ * nobody else's files.
+ */
+const TEMPORARY_PREFIX = '.packagerdrmapi-';
+const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
+
+interface Swept {
+  /** How many temporaries were removed. */
+  readonly temporaries: number;
+  /** How many key files there are. */
+  readonly keyFiles: number;
+}
+
+/**
+ * Removes the temporaries in a folder and `depth` levels below it whose names don't begin with `except`, and counts the
+ * key files. What can't be read is passed over. Ends early when it is aborted.
+ */
+async function sweepFolder(
+  folder: string,
+  depth: number,
+  except: string,
+  signal?: AbortSignal,
+): Promise<Swept> {
+  let temporaries = 0;
+  let keyFiles = 0;
+  try {
+    for await (const entry of await openFolder(folder)) {
+      if (signal?.aborted) break;
+      const path = join(folder, entry.name);
+      if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
+        const removed = await unlinkFile(path).then(
+          () => true,
+          () => false,
+        );
+        temporaries += removed ? 1 : 0;
+      } else if (entry.isFile() && entry.name.endsWith('.key') && !entry.name.startsWith('.')) {
+        keyFiles += 1;
+      } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
+        const below = await sweepFolder(path, depth - 1, except, signal);
+        temporaries += below.temporaries;
+        keyFiles += below.keyFiles;
+      }
+    }
+  } catch {
+    // A folder that can't be read is no reason to refuse the start; /readyz tells when it can't be written.
+  }
+  return { temporaries, keyFiles };
 }

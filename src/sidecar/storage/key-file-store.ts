@@ -1,10 +1,9 @@
 import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { sep } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
+import { HttpError, systemCode } from '../../http/errors';
 import type { DurableWriter, NotSynced } from './durable-file';
-import { type KeyFilePath, keyFilePath } from './key-file-path';
-import { queueByName } from './queue-by-name';
 import { type FoundFile, readSmallFile } from './read-file';
-import { toStorageError } from './storage-error';
 import { FOLDER_MODE, type HeldFolder, holdFolder, makeFolder, notAKeyFile, rootFolder } from './sub-folder';
 
 /**
@@ -30,7 +29,7 @@ export interface KeyFileStore {
 }
 
 /** What a change came upon and did. */
-export interface Change {
+interface Change {
   /** The file before. */
   readonly former: Buffer | undefined;
   /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
@@ -38,7 +37,7 @@ export interface Change {
 }
 
 /** Whether to write, in view of the present file (undefined when there is none). */
-export type Decide = (present: Buffer | undefined) => boolean;
+type Decide = (present: Buffer | undefined) => boolean;
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
@@ -230,4 +229,82 @@ async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Prom
   } catch (thrown) {
     throw toStorageError(doing, thrown);
   }
+}
+
+interface KeyFilePath {
+  /** Absolute. */
+  readonly path: string;
+  /** The names of the sub-folders on the way to it. */
+  readonly subFolders: readonly string[];
+  /** The name of the file in the last of them. */
+  readonly name: string;
+}
+
+/** Empty parts, `.` and `..`, and what ends a path. */
+const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
+
+/**
+ * Where a stream's key file lies under `folder` (absolute).
+ * @throws RangeError when the path would leave the folder, whatever passed the stream id.
+ */
+export function keyFilePath(folder: string, streamId: StreamId): KeyFilePath {
+  if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');
+  const path = `${folder.endsWith(sep) ? folder : folder + sep}${streamId}.key`;
+  const end = streamId.lastIndexOf('/');
+  const subFolders = end < 0 ? [] : streamId.slice(0, end).split('/');
+  return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
+}
+
+/** Runs tasks of the same name one after another, in the order given; tasks of other names run beside them. */
+export function queueByName(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
+  const tails = new Map<string, Promise<unknown>>();
+  return (name, task) => {
+    const before = tails.get(name);
+    // A task runs whatever became of the one before it.
+    const result = before ? before.then(task, task) : task();
+    tails.set(name, result);
+    const leave = () => {
+      if (tails.get(name) === result) tails.delete(name);
+    };
+    result.then(leave, leave);
+    return result;
+  };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EROFS: 'the folder is mounted read-only',
+  EACCES: 'the user of this service may not use the folder or the file',
+  EPERM: 'the user of this service may not use the folder or the file',
+  ENOENT: 'the folder is gone',
+  ENODEV:
+    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one',
+  ENOTDIR: 'the path of the folder is not a folder',
+  EIO: 'the disk reports an error',
+  ESTALE: 'the network file system has lost the folder',
+  ENOTCONN: 'the file system that was mounted there is gone',
+  ETIMEDOUT: 'the network file system does not answer',
+  EHOSTDOWN: 'the network file system does not answer',
+  ENAMETOOLONG: 'the path is too long for the file system',
+  ELOOP: 'the path holds a loop of links',
+};
+
+/** Turns a file system's error into the answer for it; an `HttpError` and what is no system error pass unchanged. */
+export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
+  const code = systemCode(thrown);
+  if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const description =
+      'There is no space left for key files; none was damaged. Free some space and try again.';
+    return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+  }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    const description =
+      'The service has no file descriptor left. Try again, or raise its limit of open files.';
+    return new HttpError(503, { code: 'too_many_open_files', description }, { cause: thrown });
+  }
+  const reason = REASONS[code];
+  if (reason === undefined) return thrown;
+  const verb = doing === 'read' ? 'readable' : 'writable';
+  const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
+  return new HttpError(500, { code: `key_files_not_${verb}`, description }, { cause: thrown });
 }

@@ -122,13 +122,57 @@ test('shows the tries of the deliveries', async () => {
     events: ['channel_created'],
     site_ids: ['demosite'],
   };
-  await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
-  await createChannel();
+  const { body: webhook } = await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+  const channel = await createChannel();
   await receiver.until(1);
-  while (context.webhooks.deliveries().length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (context.webhooks.history().length === 0) await new Promise((resolve) => setImmediate(resolve));
   const { body } = await control.get('/deliveries').expect(200);
-  expect(body).toEqual({ deliveries: JSON.parse(JSON.stringify(context.webhooks.deliveries())) });
-  expect(body.deliveries).toHaveLength(1);
+  expect(body).toEqual({
+    deliveries: [
+      {
+        webhook_id: webhook.id,
+        event: 'channel_created',
+        subject_id: channel.id,
+        url: receiver.url,
+        attempt: 1,
+        at: '2030-01-01T00:00:00.000Z',
+        status: 200,
+        failure: null,
+        ms: 0,
+        next_try_at: null,
+      },
+    ],
+  });
+});
+
+test.each([false, true])('shows webhooks with their secrets when they are revealed: %s', async (reveal) => {
+  const { control, context } = await startEmulator();
+  const { id, secret } = context.webhooks.create({
+    name: 'hook',
+    description: '',
+    url: 'https://receiver.example/',
+    events: ['channel_created', 'channel_active'],
+    siteIds: ['demosite'],
+  });
+  const { body } = await control.get('/state').query({ reveal }).expect(200);
+  expect(body.webhooks).toEqual([
+    {
+      id,
+      type: 'webhook',
+      created: '2030-01-01T00:00:00.000000+00:00',
+      last_modified: '2030-01-01T00:00:00.000000+00:00',
+      metadata: {
+        name: 'hook',
+        description: '',
+        webhook_url: 'https://receiver.example/',
+        events: ['channel_created', 'channel_active'],
+        site_ids: ['demosite'],
+      },
+      relationships: {},
+      schema: null,
+      ...(reveal ? { secret } : {}),
+    },
+  ]);
 });
 
 const CONTROL_PATHS = [

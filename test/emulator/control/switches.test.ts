@@ -85,7 +85,7 @@ test('lets a call go on after a reset that finds it held back, and it meets the 
   const emulator = await startEmulator();
   const { id } = await emulator.createChannel();
   const path = `/live/channels/${id}.json`;
-  const { answer } = await delayed(emulator, `GET ${path}`, () => emulator.stranger.get(path));
+  const { answer } = await delayed(emulator, `GET ${path}`, () => emulator.unauthenticated.get(path));
   await emulator.control.post('/reset').expect(204);
   expect((await answer).status).toBe(404);
 });

@@ -17,7 +17,7 @@ const encoder = (does: 'connect' | 'disconnect', { stream_key }: { stream_key: s
   emulator.control.post(`/encoder/${does}`).send({ stream_key }).expect(200);
 
 async function documentOf({ id }: { id: string }): Promise<unknown> {
-  const { status, body } = await emulator.stranger.get(`/live/channels/${id}.json`);
+  const { status, body } = await emulator.unauthenticated.get(`/live/channels/${id}.json`);
   return { status, body };
 }
 
@@ -67,7 +67,7 @@ test.each(['', '/'])(
   async (slash) => {
     const { id } = await create({});
     for (const path of [`/live/channels/${id}.json${slash}`, `/live/channels/nowhere0.json${slash}`]) {
-      const { headers } = await emulator.stranger.get(path);
+      const { headers } = await emulator.unauthenticated.get(path);
       expect(headers).toMatchObject({
         'access-control-allow-origin': '*',
         'cross-origin-resource-policy': 'cross-origin',
@@ -79,7 +79,7 @@ test.each(['', '/'])(
 );
 
 test('answers a preflight of a browser', async () => {
-  const { status, headers, text } = await emulator.stranger
+  const { status, headers, text } = await emulator.unauthenticated
     .options('/live/channels/abcd1234.json')
     .set('origin', 'https://publisher.example')
     .set('access-control-request-method', 'GET')
@@ -93,11 +93,11 @@ test('answers a preflight of a browser', async () => {
 });
 
 test('answers 405 to another method than GET', async () => {
-  const { status, headers } = await emulator.stranger.put('/live/channels/abcd1234.json');
+  const { status, headers } = await emulator.unauthenticated.put('/live/channels/abcd1234.json');
   expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
 });
 
 test('does not count against the rate limit', async () => {
-  const { headers } = await emulator.stranger.get('/live/channels/abcd1234.json');
+  const { headers } = await emulator.unauthenticated.get('/live/channels/abcd1234.json');
   expect(Object.keys(headers).filter((name) => name.includes('request-limit'))).toEqual([]);
 });

@@ -32,7 +32,7 @@ const publish = (event: string) =>
     .put(`/v2/sites/${emulator.siteId}/channels/${channel.id}/events/${event}/publish/`)
     .expect(204);
 
-const get = (path: string) => emulator.stranger.get(path);
+const get = (path: string) => emulator.unauthenticated.get(path);
 
 const textOf = async (path: string) => (await fetch(`${emulator.url}${path}`)).text();
 

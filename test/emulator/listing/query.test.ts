@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { Fields } from '../../../src/emulator/listing/fields';
-import { readFilter } from '../../../src/emulator/listing/filter';
+import { type Fields, readFilter } from '../../../src/emulator/listing/filter';
 import { parseQuery } from '../../../src/emulator/listing/query';
 
 interface Film {

@@ -203,8 +203,8 @@ test('refuses a body of a mebibyte with 413', async () => {
   ]);
 });
 
-test('refuses a stranger before it reads the body', async () => {
-  const { stranger } = await startEmulator();
-  const { status, body } = await stranger.post(PATH).send('{"broken');
+test('refuses an unauthenticated call before it reads the body', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { status, body } = await unauthenticated.post(PATH).send('{"broken');
   expect([status, body.errors[0].code]).toEqual([401, 'credential_missing']);
 });

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../../src/http/config';
-import { digestOf, parseKeysFile } from '../../../src/sidecar/access/keys-file';
+import { digestOf, parseKeysFile } from '../../../src/sidecar/access/key-ring';
 
 const SECRET = 'a-secret-key-that-no-fault-may-quote';
 const OTHER = 'another-key-of-enough-length';

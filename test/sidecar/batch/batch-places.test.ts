@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { ApiKey } from '../../../src/sidecar/access/api-key';
-import type { KeyFileChanges, PutOutcome } from '../../../src/sidecar/key-files/key-file-changes';
+import type { KeyFileChanges, PutOutcome } from '../../../src/sidecar/key-files/changes';
 import { CENC_ONLY } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
 import { until } from '../../support/until';

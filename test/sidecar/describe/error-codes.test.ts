@@ -10,7 +10,7 @@ import {
   WITH_UNKNOWN,
 } from '../../../src/sidecar/describe/samples-wire';
 import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
-import { toStorageError } from '../../../src/sidecar/storage/storage-error';
+import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 import { objections } from '../../support/accepts-schema';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';

@@ -1,7 +1,9 @@
-import { createCollect } from '../../../src/sidecar/listing/page';
+import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import { createCollect, createListings } from '../../../src/sidecar/listing/listings';
 import { type Walk, walk } from '../../../src/sidecar/listing/walk';
+import { recordedLog } from '../../support/recorded-log';
 import { temporaryFolder } from '../../support/start-sidecar';
-import { place } from './start-listing';
+import { ALL, place } from './start-listing';
 
 const EVERYTHING = [{ folder: '', beginnings: [''] }];
 const NOTHING_KNOWN = { parts: [], keyId: undefined, contentId: undefined, faults: [] };
@@ -28,7 +30,9 @@ async function startCollect() {
     time += 1;
     return NOTHING_KNOWN;
   };
-  const collect = createCollect(folder, summarise, () => time);
+  const pageOf = createCollect(folder, () => time);
+  const collect = (way: Walk, limit: number, isWanted: (streamId: string) => boolean) =>
+    pageOf(way, limit, isWanted, summarise);
   const start = (): Walk => walk(folder, EVERYTHING, () => undefined);
   return { collect, start, described: () => time };
 }
@@ -54,19 +58,18 @@ it('gives others their turn in pages that describe nothing', async () => {
     }
   })();
   const folder = await temporaryFolder();
-  const collect = createCollect(
-    folder,
+  const page = createCollect(folder, () => time)(
+    nothing,
+    1000,
+    () => true,
     () => NOTHING_KNOWN,
-    () => time,
   );
-  const page = collect(nothing, 1000, () => true);
   expect(await turnsOf(page)).toBeGreaterThanOrEqual(20_000 / 4);
   expect(await page).toEqual({ entries: [], ended: false });
 });
 
-it('works on one page a turn when many are made at the same time', async () => {
-  const { collect, start, described } = await startCollect();
-  const pages = Promise.all(Array.from({ length: 5 }, () => collect(start(), 1000, () => true)));
+/** The most that is described in one turn of the event loop until something is done. */
+async function mostPerTurn(described: () => number, action: Promise<unknown>): Promise<number> {
   const perTurn: number[] = [];
   let [before, done] = [0, false];
   const look = () => {
@@ -75,7 +78,39 @@ it('works on one page a turn when many are made at the same time', async () => {
     if (!done) setImmediate(look);
   };
   setImmediate(look);
-  expect((await pages).map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 100]);
+  await action;
   done = true;
-  expect(Math.max(...perTurn)).toBe(4);
+  return Math.max(...perTurn);
+}
+
+it('works on one page a turn when many are made at the same time', async () => {
+  const { collect, start, described } = await startCollect();
+  const pages = Promise.all(Array.from({ length: 5 }, () => collect(start(), 1000, () => true)));
+  expect(await mostPerTurn(described, pages)).toBe(4);
+  expect((await pages).map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 100]);
+});
+
+it('works on one page a turn when clients of several keys list at the same time', async () => {
+  const folder = await temporaryFolder();
+  place(folder, ...Array.from({ length: 100 }, (_none, index) => `s${index}`));
+  let [time, ids] = [0, 0];
+  const { first, close } = createListings({
+    folder,
+    checkFolder: () => undefined,
+    conflictsOf: () => {
+      time += 1;
+      return [];
+    },
+    log: recordedLog().log,
+    newId: () => {
+      ids += 1;
+      return `listing-${ids}`;
+    },
+    now: () => time,
+  });
+  const keys = Array.from({ length: 5 }, (_none, index): ApiKey => ({ ...ALL, name: `key-${index}` }));
+  const pages = Promise.all(keys.map((key) => first(key, '', 1000)));
+  expect(await mostPerTurn(() => time, pages)).toBe(4);
+  expect((await pages).map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 100]);
+  close();
 });

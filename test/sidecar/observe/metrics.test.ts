@@ -1,9 +1,11 @@
 import { connect } from 'node:net';
+import express from 'express';
+import request from 'supertest';
 import { CONNECTION_STATES } from '../../../src/http/connection';
 import { REFUSAL_CAUSES } from '../../../src/http/connection-limits';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
-import { createMetrics } from '../../../src/sidecar/observe/metrics';
+import { bounded, createMetrics, metricsRoutes, type Scrape } from '../../../src/sidecar/observe/metrics';
 import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
@@ -178,22 +180,6 @@ test('counts a client that went away as 499', async () => {
   });
 });
 
-test('loses nothing that happened before the client library was loaded', async () => {
-  const metrics = createMetrics({
-    version: '1',
-    audit: { lost: () => 0, waiting: () => 0 },
-    connections: createConnections(),
-  });
-  // Beyond the number at which it is loaded.
-  for (let count = 0; count < 3000; count += 1) {
-    metrics.failed(new HttpError(404, { code: 'not_found', description: 'No.' }));
-    if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
-  }
-  expect(seriesOf((await metrics.scrape()).text)).toMatchObject({
-    'packagerdrmapi_failures_total{code="not_found"}': 3000,
-  });
-});
-
 test('answers scrapes that come together, each with the whole', async () => {
   const { client } = await startObserved();
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.get('/metrics')));
@@ -276,4 +262,83 @@ describe('hostile callers', () => {
     expect(text).toMatch(/^packagerdrmapi_failures_total\{code="other"\} \d+$/m);
     expect(text).not.toContain('hostile_1999');
   });
+});
+
+/** `/metrics` with scrapes that are counted, each ended by the test. */
+function start() {
+  const runs: { end(): void; fail(): void }[] = [];
+  const time = { now: 0 };
+  const scrape = () =>
+    new Promise<Scrape>((resolve, reject) => {
+      const text = `run ${runs.length + 1}\n`;
+      runs.push({
+        end: () => resolve({ contentType: 'text/plain; version=0.0.4', text }),
+        fail: () => reject(new Error('out of luck')),
+      });
+    });
+  const app = express();
+  metricsRoutes(app, { scrape }, () => time.now);
+  app.use(((_error, _request, response, _next) => {
+    response.status(500).send('failed\n');
+  }) satisfies express.ErrorRequestHandler);
+  const ask = () =>
+    request(app)
+      .get('/metrics')
+      .then(({ text }) => text);
+  /** Asks, and ends the run that this begins. */
+  const askAnew = async (how: 'end' | 'fail' = 'end') => {
+    const before = runs.length;
+    const answer = ask();
+    while (runs.length === before) await new Promise((resolve) => setImmediate(resolve));
+    runs[before]?.[how]();
+    return answer;
+  };
+  return { ask, askAnew, runs, time };
+}
+
+test('runs once for scrapes that come together', async () => {
+  const { ask, runs } = start();
+  const answers = Promise.all(Array.from({ length: 20 }, ask));
+  while (runs.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  runs[0]?.end();
+  expect(await answers).toEqual(Array.from({ length: 20 }, () => 'run 1\n'));
+  expect(runs).toHaveLength(1);
+});
+
+test('answers the same for a second, and anew after it', async () => {
+  const { ask, askAnew, time } = start();
+  expect(await askAnew()).toBe('run 1\n');
+  time.now = 999;
+  expect(await ask()).toBe('run 1\n');
+  time.now = 1000;
+  expect(await askAnew()).toBe('run 2\n');
+});
+
+test('keeps no failure', async () => {
+  const { askAnew } = start();
+  expect([await askAnew('fail'), await askAnew()]).toEqual(['failed\n', 'run 2\n']);
+});
+
+test('makes what belongs to a name once', () => {
+  const made: string[] = [];
+  const take = bounded(3, 'other', (name: string) => {
+    made.push(name);
+    return { name };
+  });
+  expect(take('a')).toBe(take('a'));
+  expect([take('b').name, take('a').name, made]).toEqual(['b', 'a', ['a', 'b']]);
+});
+
+test('lets all names beyond the bound share one', () => {
+  const made: string[] = [];
+  const take = bounded(2, 'other', (name: string) => {
+    made.push(name);
+    return { name };
+  });
+  for (let count = 0; count < 10_000; count += 1) take(`name-${count}`);
+  expect([take('name-1').name, take('name-2').name, made]).toEqual([
+    'name-1',
+    'other',
+    ['name-0', 'name-1', 'other'],
+  ]);
 });

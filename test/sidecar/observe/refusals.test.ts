@@ -43,6 +43,11 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
   ],
   ['a GET without a key', ({ stranger }) => stranger.get(PATH), [null, null, 'unauthorized']],
   ['a list without a key', ({ stranger }) => stranger.get('/api/keyfiles'), [null, null, 'unauthorized']],
+  [
+    'a query at the root of the API without a key',
+    ({ stranger }) => stranger.get('/api?x'),
+    [null, null, 'unauthorized'],
+  ],
   ['a GET out of reach', (s) => reader(s).get('/api/keyfile/news'), ['reader', 'news', 'forbidden']],
   [
     'a POST with a key that reads',
@@ -119,6 +124,12 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
 test.each<[what: string, ask: Ask]>([
   ['a GET of an absent stream', ({ api }) => api.get(PATH)],
   ['a check', ({ api }) => api.post('/api/check').type('json').send('{')],
+  ['a faulty dry run', ({ api }) => api.post(`${PATH}?dryrun=true`).send({ cenc: {} })],
+  ['a faulty dry run in percent-encoding', ({ api }) => api.post(`${PATH}?%64ryrun=true`).send({ cenc: {} })],
+  [
+    'a faulty stream in the dry run of a batch',
+    ({ api }) => api.post('/api/keyfiles?dryrun=true').send({ streams: [{ streamid: 'live', cenc: {} }, 7] }),
+  ],
   ['a path that is none', ({ stranger }) => stranger.post('/elsewhere').send({})],
 ])('has no line for %s', async (_what, ask) => {
   const { sidecar, lines } = await startAudited();

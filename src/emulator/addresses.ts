@@ -1,0 +1,50 @@
+import { isIP } from 'node:net';
+import type { Request } from 'express';
+import type { EmulatorContext } from './context';
+
+/** Where the caller reached the platform, as the start of addresses in an answer. */
+export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>): string {
+  return `${request.protocol}://${request.get('host') ?? `127.0.0.1:${request.socket.localPort}`}`;
+}
+
+/** Where the parts of the platform are reached, as seen by who asks. */
+export interface Addresses {
+  /** The management API's paths begin behind it, as those of delivery do. */
+  readonly origin: string;
+  /** Undefined when no encoder can connect over RTMP. */
+  readonly rtmp: string | undefined;
+  /** Undefined when the system chose the port. */
+  readonly control: string | undefined;
+  readonly embedScript: string;
+}
+
+export function addressesFor(
+  { seeds }: Pick<EmulatorContext, 'seeds'>,
+  request: Pick<Request, 'protocol' | 'get' | 'socket'>,
+): Addresses {
+  const origin = originOf(request);
+  const { hostname } = new URL(origin);
+  const { controlHost, controlPort, rtmpPort } = seeds;
+  const isEverywhere = controlHost === '0.0.0.0' || controlHost === '::';
+  const controlName = controlHost.includes(':') ? `[${controlHost}]` : controlHost;
+  return {
+    origin,
+    rtmp: rtmpPort === undefined ? undefined : `rtmp://${hostname}:${rtmpPort}/live`,
+    control: controlPort === 0 ? undefined : `http://${isEverywhere ? hostname : controlName}:${controlPort}`,
+    embedScript: `${origin}/embed/channel.js`,
+  };
+}
+
+/** Endings that no public name has (RFC 2606, RFC 6761, RFC 6762, and ICANN's for private use). */
+const PRIVATE_NAME = /\.(?:localhost|test|local|internal)$/;
+
+/**
+ * Whether the `Host` of a request is a name that anybody could own and make point here (DNS rebinding). Addresses,
+ * names without a dot and private names are not; what can't be read as a host is taken for one.
+ */
+export function isPublicName(host: string): boolean {
+  const url = `http://${host}`;
+  if (!URL.canParse(url)) return host !== '';
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  return name.includes('.') && isIP(name) === 0 && !PRIVATE_NAME.test(name);
+}

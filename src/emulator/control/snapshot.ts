@@ -1,0 +1,119 @@
+import type { Express } from 'express';
+import { onlyMethods } from '../../http/app';
+import { wireTime } from '../clock';
+import type { EmulatorContext } from '../context';
+import type { Media } from '../library/media';
+import { renderChannel } from '../live/channel-api';
+import { type Channel, eventsOf } from '../live/channels';
+import { renderEvent } from '../live/event-api';
+import { type LiveEvent, previewPath } from '../live/events';
+import type { Delivery } from '../webhooks/delivery-queue';
+import { renderNewWebhook, renderWebhook } from '../webhooks/webhook-api';
+import { masked, renderCredential } from './credentials';
+import { renderFaults } from './switches';
+
+/** What there is and what was delivered, and the way back to the start. */
+export function mountSnapshot(app: Express, context: EmulatorContext): void {
+  app
+    .route('/state')
+    .get((request, response) => {
+      const reveal = request.query.reveal === 'true';
+      response.set('cache-control', 'no-store').json(renderState(context, reveal));
+    })
+    .all(onlyMethods('GET'));
+
+  app
+    .route('/deliveries')
+    .get(
+      (_request, response) =>
+        void response.json({ deliveries: context.webhooks.history().map(renderDelivery) }),
+    )
+    .all(onlyMethods('GET'));
+
+  app
+    .route('/reset')
+    .post((_request, response) => {
+      context.reset();
+      response.status(204).end();
+    })
+    .all(onlyMethods('POST'));
+}
+
+/** Everything that the platform holds; secrets only when they are to be revealed. */
+function renderState(context: EmulatorContext, reveal: boolean) {
+  const { state, clock, seeds, clients, faults, webhooks } = context;
+  const now = clock.now();
+  return {
+    now: wireTime(now),
+    sites: seeds.siteIds,
+    credentials: state.credentials.list().map((each) => renderCredential(each, { reveal })),
+    clients: [...clients.values()].map(({ name, apiKey, sharedSecret }) => ({
+      name,
+      api_key: masked(apiKey, reveal),
+      shared_secret: masked(sharedSecret, reveal),
+    })),
+    channels: state.channels.all().map((channel) => snapshotOfChannel(context, channel, reveal)),
+    events: state.events.all().map((event) => snapshotOfEvent(event, now, reveal)),
+    media: state.media.all().map(snapshotOfMedia),
+    webhooks: webhooks.list().map(reveal ? renderNewWebhook : renderWebhook),
+    ...renderFaults(faults.list()),
+  };
+}
+
+function snapshotOfChannel({ state }: EmulatorContext, channel: Channel, reveal: boolean) {
+  const shown = renderChannel(channel, { recentEvents: eventsOf(state, channel), previewUrls: [] });
+  const { preview_url: _addresses, ...fields } = shown;
+  return {
+    ...fields,
+    site_id: channel.siteId,
+    current_event: channel.currentEventId ?? null,
+    stream_key: masked(shown.stream_key, reveal),
+    metadata: {
+      ...shown.metadata,
+      simulcast_targets: shown.metadata.simulcast_targets.map((target) => ({
+        ...target,
+        stream_key: masked(target.stream_key, reveal),
+      })),
+    },
+  };
+}
+
+function snapshotOfEvent(event: LiveEvent, now: Date, reveal: boolean) {
+  return {
+    ...renderEvent(event, now),
+    site_id: event.siteId,
+    channel_id: event.channelId,
+    publishing_mode: event.mode,
+    state: event.state,
+    preview_path: masked(previewPath(event), reveal),
+  };
+}
+
+function snapshotOfMedia(media: Media) {
+  return {
+    id: media.id,
+    site_id: media.siteId,
+    created: wireTime(media.created),
+    title: media.title,
+    duration: media.duration,
+    published: media.published,
+    event_id: media.eventId,
+    clip: media.clip ?? null,
+  };
+}
+
+/** A try as the control port shows it. `status` is the receiver's; `failure` is why there is none. */
+function renderDelivery({ webhookId, event, subjectId, url, attempt, at, answer, ms, nextTryAt }: Delivery) {
+  return {
+    webhook_id: webhookId,
+    event,
+    subject_id: subjectId,
+    url,
+    attempt,
+    at: at.toISOString(),
+    status: 'status' in answer ? answer.status : null,
+    failure: 'failure' in answer ? answer.failure : null,
+    ms,
+    next_try_at: nextTryAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,75 @@
+import type { Express } from 'express';
+import { onlyMethods } from '../../http/app';
+import { type Html, html } from '../../http/html';
+import { addressesFor } from '../addresses';
+import type { EmulatorContext } from '../context';
+import { type Client, clientRecord } from '../upstreams/config-service';
+import { KEY_ANSWERS } from '../upstreams/key-provider';
+import { address, copyableAddress, copyableLines, disclosure, facts, secret } from './elements';
+import { layout } from './layout';
+
+const PATH = '/dashboard/clients';
+
+/** The accounts of the key provider, from which the key-file API takes its keys. */
+export function mountClientsPage(app: Express, context: EmulatorContext): void {
+  app
+    .route(PATH)
+    .get((request, response) => {
+      const { origin } = addressesFor(context, request);
+      response.send(
+        layout({
+          title: 'Key provider',
+          section: PATH,
+          intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
+          content: [...context.clients.values()].map((client) => clientCard(client, origin)),
+        }),
+      );
+    })
+    .all(onlyMethods('GET'));
+}
+
+function clientCard(client: Client, origin: string): Html {
+  const { name, apiKey, sharedSecret } = client;
+  const config = `${origin}/config/v1/clients`;
+  const provider = `${origin}/keyprovider`;
+  const curl = `curl -sS ${provider}/cenc/${name}/my-content \\\n  -H 'API-KEY: ${apiKey.replaceAll("'", "'\\''")}'`;
+  const systems = drmSystemsOf(client).map(
+    ({ system, licenseUrl }) => html`<li><b>${system}</b> ${address(licenseUrl)}</li>`,
+  );
+  return html`<section class="card" aria-labelledby="client-${name}"><h2 id="client-${name}">${name}</h2>
+    ${facts([
+      ['API key', secret(`api-key-${name}`, `API key of ${name}`, apiKey)],
+      ['Shared secret', secret(`shared-secret-${name}`, `shared secret of ${name}`, sharedSecret)],
+      ['DRM systems', html`<ul class="plain">${systems}</ul>`],
+      [
+        'Configuration service',
+        copyableAddress(`config-${name}`, 'address of the configuration service', config),
+      ],
+      ['Key provider', copyableAddress(`provider-${name}`, 'address of the key provider', provider)],
+      ['Kinds of answer', keyAnswerNames().join(', ')],
+    ])}
+    ${disclosure(
+      `example-${name}`,
+      'an example call, with the API key',
+      html`${copyableLines(`curl-${name}`, 'Example call', curl)}
+        <p class="hint">The answer is an envelope that only the shared secret opens.</p>`,
+    )}
+  </section>`;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  widevine: 'Widevine',
+  playready: 'PlayReady',
+  fairplay: 'FairPlay',
+};
+
+/** The DRM systems that a client's record enables, with their license addresses. */
+function drmSystemsOf(client: Client): { system: string; licenseUrl: string }[] {
+  const { drm_providers, license_urls } = clientRecord(client);
+  return drm_providers.map((name) => ({ system: NAMES[name] ?? name, licenseUrl: license_urls[name] ?? '' }));
+}
+
+/** The kinds of keys that the provider answers with, as they stand in its paths. */
+function keyAnswerNames(): string[] {
+  return Object.keys(KEY_ANSWERS);
+}

@@ -1,0 +1,181 @@
+import type { Request, RequestHandler } from 'express';
+import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
+import { planBatch } from '../../api/plan-batch';
+import type { StreamId } from '../../api/stream-id';
+import { requireJson } from '../../http/app';
+import { describeThrown, HttpError, type Problem, parsedOr400 } from '../../http/errors';
+import type { Log } from '../../http/log';
+import { callerOf, requireScope } from '../access/api-key';
+import { apiError } from '../errors';
+import { attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
+import { isDryRun, lineChanges } from '../key-files/dry-run';
+import { actorOf } from '../key-files/routes';
+import type { Refusals } from '../observe/refusals';
+import type { Provision } from '../provisioning/provision';
+import { createReceiveBody } from './receive-body';
+import { createRunBatch, stoppingError } from './run-batch';
+import { createPause, yieldToEventLoop } from './semaphore';
+
+export interface BatchContext {
+  readonly changes: KeyFileChanges;
+  readonly provision: Provision;
+  readonly refusals: Refusals;
+  readonly log: Log;
+  /** Takes the error of every stream that fails. Must not throw. */
+  readonly onError?: ((error: HttpError) => void) | undefined;
+  /** Whether the service stops: no further stream is begun then. */
+  readonly stopping: () => boolean;
+  /** How long a body may take to arrive. */
+  readonly mostReceiveMs?: number;
+}
+
+interface Batch {
+  /** `POST /api/keyfiles`, behind the guard. */
+  readonly handlers: RequestHandler[];
+  /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
+  idle(): Promise<void>;
+}
+
+/** Each may hold its body, what is read of it, and its answer: tens of megabytes. */
+const MAX_BATCHES = 4;
+/** As many entries take some milliseconds. */
+const STEPS_AT_A_STRETCH = 20;
+
+/**
+ * `POST /api/keyfiles`: many streams and groups at once, a result for each. A batch that has begun is done, also when
+ * its client goes away, as a single POST is.
+ */
+export function createBatch(context: BatchContext): Batch {
+  const { changes, provision, refusals, log, onError, stopping, mostReceiveMs } = context;
+  const runBatch = createRunBatch({ changes, provision, stopping });
+  const receiveBody = createReceiveBody(mostReceiveMs);
+  let underWay = 0;
+  const whenIdle = new Set<() => void>();
+
+  const leave = () => {
+    underWay -= 1;
+    if (underWay > 0) return;
+    for (const resolve of whenIdle) resolve();
+    whenIdle.clear();
+  };
+
+  const handle: RequestHandler = async (request, response) => {
+    requireScope(callerOf(response));
+    refusePreconditions(request);
+    const dryRun = isDryRun(request.query);
+    // Asked for before a body is received in vain, and again when it is there.
+    if (underWay >= MAX_BATCHES) throw tooManyBatches();
+    await receiveBody(request, response);
+    if (underWay >= MAX_BATCHES) throw tooManyBatches();
+    if (stopping()) throw stoppingError();
+    underWay += 1;
+    try {
+      const actor = actorOf(request, response);
+      const pause = createPause(STEPS_AT_A_STRETCH);
+      const body = parsedOr400(readBatchBody(request.body));
+      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: yieldToEventLoop }));
+      const results = createBatchResults(plan, dryRun, (error, streamId) => {
+        onError?.(error);
+        refusals.failed(error, attemptOf(actor, streamId), dryRun);
+      });
+      await runBatch({ plan, actor, dryRun, pause, report: results.report });
+      const { requestId } = actor;
+      results.logFailures(log, requestId);
+      log.info('batch', { requestId, dryRun, ...results.summary() });
+      response.setHeader('cache-control', 'no-store');
+      response.type('json').send(results.text());
+    } finally {
+      leave();
+    }
+  };
+
+  return {
+    handlers: [requireJson, handle],
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.add(resolve))),
+  };
+}
+
+function refusePreconditions({ headers }: Request): void {
+  if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return;
+  const description =
+    'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
+  throw apiError('invalid_header', description);
+}
+
+function tooManyBatches(): HttpError {
+  const description = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
+  return apiError('too_many_batches', description);
+}
+
+/** A batch of nothing but faults must not make an answer without bounds. */
+const MAX_PROBLEMS = 10;
+
+interface BatchResults {
+  report(planned: Planned, outcome: PutOutcome | HttpError): void;
+  summary(): BatchSummary;
+  /** The answer as JSON. */
+  text(): string;
+  /** Logs each kind of failure that a single request would have been logged for, once with the first one's cause. */
+  logFailures(log: Log, requestId: string): void;
+}
+
+/** Collects what becomes of a plan, each result as the JSON it will be in the answer. */
+function createBatchResults(
+  plan: readonly Planned[],
+  dryRun: boolean,
+  onError: (error: HttpError, streamId: StreamId | undefined) => void,
+): BatchResults {
+  const texts = new Map<Planned, string>();
+  const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
+  const failures = new Map<string, { first: HttpError; count: number }>();
+
+  const render = (planned: Planned, outcome: PutOutcome | HttpError): BatchResult => {
+    const streamid = planned.streamId ?? null;
+    if (outcome instanceof HttpError) {
+      return { streamid, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
+    }
+    const { result, etag, warnings } = outcome;
+    return {
+      streamid,
+      result,
+      etag,
+      ...(dryRun && result !== 'unchanged' && { lines: changedLines(outcome) }),
+      ...(warnings.length > 0 && { warnings: warnings.map(asProblem) }),
+    };
+  };
+
+  return {
+    report(planned, outcome) {
+      const result = render(planned, outcome);
+      counts[result.result] += 1;
+      texts.set(planned, JSON.stringify(result));
+      if (!(outcome instanceof HttpError)) return;
+      onError(outcome, planned.streamId ?? undefined);
+      const code = outcome.problems[0]?.code ?? '';
+      const known = failures.get(code);
+      if (known) known.count += 1;
+      else if (outcome.status >= 500) failures.set(code, { first: outcome, count: 1 });
+    },
+    summary: () => ({ ...counts }),
+    text() {
+      const results = plan.map((planned) => texts.get(planned)).join(',');
+      return `{"results":[${results}],"summary":${JSON.stringify(counts)}}`;
+    },
+    logFailures(log, requestId) {
+      for (const [code, { first, count }] of failures) {
+        const cause = first.cause === undefined ? undefined : describeThrown(first.cause);
+        log.error('streams of a batch failed', { requestId, status: first.status, code, count, cause });
+      }
+    },
+  };
+}
+
+function changedLines({ bytes, former }: PutOutcome): BatchResult['lines'] {
+  return lineChanges(bytes.toString('utf8'), former).flatMap(({ change, ...line }) =>
+    change === 'same' ? [] : [{ ...line, change }],
+  );
+}
+
+function asProblem({ code, description }: Problem): Problem {
+  return { code, description };
+}

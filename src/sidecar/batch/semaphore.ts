@@ -1,0 +1,42 @@
+/** Holds back what would be too much at a time: whoever enters waits for a place, in the order of coming. */
+export interface Semaphore {
+  /** Resolves, when there is a place, with what gives it back. */
+  enter(): Promise<() => void>;
+}
+
+export function createSemaphore(places: number): Semaphore {
+  let free = places;
+  // A set keeps its order, and gives up its first without moving the others.
+  const waiting = new Set<() => void>();
+  const leave = () => {
+    const [first] = waiting;
+    if (!first) {
+      free += 1;
+      return;
+    }
+    waiting.delete(first);
+    // Not at once: a long row of what takes no time would hold up everybody else.
+    setImmediate(first);
+  };
+  return {
+    async enter() {
+      if (free > 0) free -= 1;
+      else await new Promise<void>((resolve) => waiting.add(resolve));
+      return leave;
+    },
+  };
+}
+
+/** Lets the event loop go round once, so that others are served amid a long work. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Answers what to await between the steps of a long work: it breathes once in so many of them. */
+export function createPause(steps: number): () => Promise<void> | undefined {
+  let count = 0;
+  return () => {
+    count += 1;
+    return count % steps === 0 ? yieldToEventLoop() : undefined;
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * Runs something once for all who ask while it is under way, and answers them the same until `ms` after its beginning.
+ * A failure goes to all who share it, and is not kept. `now` answers monotonic milliseconds.
+ */
+export function cached<Value>(
+  ms: number,
+  now: () => number,
+  run: () => Promise<Value>,
+): () => Promise<Value> {
+  let last: { readonly began: number; readonly value: Promise<Value>; underWay: boolean } | undefined;
+  return () => {
+    if (last && (last.underWay || now() - last.began < ms)) return last.value;
+    const made = { began: now(), value: run(), underWay: true };
+    last = made;
+    made.value.then(
+      () => {
+        made.underWay = false;
+      },
+      () => {
+        last = undefined;
+      },
+    );
+    return made.value;
+  };
+}

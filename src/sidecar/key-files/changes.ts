@@ -1,0 +1,193 @@
+import type { KeyFileRequest } from '../../api/read-key-file-request';
+import { groupNameFindings, type StreamId } from '../../api/stream-id';
+import { decodeBase64Block, formatUuid } from '../../drm/bytes';
+import type { Finding } from '../../drm/cross-check';
+import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
+import { describeThrown, type HttpError, parsedOr400 } from '../../http/errors';
+import type { Parsed } from '../../http/faults';
+import type { Log } from '../../http/log';
+import { type ApiKey, requireWrite } from '../access/api-key';
+import { apiError } from '../errors';
+import type { Audit, AuditEntry } from '../observe/audit';
+import type { Attempt } from '../observe/refusals';
+import type { Provision, Provisioned } from '../provisioning/provision';
+import type { NotSynced } from '../storage/durable-file';
+import type { KeyFileStore } from '../storage/key-file-store';
+import { etagOf, type Precondition } from './etag';
+import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
+
+/** On whose behalf a key file is changed. */
+export interface Actor {
+  readonly apiKey: ApiKey;
+  readonly address: string;
+  readonly requestId: string;
+}
+
+interface PutOptions {
+  readonly precondition?: Precondition | undefined;
+  /** Only tell what would be written. */
+  readonly dryRun?: boolean;
+  /** Don't write a file that would stay as it is. */
+  readonly skipUnchanged?: boolean;
+}
+
+export interface PutOutcome {
+  /** The file as it is written, or would be. */
+  readonly bytes: Buffer;
+  /** The file before. */
+  readonly former: Buffer | undefined;
+  readonly etag: string;
+  readonly result: 'created' | 'changed' | 'unchanged';
+  readonly warnings: readonly Finding[];
+}
+
+interface RemoveOutcome {
+  /** What the file held, or undefined when there was none. */
+  readonly bytes: Buffer | undefined;
+  readonly warnings: readonly Finding[];
+}
+
+/** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit of what was done. */
+export interface KeyFileChanges {
+  /** Provisions what a request asks for, and writes it. What `read` refuses is a 400. */
+  put(
+    streamId: StreamId,
+    read: () => Parsed<KeyFileRequest>,
+    actor: Actor,
+    options?: PutOptions,
+  ): Promise<PutOutcome>;
+  /** Writes a key file whose values are there or on their way: the members of a group share one provisioning. */
+  putKeyFile(
+    streamId: StreamId,
+    provisioned: Provisioned | Promise<Provisioned>,
+    actor: Actor,
+    options?: PutOptions,
+  ): Promise<PutOutcome>;
+  /** Removes a key file, if there is one. */
+  remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<RemoveOutcome>;
+}
+
+interface ChangeOptions {
+  readonly store: KeyFileStore;
+  readonly provision: Provision;
+  readonly audit: Audit;
+  readonly log: Log;
+  readonly index: KeyIndex;
+}
+
+export function createKeyFileChanges({ store, provision, index, audit, log }: ChangeOptions): KeyFileChanges {
+  const putKeyFile = async (
+    streamId: StreamId,
+    provisioned: Provisioned,
+    actor: Actor,
+    { precondition, dryRun = false, skipUnchanged = false }: PutOptions = {},
+  ): Promise<PutOutcome> => {
+    const { keyFile } = provisioned;
+    const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
+    if (bytes.length > MAX_FILE_BYTES) throw tooLarge(bytes.length);
+    const { former, notSynced } = await store.write(streamId, bytes, (present) => {
+      precondition?.(present);
+      return !dryRun && !(skipUnchanged && present?.equals(bytes));
+    });
+    const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
+    if (!dryRun) index.set(streamId, keys);
+    const warnings = [
+      ...provisioned.warnings,
+      ...groupNameFindings(streamId),
+      ...keyConflictFindings(index, streamId, keys, actor.apiKey),
+      ...durabilityFindings(streamId, notSynced, actor),
+    ];
+    const result = resultOf(former, bytes);
+    if (!dryRun) {
+      const written = !skipUnchanged || result !== 'unchanged';
+      for (const { code, description } of written ? warnings : []) {
+        log.warn('key file written with a warning', {
+          requestId: actor.requestId,
+          streamId,
+          code,
+          description,
+        });
+      }
+      const newKeyId = uuidOf(keyFile.cenc?.keyId);
+      const oldKeyId = result === 'unchanged' ? newKeyId : keyIdOf(former);
+      const { source } = provisioned;
+      audit({
+        ...entry('put', streamId, actor, result, oldKeyId, newKeyId),
+        ...(source && { source }),
+      });
+    }
+    return { bytes, former, etag: etagOf(bytes), result, warnings };
+  };
+
+  const durabilityFindings = (
+    streamId: StreamId,
+    notSynced: NotSynced | undefined,
+    { requestId }: Actor,
+  ): Finding[] => {
+    if (!notSynced) return [];
+    log.error('key-file folder not synced', { requestId, streamId, cause: describeThrown(notSynced.cause) });
+    return [NOT_DURABLE];
+  };
+
+  return {
+    async put(streamId, read, actor, options) {
+      requireWrite(actor.apiKey, streamId);
+      return putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options);
+    },
+    async putKeyFile(streamId, provisioned, actor, options) {
+      requireWrite(actor.apiKey, streamId);
+      return putKeyFile(streamId, await provisioned, actor, options);
+    },
+    async remove(streamId, actor, precondition) {
+      requireWrite(actor.apiKey, streamId);
+      const { former: bytes, notSynced } = await store.remove(streamId, precondition);
+      if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
+      return { bytes, warnings: durabilityFindings(streamId, notSynced, actor) };
+    },
+  };
+}
+
+const NOT_DURABLE: Finding = {
+  severity: 'warning',
+  code: 'not_durable',
+  description:
+    'the change is made, but the key-file folder could not be synced: a power cut may undo it. Check the disk, and send the request again',
+};
+
+/** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
+const MAX_FILE_BYTES = 64 * 1024;
+
+function tooLarge(bytes: number): HttpError {
+  const description = `The key file would have ${bytes} bytes; ${MAX_FILE_BYTES} are the most. Look for a value that is too long.`;
+  return apiError('invalid_body', description);
+}
+
+/** What an actor tries with a stream, for the audit. */
+export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId | undefined): Attempt {
+  return { key: apiKey.name, address, streamId, requestId };
+}
+
+function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
+  if (!former) return 'created';
+  return former.equals(bytes) ? 'unchanged' : 'changed';
+}
+
+function entry(
+  action: AuditEntry['action'],
+  streamId: StreamId,
+  { apiKey, address, requestId }: Actor,
+  result: string,
+  oldKeyId: string | undefined,
+  newKeyId: string | undefined,
+): AuditEntry {
+  return { action, key: apiKey.name, address, streamId, result, oldKeyId, newKeyId, requestId };
+}
+
+function keyIdOf(bytes: Buffer | undefined): string | undefined {
+  return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
+}
+
+function uuidOf(keyId: string | undefined): string | undefined {
+  const bytes = decodeBase64Block(keyId ?? '');
+  return bytes.ok ? formatUuid(bytes.value) : undefined;
+}

@@ -1,0 +1,223 @@
+import { accessSync, constants, readFileSync, type Stats, statSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { dirname, resolve, sep } from 'node:path';
+import { ConfigError } from '../http/config';
+import { systemCode } from '../http/errors';
+import type { Log } from '../http/log';
+import { whyUnreadable } from '../http/watched-file';
+import type { FindApiKey } from './access/api-key';
+
+const { R_OK, W_OK, X_OK } = constants;
+
+/** Reads the file of a container secret. @throws ConfigError that says why it can't be read, and what to do. */
+export function readSecret(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw new ConfigError([whyNotReadable(file) ?? whyUnreadable(thrown)]);
+  }
+}
+
+/**
+ * Refuses files that this service may not read. `files` are paths by the variable that names them.
+ * @throws ConfigError that says of each why, and what to do.
+ */
+export function refuseUnreadable(files: Readonly<Record<string, string | undefined>>): void {
+  const faults = Object.entries(files).flatMap(([variable, file]) => {
+    const why = file === undefined ? undefined : whyNotReadable(file);
+    return why === undefined ? [] : [`${variable}: ${why}`];
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
+}
+
+/** Why a file that is there can't be read, and what to do; undefined when neither its rights nor its kind are why. */
+function whyNotReadable(file: string): string | undefined {
+  const closed = folderClosed(file);
+  if (closed !== undefined) return mayNot('enter', closed, ENTER);
+  if (look(file)?.isDirectory())
+    return `${file} is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and make the container anew.`;
+  if (!isDenied(file, R_OK)) return undefined;
+  const { uid } = ids();
+  const why = mayNot('read', file, `chown ${uid} and chmod 0400`);
+  return `${why} A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.`;
+}
+
+/** Why this service may not write to a folder, and what to do; undefined when rights are not what is wrong with it. */
+export function whyNotWritable(folder: string): string | undefined {
+  const closed = folderClosed(folder);
+  if (closed !== undefined) return mayNot('enter', closed, ENTER);
+  const found = nearestFolder(folder);
+  if (!isClosed(found)) return undefined;
+  if (found === resolve(folder)) return mayNot('write to', found, giveFolder());
+  return mayNot(`make ${folder} in`, found, `make it, and ${giveFolder()}`);
+}
+
+/**
+ * The same of the folder of a file that could not be written, for callers from outside: without paths. `thrown` is the
+ * system's error.
+ */
+export function whyDenied(thrown: unknown): string | undefined {
+  const code = systemCode(thrown);
+  const path = typeof thrown === 'object' && thrown !== null && 'path' in thrown ? thrown.path : undefined;
+  if ((code !== 'EACCES' && code !== 'EPERM') || typeof path !== 'string') return undefined;
+  const folder = dirname(path);
+  const above = folderClosed(folder);
+  if (above !== undefined) return mayNot('enter', above, ENTER, 'a folder above it');
+  return isClosed(folder) ? mayNot('write to', folder, giveFolder(), 'it') : undefined;
+}
+
+/**
+ * Refuses a folder for the provider cache that can't be used. It is not made here: in the place of a mount that is
+ * missing, what is kept would be gone with the container.
+ * @throws ConfigError that says why, and what to do.
+ */
+export function refuseCacheFolder(folder: string, keyFilesPath: string): void {
+  const why = isIn(folder, keyFilesPath)
+    ? `${folder} is in the key-file folder, which the packager reads. Give it a folder of its own.`
+    : whyUnusable(folder);
+  if (why !== undefined) throw new ConfigError([`PACKAGERDRMAPI_PROVIDERCACHE: ${why}`]);
+}
+
+function isIn(folder: string, other: string): boolean {
+  return `${resolve(folder)}${sep}`.startsWith(`${resolve(other)}${sep}`);
+}
+
+function whyUnusable(folder: string): string | undefined {
+  const { uid, gid } = ids();
+  const give = `chown ${uid}:${gid} and chmod 0700`;
+  try {
+    if (!statSync(folder).isDirectory()) return `${folder} is no folder. Give the path of one.`;
+    accessSync(folder, R_OK | W_OK | X_OK);
+    return undefined;
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === 'ENOENT') return `the folder ${folder} is missing. Mount it, or make it as root: ${give}.`;
+    if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it to be written to.`;
+    return `this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (${code}). As root: ${give}.`;
+  }
+}
+
+const ENTER = 'let its group enter, chgrp and chmod g+x, or everybody, chmod o+x';
+
+/** A folder on the way to a path that this service may not enter. */
+function folderClosed(path: string): string | undefined {
+  const above = dirname(resolve(path));
+  if (above !== resolve(path)) {
+    const closed = folderClosed(above);
+    if (closed !== undefined) return closed;
+  }
+  return look(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined;
+}
+
+/** Whether this service may not make files in a folder. */
+function isClosed(folder: string): boolean {
+  return look(folder)?.isDirectory() === true && isDenied(folder, R_OK | W_OK | X_OK);
+}
+
+function giveFolder(): string {
+  const { uid, gid } = ids();
+  return `chown ${uid}:${gid} and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner)`;
+}
+
+function nearestFolder(path: string): string {
+  const folder = resolve(path);
+  return look(folder) || folder === dirname(folder) ? folder : nearestFolder(dirname(folder));
+}
+
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isDenied(path: string, rights: number): boolean {
+  try {
+    accessSync(path, rights);
+    return false;
+  } catch (thrown) {
+    return systemCode(thrown) === 'EACCES' || systemCode(thrown) === 'EPERM';
+  }
+}
+
+function mayNot(doing: string, path: string, mend: string, shown = path): string {
+  const { uid, gid } = ids();
+  const owner = ownerOf(look(path));
+  return `this service runs as user ${uid}, group ${gid}, and may not ${doing} ${shown}, ${owner}. As root: ${mend}.`;
+}
+
+function ownerOf(found: Stats | undefined): string {
+  if (!found) return 'which has gone meanwhile';
+  const { uid, gid, mode } = found;
+  return `which belongs to user ${uid}, group ${gid} and has mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
+}
+
+/** Numbers, not names: a container and its host call them differently. */
+function ids(): { uid: number; gid: number } {
+  return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+}
+
+/** Every API key that README.md, docs, .env.example and docker-compose.yml show: anybody knows them. */
+const DOCUMENTED_KEYS: readonly string[] = [
+  'demo-api-key',
+  'change-me-to-a-long-random-key',
+  '5c0d7c1f6f1f4a37b0c8c4c6a6f0a9d2',
+  'f3d2b7a09e1c4d58a6b7c8d9e0f1a2b3',
+  '0b8e4a6d2f7c4b1e9d3a5f6c7b8a9e01',
+];
+
+interface Reach {
+  /** The key of `PACKAGERDRMAPI_APIKEY`. */
+  readonly apiKey: string | undefined;
+  /** The address that the service listens on. */
+  readonly host: string;
+  /** Whether documented keys are served on any address. */
+  readonly demo: boolean;
+}
+
+/**
+ * Keeps documented keys from opening a service that others reach: on another address than a loopback one the start is
+ * refused with such a key, and one that comes into the file of keys later is no key. Elsewhere it is told in the log.
+ * @throws ConfigError that names each such key and what to do.
+ */
+export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): FindApiKey {
+  const { apiKey, host, demo } = reach;
+  const held = DOCUMENTED_KEYS.flatMap((key) => {
+    const name = find(key)?.name;
+    return name === undefined ? [] : [{ key, name }];
+  });
+  if (demo || isLoopback(host)) {
+    for (const { name } of held)
+      log.warn('the documentation shows this API key, so that anybody knows it; set your own', { name });
+    return find;
+  }
+  const inFile = (name: string) => `PACKAGERDRMAPI_APIKEYS_FILE: the key ${name} ${isKnown(host)}`;
+  if (held.length > 0) {
+    throw new ConfigError(
+      held.map(({ key, name }) =>
+        key === apiKey ? `PACKAGERDRMAPI_APIKEY: the key ${isKnown(host)}` : inFile(name),
+      ),
+    );
+  }
+  const told = new Set<string>();
+  return (given) => {
+    const found = find(given);
+    if (found === undefined || typeof given !== 'string' || !DOCUMENTED_KEYS.includes(given)) return found;
+    if (!told.has(given)) {
+      told.add(given);
+      log.error('an API key that the documentation shows is not taken', { fault: inFile(found.name) });
+    }
+    return undefined;
+  };
+}
+
+function isKnown(host: string): string {
+  return `is one that the documentation shows; on ${host} anybody could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that nobody else reaches`;
+}
+
+/** Whether nobody beyond this machine reaches an address. Square brackets around one of IPv6 may be there. */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
+}

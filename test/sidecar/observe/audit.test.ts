@@ -1,0 +1,133 @@
+import { Writable } from 'node:stream';
+import { createLog } from '../../../src/http/log';
+import { formatAuditLine } from '../../../src/sidecar/observe/audit';
+import { AUDIT_ENTRY, AUDIT_TIME, auditLine, startAudit, until } from '../../support/start-audit';
+
+const TIME = new Date(AUDIT_TIME);
+
+test('is one line of JSON with every field', () => {
+  expect(formatAuditLine(AUDIT_ENTRY, TIME)).toBe(auditLine());
+});
+
+test('holds null where there is no value', () => {
+  const entry = {
+    action: 'refused',
+    key: undefined,
+    address: '192.0.2.7',
+    streamId: undefined,
+    result: 'unauthorized',
+    oldKeyId: undefined,
+    newKeyId: undefined,
+    requestId: 'request-1',
+  } as const;
+  expect(formatAuditLine(entry, TIME)).toBe(
+    `{"time":"${AUDIT_TIME}","audit":true,"action":"refused","key":null,"address":"192.0.2.7","stream_id":null,"result":"unauthorized","old_key_id":null,"new_key_id":null,"request_id":"request-1"}\n`,
+  );
+});
+
+test.each([
+  ['a forged line', 'live\n{"audit":true}'],
+  ['a carriage return', 'live\r'],
+  ['a terminal sequence', 'live\u001b[2J'],
+  ['a terminal sequence of C1', 'live\u009b2J'],
+  ['the delete character', 'live\u007f'],
+  ['line breaks of Unicode', 'live\u2028\u2029\u0085'],
+  ['half a surrogate pair', 'live\ud800'],
+])('stays one line of printable characters for a stream id with %s', (_what, streamId) => {
+  const line = formatAuditLine({ ...AUDIT_ENTRY, streamId }, TIME);
+  expect(line).toMatch(/^[\x20-\x7e]+\n$/);
+  expect(JSON.parse(line)).toMatchObject({ stream_id: streamId });
+});
+
+test('cuts what is longer than any value that is in order', () => {
+  const line = formatAuditLine({ ...AUDIT_ENTRY, streamId: 'x'.repeat(100_000) }, TIME);
+  expect(JSON.parse(line)).toMatchObject({ stream_id: 'x'.repeat(256) });
+});
+
+test('tells how many attempts it stands for, where it is a sum', () => {
+  const line = formatAuditLine(
+    { ...AUDIT_ENTRY, streamId: undefined, requestId: undefined, count: 3100 },
+    TIME,
+  );
+  expect(JSON.parse(line)).toMatchObject({ stream_id: null, request_id: null, count: 3100 });
+});
+
+test('tells that keys came from the provider cache, where they did', () => {
+  const line = formatAuditLine({ ...AUDIT_ENTRY, source: 'provider_cache' }, TIME);
+  expect(JSON.parse(line)).toEqual({ ...JSON.parse(auditLine()), source: 'provider_cache' });
+});
+
+/** A stream that keeps what it is given, and is slow or broken if asked. */
+function sink(behave: (done: (error?: Error) => void) => void = (done) => done()) {
+  const writes: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      writes.push(chunk);
+      behave(done);
+    },
+  });
+  return { stream, writes };
+}
+
+test('writes what comes together in one write of whole lines', async () => {
+  const { stream, writes } = sink();
+  const audit = startAudit('stdout', { stdout: stream });
+  audit.change('a', 'b');
+  await until(() => audit.waiting() === 0);
+  audit.change('c');
+  await audit.close();
+  expect(writes).toEqual([auditLine('a') + auditLine('b'), auditLine('c')]);
+});
+
+test('mixes with the log by lines, at whatever level the log is', async () => {
+  const { stream, writes } = sink();
+  const clock = () => new Date(0);
+  const log = createLog('warn', stream, clock, 1);
+  const audit = startAudit('stdout', { stdout: stream, log, batchMs: 1 });
+  for (let count = 0; count < 200; count += 1) {
+    audit.change(`request-${count}`);
+    log.warn('in between', { filling: 'x'.repeat(count * 10) });
+    if (count % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await audit.close();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const lines = writes.join('').split('\n').slice(0, -1);
+  const audited = lines
+    .map((line): unknown => JSON.parse(line))
+    .filter((line) => Reflect.has(Object(line), 'audit'));
+  expect([lines.length, audited.length]).toEqual([400, 200]);
+});
+
+test('counts the lines that a broken stream loses, and goes on', async () => {
+  const { stream } = sink((done) => done(new Error('disk full')));
+  const audit = startAudit('stdout', { stdout: stream });
+  audit.change('a', 'b');
+  await until(() => audit.lost() === 2);
+  audit.change('c');
+  await until(() => audit.lost() === 3);
+  expect(audit.waiting()).toBe(0);
+  await audit.close();
+});
+
+test('keeps about a mebibyte for a slow reader, and counts what it drops beyond', async () => {
+  const { stream, writes } = sink(() => undefined);
+  const audit = startAudit('stdout', { stdout: stream, closeMs: 1 });
+  const size = auditLine('request').length;
+  for (let batch = 0; batch < 20; batch += 1) {
+    for (let count = 0; count < 300; count += 1) audit.change('request');
+    await until(() => audit.waiting() === stream.writableLength / size);
+  }
+  expect(writes).toHaveLength(1);
+  expect(stream.writableLength).toBeLessThan(1024 * 1024 + 301 * size);
+  expect(audit.lost()).toBe(6000 - audit.waiting());
+  expect(audit.lost()).toBeGreaterThan(1000);
+});
+
+test('writes nothing anywhere when it is off', async () => {
+  const { stream, writes } = sink();
+  const audit = startAudit('off', { stdout: stream });
+  audit.change('a');
+  await audit.close();
+  expect([writes, audit.waiting(), audit.lost(), audit.logged]).toEqual([[], 0, 0, []]);
+});

@@ -1,0 +1,521 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { SidecarConfig } from '../../../src/sidecar/config';
+import { createProviderCache } from '../../../src/sidecar/provisioning/provider-cache';
+import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { recordedLog } from '../../support/recorded-log';
+import { seriesOf } from '../../support/start-observed';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  FAIRPLAY_PATH,
+  PLAIN_CENC,
+  PLAIN_FAIRPLAY,
+  PROVIDED,
+  PROVIDED_FILE,
+  SHARED_SECRET,
+  sealed,
+  startProvisioning,
+} from '../../support/start-provisioning';
+import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const PATH = '/api/keyfile/demo';
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const START = Date.parse('2026-01-02T03:04:05.678Z');
+const ALL = [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH];
+
+/** Starts a sidecar that keeps answers for seven days, with a clock that stands still until it is moved. */
+async function startCached(overrides: Partial<SidecarConfig> = {}) {
+  const folder = await temporaryFolder();
+  const time = { passed: 0 };
+  const clock = () => new Date(START + time.passed);
+  const providerCache = { folder, maxAgeMs: 7 * DAY };
+  const { sidecar, upstream } = await startProvisioning({ providerCache, ...overrides }, clock);
+  const cut = (script: Script = 'reset', paths: readonly string[] = ALL) => {
+    for (const path of paths) upstream.on(path, script);
+  };
+  /** Another sidecar with the same folder and upstreams, as after a restart. */
+  const restart = (others: Partial<SidecarConfig> = {}) =>
+    startSidecar(
+      {
+        configServiceUrl: `${upstream.url}/config`,
+        keyProviderUrl: `${upstream.url}/keys`,
+        providerCache,
+        ...overrides,
+        ...others,
+      },
+      clock,
+    );
+  return { sidecar, upstream, folder, time, cut, restart };
+}
+
+function warningOf(age: string, answered = '2026-01-02T03:04:05Z'): string {
+  return `299 - "provider_cache: the key provider can't be asked, so these are the values that it answered ${age} ago (${answered}); send the request again when it is back"`;
+}
+
+function answerAgain(upstream: FakeUpstream): void {
+  upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
+  upstream.on(CENC_PATH, sealed(PLAIN_CENC));
+  upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder)).sort();
+}
+
+/** Waits until a folder has so many entries, since they are kept beside the answer. */
+async function entriesOf(folder: string, count: number): Promise<string[]> {
+  await until(() => fs.readdirSync(folder).filter((name) => name.endsWith('.sealed')).length === count);
+  return namesIn(folder);
+}
+
+describe('the provider cache, in an outage', () => {
+  it.each<[what: string, script: Script, paths: readonly string[]]>([
+    ['every connection is cut', 'reset', ALL],
+    ['every upstream answers 503', { status: 503, body: 'down' }, ALL],
+    ['every upstream is silent', 'hang', ALL],
+    ['an answer stops amid its body', 'stall', [CENC_PATH]],
+    ['the configuration service alone is down', { status: 500 }, [CONFIG_PATH]],
+    ['the key provider alone is down', { status: 502 }, [CENC_PATH, FAIRPLAY_PATH]],
+  ])('gives the same file, and says how old it is, when %s', async (_what, script, paths) => {
+    const { sidecar, time, cut } = await startCached({ upstreamTimeoutMs: 200 });
+    const first = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    expect(first.headers.warning).toBeUndefined();
+    cut(script, paths);
+    time.passed = 3 * HOUR + 20 * MINUTE;
+    const again = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    expect(again.headers.warning).toBe(warningOf('3 hours'));
+    expect(await sidecar.files()).toEqual({ 'demo.key': PROVIDED_FILE });
+  });
+
+  it.each([
+    [0, '0 seconds'],
+    [1999, '1 second'],
+    [119_000, '119 seconds'],
+    [2 * MINUTE, '2 minutes'],
+    [2 * HOUR - 1, '119 minutes'],
+    [2 * DAY - 1, '47 hours'],
+    [7 * DAY, '7 days'],
+  ])('tells an age of %i ms as %s', async (passed, age) => {
+    const { sidecar, time, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    time.passed = passed;
+    const { headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    expect(headers.warning).toBe(warningOf(age));
+  });
+
+  it('asks the provider again every time, and tells the new values as soon as it is back', async () => {
+    const { sidecar, upstream, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    const laurl = 'https://another-license.example/rightsmanager.asmx';
+    upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
+    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_laurl: laurl }));
+    upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+    const fresh = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    expect([fresh.headers.warning, fresh.text.includes(laurl)]).toEqual([undefined, true]);
+    cut();
+    const { headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(200, fresh.text);
+    expect(headers.warning).toBe(warningOf('0 seconds'));
+  });
+
+  it('serves another stream of the same content, in a batch too, with the lines it asks for', async () => {
+    const { sidecar, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    const { text } = await sidecar.api
+      .post('/api/keyfile/other')
+      .send({ ...PROVIDED, cmaf: true })
+      .expect(200);
+    expect(text).toContain('cmafstreaming-cenc-content-key: ETweRxyDIuDqAadsWdx0HQ==\n');
+    const { body } = await sidecar.api
+      .post('/api/keyfiles')
+      .send({ groups: [{ members: ['a', 'b'], ...PROVIDED }] })
+      .expect(200);
+    const warnings = [{ code: 'provider_cache', description: expect.stringContaining('0 seconds ago') }];
+    expect(body.results).toEqual(
+      ['a', 'b'].map((streamid) => ({
+        streamid,
+        result: 'created',
+        etag: expect.any(String),
+        warnings,
+      })),
+    );
+  });
+
+  it('answers what it kept before a restart', async () => {
+    const { sidecar, folder, time, cut, restart } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await entriesOf(folder, 1);
+    cut();
+    time.passed = 5 * DAY;
+    const { headers } = await (await restart()).api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    expect(headers.warning).toBe(warningOf('5 days'));
+  });
+
+  it('tells the log, the audit and the metrics that the keys came from the cache', async () => {
+    const audit = join(await temporaryFolder(), 'audit.log');
+    const { sidecar, cut } = await startCached({ audit });
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    await sidecar.api.post(PATH).set('x-request-id', 'in-outage').send(PROVIDED).expect(200);
+    await sidecar.api
+      .post(PATH)
+      .send({ ...PROVIDED, contentId: 'never-asked' })
+      .expect(502);
+    const { text } = await sidecar.stranger.get('/metrics');
+    expect(seriesOf(text)).toMatchObject({
+      'packagerdrmapi_provider_cache_events_total{event="kept"}': 1,
+      'packagerdrmapi_provider_cache_events_total{event="used"}': 1,
+      'packagerdrmapi_provider_cache_events_total{event="missed"}': 1,
+      'packagerdrmapi_provider_cache_events_total{event="damaged"}': 0,
+      'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 0,
+    });
+    const entries = await sidecar.logEntries();
+    expect(entries.filter(({ message }) => message === 'keys taken from the provider cache')).toEqual([
+      {
+        level: 'warn',
+        message: 'keys taken from the provider cache',
+        time: new Date(0).toISOString(),
+        requestId: 'in-outage',
+        since: '2026-01-02T03:04:05.678Z',
+      },
+    ]);
+    await until(() => fs.readFileSync(audit, 'utf8').split('\n').length === 4);
+    const lines = (await readFile(audit, 'utf8')).trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line)).map(({ result, source }) => [result, source])).toEqual([
+      ['created', undefined],
+      ['unchanged', 'provider_cache'],
+      ['key_provider_failed', undefined].map((value) => value && expect.any(String)),
+    ]);
+  });
+});
+
+describe('the provider cache gives nothing', () => {
+  const refused = (name: string) => ({
+    errors: [
+      {
+        code: 'client_api_key_refused',
+        description: `The ${name} refused the API key of this client. Check clientApiKey.`,
+      },
+    ],
+  });
+
+  it.each<[what: string, answers: Readonly<Record<string, Script>>, status: number, body: object]>([
+    [
+      'the configuration service refuses the client',
+      { [CONFIG_PATH]: { status: 401 }, [CENC_PATH]: 'reset', [FAIRPLAY_PATH]: 'reset' },
+      422,
+      refused('configuration service'),
+    ],
+    [
+      'the key provider refuses the client while the configuration service is down',
+      { [CONFIG_PATH]: 'reset', [CENC_PATH]: { status: 403 } },
+      422,
+      refused('key provider'),
+    ],
+    [
+      'the client is unknown',
+      { [CONFIG_PATH]: { status: 404 } },
+      422,
+      {
+        errors: [
+          {
+            code: 'client_unknown',
+            description: 'The configuration service does not know this client. Check client.',
+          },
+        ],
+      },
+    ],
+    [
+      'the key provider answers no JSON',
+      { [CENC_PATH]: { body: '<html>' } },
+      502,
+      {
+        errors: [
+          {
+            code: 'key_provider_failed',
+            description:
+              'The key provider answered something that is not JSON; check PACKAGERDRMAPI_KEYPROVIDERURL. No key file was changed.',
+          },
+        ],
+      },
+    ],
+    [
+      'the key provider answers what does not open',
+      { [CENC_PATH]: sealed(PLAIN_CENC, 'another-shared-secret') },
+      502,
+      {
+        errors: [
+          {
+            code: 'key_provider_failed',
+            description:
+              'The key provider answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret. No key file was changed.',
+          },
+        ],
+      },
+    ],
+    [
+      'the key provider does not know the content',
+      { [CENC_PATH]: { status: 404 }, [FAIRPLAY_PATH]: { status: 404 } },
+      502,
+      {
+        errors: [
+          {
+            code: 'key_provider_failed',
+            description: 'The key provider answered 404. No key file was changed.',
+          },
+        ],
+      },
+    ],
+  ])('when %s', async (_what, answers, status, body) => {
+    const { sidecar, upstream } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    for (const [path, script] of Object.entries(answers)) upstream.on(path, script);
+    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(status, body);
+    expect(answer.headers.warning).toBeUndefined();
+  });
+
+  it.each<[what: string, change: object]>([
+    ['with another clientApiKey, as after its rotation', { clientApiKey: 'client-api-key-012345678X' }],
+    ['for another client', { client: 'another' }],
+    ['for another content', { contentId: 'another' }],
+  ])('%s', async (_what, change) => {
+    const { sidecar, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const asked = { ...PROVIDED, ...change };
+    cut('reset', [
+      ...ALL,
+      `/config/${asked.client}`,
+      `/keys/cenc/${asked.client}/${asked.contentId}`,
+      `/keys/fairplay/${asked.client}/${asked.contentId}`,
+    ]);
+    const { status, body } = await sidecar.api.post(PATH).send(asked);
+    expect([status, body.errors[0].code]).toEqual([502, 'config_service_failed']);
+  });
+
+  it('of what another provider answered', async () => {
+    const { sidecar, folder, cut, restart } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await entriesOf(folder, 1);
+    cut();
+    const elsewhere = await startFakeUpstream();
+    elsewhere.on(CENC_PATH, 'reset');
+    elsewhere.on(FAIRPLAY_PATH, 'reset');
+    const other = await restart({ keyProviderUrl: `${elsewhere.url}/keys` });
+    await other.api.post(PATH).send(PROVIDED).expect(502);
+  });
+
+  it('that is older than the limit, and removes it', async () => {
+    const { sidecar, folder, time, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    time.passed = 7 * DAY + 1;
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    expect(await namesIn(folder)).toEqual([]);
+  });
+
+  it('that was not good enough to be written', async () => {
+    const { sidecar, upstream, folder, cut } = await startCached();
+    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    expect(await namesIn(folder)).toEqual([]);
+  });
+
+  it('where it is off, and keeps nothing then', async () => {
+    const { sidecar, folder, cut } = await startCached({ providerCache: undefined } as object);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    expect(await namesIn(folder)).toEqual([]);
+  });
+});
+
+describe('the folder of the provider cache', () => {
+  it('holds no secret, no name and no key material in clear, in files of mode 0600', async () => {
+    const { sidecar, folder } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const names = await entriesOf(folder, 1);
+    expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.sealed$/)]);
+    const [name = ''] = names;
+    const path = join(folder, name);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const bytes = await readFile(path);
+    const forms = (secret: Buffer): Buffer[] => [
+      secret,
+      ...(['base64', 'hex'] as const).map((form) => Buffer.from(secret.toString(form))),
+      Buffer.from(secret.toString('hex').toUpperCase()),
+    ];
+    const secrets = [
+      ...[PLAIN_CENC.content_key, PLAIN_CENC.key_id_big].map((text) => Buffer.from(text ?? '', 'base64')),
+      ...[PLAIN_FAIRPLAY.key_hex, PLAIN_FAIRPLAY.iv_hex].map((text) => Buffer.from(text ?? '', 'hex')),
+      ...[PROVIDED.client, PROVIDED.clientApiKey, PROVIDED.contentId, SHARED_SECRET, 'license', 'demo'].map(
+        (text) => Buffer.from(text),
+      ),
+    ].flatMap(forms);
+    expect(secrets.filter((secret) => bytes.includes(secret) || name.includes(secret.toString()))).toEqual(
+      [],
+    );
+  });
+
+  it('has other bytes for the same answer each time', async () => {
+    const { sidecar, folder } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const [name = ''] = await entriesOf(folder, 1);
+    const before = await readFile(join(folder, name));
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await until(() => !fs.readFileSync(join(folder, name)).subarray(8).equals(before.subarray(8)));
+    expect(await namesIn(folder)).toEqual([name]);
+    const after = await readFile(join(folder, name));
+    // Behind the mark and the time nothing is the same: salt, tag, text.
+    expect(after.subarray(16, 32).equals(before.subarray(16, 32))).toBe(false);
+    expect(after.subarray(48).equals(before.subarray(48))).toBe(false);
+  });
+
+  it.each<[what: string, damage: (bytes: Buffer) => Buffer]>([
+    ['is cut off', (bytes) => bytes.subarray(0, 60)],
+    ['is empty', () => Buffer.alloc(0)],
+    ['has a wrong byte', (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([1])])],
+    [
+      'says another time',
+      (bytes) => Buffer.concat([bytes.subarray(0, 15), Buffer.from([1]), bytes.subarray(16)]),
+    ],
+    ['is something else', () => Buffer.from('x'.repeat(500))],
+  ])('has an entry that %s ignored, told once in the log, and made anew', async (_what, damage) => {
+    const { sidecar, upstream, folder, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const [name = ''] = await entriesOf(folder, 1);
+    await writeFile(join(folder, name), damage(await readFile(join(folder, name))));
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    answerAgain(upstream);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await entriesOf(folder, 1);
+    const told = (await sidecar.logEntries()).filter(({ message }) => String(message).includes('damaged'));
+    expect(told.map(({ level, name: named }) => [level, named])).toEqual([['warn', name]]);
+  });
+
+  it('has an entry under the name of another content taken for damaged', async () => {
+    const { sidecar, upstream, folder, cut } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const [one = ''] = await entriesOf(folder, 1);
+    const other = { ...PROVIDED, contentId: 'othercontent' };
+    const otherPaths = ['cenc', 'fairplay'].map((system) => `/keys/${system}/${other.client}/othercontent`);
+    upstream.on(otherPaths[0] ?? '', sealed(PLAIN_CENC));
+    upstream.on(otherPaths[1] ?? '', sealed(PLAIN_FAIRPLAY));
+    await sidecar.api.post(PATH).send(other).expect(200);
+    const second = (await entriesOf(folder, 2)).find((name) => name !== one) ?? '';
+    await fs.copy(join(folder, one), join(folder, second));
+    cut('reset', [...ALL, ...otherPaths]);
+    await sidecar.api.post(PATH).send(other).expect(502);
+    expect(await namesIn(folder)).toEqual([one]);
+  });
+
+  it('is cleared at the start of what is too old, damaged, or left by a killed writer, and of nothing else', async () => {
+    const { sidecar, folder, time, restart } = await startCached();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const [name = ''] = await entriesOf(folder, 1);
+    const damaged = `${'0'.repeat(64)}.sealed`;
+    const left = '.packagerdrmapi-00000000-0000-4000-8000-000000000099-1.tmp';
+    for (const file of [damaged, left, 'notes.txt']) await writeFile(join(folder, file), 'something');
+    await restart();
+    await until(() => fs.readdirSync(folder).length === 2);
+    expect(await namesIn(folder)).toEqual([name, 'notes.txt'].sort());
+    time.passed = 8 * DAY;
+    await restart();
+    await until(() => fs.readdirSync(folder).length === 1);
+    expect(await namesIn(folder)).toEqual(['notes.txt']);
+  });
+
+  it('fails no provisioning when it cannot be written, tells it once, and once that it is over', async () => {
+    const { sidecar, upstream, folder, cut } = await startCached();
+    await fs.remove(folder);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    // Whoever asks the cache waits for what is being kept.
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    answerAgain(upstream);
+    const { text } = await sidecar.stranger.get('/metrics');
+    expect(seriesOf(text)).toMatchObject({
+      'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 2,
+      'packagerdrmapi_provider_cache_events_total{event="kept"}': 0,
+    });
+    await fs.mkdir(folder);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    cut();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    const told = (await sidecar.logEntries()).filter(({ message }) =>
+      /the provider cache (?:cannot be|is) written/.test(String(message)),
+    );
+    expect(told.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      'error: the provider cache cannot be written',
+      'warn: the provider cache is written again',
+    ]);
+  });
+});
+
+describe('the number of answers that are kept', () => {
+  const CLOCK = { time: START };
+  const KEY_FILE = {
+    fairplay: { licenseUrl: 'skd://license.example/x', key: '0'.repeat(32), iv: '1'.repeat(32) },
+  };
+  const content = (contentId: string) => ({ client: 'client', clientApiKey: 'key', contentId });
+
+  function openCache(folder: string, mostEntries: number) {
+    const newId = () => randomUUID();
+    const cache = createProviderCache({
+      folder,
+      mostEntries,
+      maxAgeMs: DAY,
+      scope: { configServiceUrl: 'http://config.example', keyProviderUrl: 'http://keys.example' },
+      writer: createDurableWriter(newId),
+      log: recordedLog().log,
+      clock: () => new Date(CLOCK.time),
+      newId,
+      observe: () => undefined,
+    });
+    const keep = async (...contentIds: string[]) => {
+      for (const contentId of contentIds) {
+        CLOCK.time += 1000;
+        cache.keep(content(contentId), KEY_FILE);
+        await cache.find(content(contentId));
+      }
+      await cache.close();
+    };
+    const kept = async (...contentIds: string[]) => {
+      const found = await Promise.all(contentIds.map((contentId) => cache.find(content(contentId))));
+      return contentIds.filter((_, index) => found[index]);
+    };
+    return { ...cache, keep, kept };
+  }
+
+  it('is bounded, and the oldest go first', async () => {
+    const folder = await temporaryFolder();
+    const cache = openCache(folder, 3);
+    await cache.open();
+    await cache.keep('a', 'b', 'c', 'a', 'd', 'e');
+    expect(await cache.kept('a', 'b', 'c', 'd', 'e')).toEqual(['a', 'd', 'e']);
+    expect(await namesIn(folder)).toHaveLength(3);
+  });
+
+  it('is bounded at the start, by the times that the entries say', async () => {
+    const folder = await temporaryFolder();
+    await openCache(folder, 10).keep('a', 'b', 'c', 'd');
+    const cache = openCache(folder, 2);
+    await cache.open();
+    await cache.close();
+    expect(await cache.kept('a', 'b', 'c', 'd')).toEqual(['c', 'd']);
+  });
+});

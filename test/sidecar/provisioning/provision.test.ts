@@ -1,0 +1,522 @@
+import { gzipSync } from 'node:zlib';
+import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  FAIRPLAY_PATH,
+  PLAIN_CENC,
+  PLAIN_FAIRPLAY,
+  PROVIDED,
+  PROVIDED_FILE,
+  SHARED_SECRET,
+  sealed,
+  startProvisioning,
+} from '../../support/start-provisioning';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { drmVectors } from '../../vectors/drm-vectors';
+
+const PATH = '/api/keyfile/demo';
+
+function error(code: string, description: string) {
+  return { errors: [{ code, description }] };
+}
+
+/** POSTs twice, for a stream without a key file and for one that has one, and expects neither folder to change. */
+async function expectRefusal(sidecar: TestSidecar, status: number, body: object): Promise<void> {
+  await sidecar.api.post('/api/keyfile/new').send(PROVIDED).expect(status, body);
+  await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+  await sidecar.api.post(PATH).send(PROVIDED).expect(status, body);
+  expect(await sidecar.files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
+}
+
+describe('provisioning', () => {
+  it('writes the published keys of the published envelopes', async () => {
+    const { sidecar } = await startProvisioning();
+    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    expect(answer.headers.warning).toBeUndefined();
+    expect(await sidecar.files()).toEqual({ 'demo.key': PROVIDED_FILE });
+  });
+
+  it('sends the client key in both headers, and the request id, with every call', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    await sidecar.api.post(PATH).set('x-request-id', 'req-42').send(PROVIDED).expect(200);
+    expect(upstream.received.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      [`GET ${CONFIG_PATH}`, `GET ${CENC_PATH}`, `GET ${FAIRPLAY_PATH}`].sort(),
+    );
+    for (const { headers } of upstream.received) {
+      expect(headers).toMatchObject({
+        'api-key': PROVIDED.clientApiKey,
+        api_key: PROVIDED.clientApiKey,
+        'x-request-id': 'req-42',
+        accept: 'application/json',
+      });
+      expect(headers['x-api-key']).toBeUndefined();
+    }
+    const calls = (await sidecar.logEntries()).filter(({ message }) => message === 'upstream call');
+    expect(
+      calls.map(({ requestId, status, upstreamRequestId }) => [requestId, status, upstreamRequestId]),
+    ).toEqual(Array(3).fill(['req-42', 200, 'fake-200']));
+  });
+
+  it('has all three calls under way before any is answered', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.holdUntil(3);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+
+  it('makes the same file when it is asked again', async () => {
+    const { sidecar } = await startProvisioning();
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+
+  it('reads drmjson, null parts and a trailing slash of the addresses as nothing', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    const slashed = await startSidecar({
+      configServiceUrl: `${upstream.url}/config/`,
+      keyProviderUrl: `${upstream.url}/keys//`,
+    });
+    const body = {
+      ...PROVIDED,
+      cenc: null,
+      playready: null,
+      widevine: null,
+      fairplay: null,
+      drmJson: '{"a":1}',
+    };
+    await sidecar.api.post(PATH).send(body).expect(200, PROVIDED_FILE);
+    await slashed.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+
+  it('fetches nothing when the body supplies the keys', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    await sidecar.api
+      .post(PATH)
+      .send({ ...PROVIDED, ...POST_MANUAL, contentId: null })
+      .expect(200, POST_MANUAL_FILE);
+    await sidecar.api
+      .post(PATH)
+      .send({ client: 5, clientApiKey: [], ...CENC_ONLY })
+      .expect(200, CENC_ONLY_FILE);
+    expect(upstream.received).toEqual([]);
+  });
+
+  it.each<[what: string, path: string, script: Script]>([
+    ['a client record that spells it sharedSecret', CONFIG_PATH, { body: { sharedSecret: SHARED_SECRET } }],
+    [
+      'a client record with both spellings, one null',
+      CONFIG_PATH,
+      { body: { shared_secret: null, sharedSecret: SHARED_SECRET } },
+    ],
+    [
+      'CENC keys that call it checksum',
+      CENC_PATH,
+      sealed({ ...withoutChecksum(), checksum: 'j+7cluk2J58=' }),
+    ],
+    ['CENC keys without a checksum, as older ones are', CENC_PATH, sealed(withoutChecksum())],
+    [
+      'Widevine data in a whole box',
+      CENC_PATH,
+      sealed({
+        ...PLAIN_CENC,
+        widevine_drm_specific_data:
+          'AAAANXBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABUiDXNvbWVjb250ZW50aWRI49yVmwY=',
+      }),
+    ],
+  ])('makes the same file of %s', async (_what, path, script) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(path, script);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+
+  it.each<[what: string, record: object]>([
+    ['no shared secret', {}],
+    ['a shared secret that is null', { shared_secret: null }],
+  ])('takes plain answers when the client record holds %s', async (_what, record) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(CONFIG_PATH, { body: record });
+    upstream.on(CENC_PATH, { body: PLAIN_CENC });
+    upstream.on(FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY });
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+
+  it.each<[failure: string, first: Script]>([
+    ['answers 500', { status: 500 }],
+    ['answers 503', { status: 503, body: 'busy' }],
+    ['cuts the connection', 'reset'],
+  ])('tries each upstream once more when it %s', async (_failure, first) => {
+    for (const path of [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH]) {
+      const { sidecar, upstream } = await startProvisioning();
+      const good: Record<string, Script> = {
+        [CONFIG_PATH]: { body: { shared_secret: SHARED_SECRET } },
+        [CENC_PATH]: sealed(PLAIN_CENC),
+        [FAIRPLAY_PATH]: sealed(PLAIN_FAIRPLAY),
+      };
+      upstream.on(path, first, good[path] ?? 'reset');
+      await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+      expect(upstream.received.filter((request) => request.path === path)).toHaveLength(2);
+    }
+  });
+
+  it('warns when the Widevine data names another content', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }));
+    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    expect(answer.headers.warning).toBe(
+      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId"',
+    );
+  });
+});
+
+describe('a failure of an upstream changes no key file', () => {
+  const { wrong_hash, no_pipe, hash_of_another_client, not_json_inside } = drmVectors.envelope.negative;
+  const KEYS = 'key_provider_failed';
+  const CONFIG = 'config_service_failed';
+  const provider = (what: string) => error(KEYS, `The key provider ${what}. No key file was changed.`);
+  const configService = (what: string) =>
+    error(CONFIG, `The configuration service ${what}. No key file was changed.`);
+  const unknown = error(
+    'client_unknown',
+    'The configuration service does not know this client. Check client.',
+  );
+  const refusedBy = (name: string) =>
+    error('client_api_key_refused', `The ${name} refused the API key of this client. Check clientApiKey.`);
+  const WRONG_HASH =
+    'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret';
+  const NO_FORM = 'answered an envelope without the form base64|hash';
+  const PLAIN = 'answered in plain where an encrypted envelope is due';
+  const NO_JSON = 'answered something that is not JSON; check';
+  const tooLarge = (variable: string) => `answered with more than 262144 bytes; check ${variable}`;
+  const CENC_WRONG = 'answered cenc keys with missing or wrong values:';
+  const FAIRPLAY_WRONG = 'answered fairplay keys with missing or wrong values:';
+  const CONTRADICTION = error(
+    KEYS,
+    "The key provider's values contradict each other: playready.checksum is not the checksum of cenc.keyid and " +
+      'cenc.contentkey; leave it out to have it computed, or send the three of one key. No key file was changed.',
+  );
+  const html = { body: '<html><body>Sign in</body></html>' };
+  const K = 'PACKAGERDRMAPI_KEYPROVIDERURL';
+  const C = 'PACKAGERDRMAPI_GRANDCENTRALURL';
+
+  it.each<[what: string, path: string, script: Script, status: number, body: object]>([
+    ['configuration service: 401', CONFIG_PATH, { status: 401 }, 422, refusedBy('configuration service')],
+    ['configuration service: 403', CONFIG_PATH, { status: 403 }, 422, refusedBy('configuration service')],
+    ['configuration service: 404', CONFIG_PATH, { status: 404 }, 422, unknown],
+    ['configuration service: 400', CONFIG_PATH, { status: 400 }, 502, configService('answered 400')],
+    ['configuration service: 204', CONFIG_PATH, { status: 204 }, 502, configService('answered 204')],
+    ['configuration service: 500 twice', CONFIG_PATH, { status: 500 }, 502, configService('answered 500')],
+    ['configuration service: HTML', CONFIG_PATH, html, 502, configService(`${NO_JSON} ${C}`)],
+    ['configuration service: an empty answer', CONFIG_PATH, {}, 502, configService(`${NO_JSON} ${C}`)],
+    [
+      'configuration service: a list',
+      CONFIG_PATH,
+      { body: [SHARED_SECRET] },
+      502,
+      configService('answered something that is no client record'),
+    ],
+    [
+      'configuration service: a secret that is a number',
+      CONFIG_PATH,
+      { body: { shared_secret: 1234567890123456 } },
+      502,
+      configService('answered something that is no client record'),
+    ],
+    [
+      'configuration service: an empty secret',
+      CONFIG_PATH,
+      { body: { shared_secret: '' } },
+      502,
+      configService('answered something that is no client record'),
+    ],
+    [
+      'configuration service: a secret of 15 characters',
+      CONFIG_PATH,
+      { body: { shared_secret: SHARED_SECRET.slice(0, 15) } },
+      502,
+      provider('answered an envelope, but the shared secret of this client is too short to open it'),
+    ],
+    [
+      'configuration service: another secret',
+      CONFIG_PATH,
+      { body: { shared_secret: 'another-shared-secret' } },
+      502,
+      provider(WRONG_HASH),
+    ],
+    [
+      'configuration service: no secret, and yet envelopes',
+      CONFIG_PATH,
+      { body: {} },
+      502,
+      provider('answered an envelope, but the client record holds no shared secret to open it'),
+    ],
+    [
+      'configuration service: too much',
+      CONFIG_PATH,
+      { body: { shared_secret: SHARED_SECRET, more: 'x'.repeat(300_000) } },
+      502,
+      configService(tooLarge(C)),
+    ],
+    ['key provider: 401', CENC_PATH, { status: 401 }, 422, refusedBy('key provider')],
+    ['key provider: 403', FAIRPLAY_PATH, { status: 403 }, 422, refusedBy('key provider')],
+    ['key provider: 404', CENC_PATH, { status: 404 }, 502, provider('answered 404')],
+    ['key provider: 500 twice', CENC_PATH, { status: 500 }, 502, provider('answered 500')],
+    ['key provider: 500 twice for FairPlay', FAIRPLAY_PATH, { status: 500 }, 502, provider('answered 500')],
+    ['key provider: HTML', CENC_PATH, html, 502, provider(`${NO_JSON} ${K}`)],
+    ['key provider: too much', FAIRPLAY_PATH, { body: 'x'.repeat(300_000) }, 502, provider(tooLarge(K))],
+    ['key provider: a wrong hash', CENC_PATH, { body: wrong_hash }, 502, provider(WRONG_HASH)],
+    [
+      'key provider: the hash of another client',
+      CENC_PATH,
+      { body: hash_of_another_client },
+      502,
+      provider(WRONG_HASH),
+    ],
+    ['key provider: no hash', CENC_PATH, { body: no_pipe }, 502, provider(NO_FORM)],
+    [
+      'key provider: no JSON inside',
+      CENC_PATH,
+      sealed('not JSON'),
+      502,
+      provider('answered an envelope that holds no JSON'),
+    ],
+    [
+      'key provider: no object inside',
+      CENC_PATH,
+      { body: not_json_inside },
+      502,
+      provider(`${CENC_WRONG} the whole answer`),
+    ],
+    ['key provider: plain CENC keys', CENC_PATH, { body: PLAIN_CENC }, 502, provider(PLAIN)],
+    ['key provider: plain FairPlay keys', FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY }, 502, provider(PLAIN)],
+    ['key provider: null', CENC_PATH, { body: null }, 502, provider(PLAIN)],
+    ['key provider: null inside', CENC_PATH, sealed(null), 502, provider(`${CENC_WRONG} the whole answer`)],
+    [
+      'key provider: an empty object inside',
+      CENC_PATH,
+      sealed({}),
+      502,
+      provider(`${CENC_WRONG} key_id_big, content_key, playready_laurl, widevine_drm_specific_data`),
+    ],
+    [
+      'key provider: an empty FairPlay object inside',
+      FAIRPLAY_PATH,
+      sealed({}),
+      502,
+      provider(`${FAIRPLAY_WRONG} key_hex, iv_hex, laurl`),
+    ],
+    [
+      'key provider: FairPlay keys where CENC keys are due',
+      CENC_PATH,
+      sealed(PLAIN_FAIRPLAY),
+      502,
+      provider(`${CENC_WRONG} key_id_big, content_key, playready_laurl, widevine_drm_specific_data`),
+    ],
+    [
+      'key provider: a content key of 15 bytes',
+      CENC_PATH,
+      sealed({ ...PLAIN_CENC, content_key: 'ETweRxyDIuDqAadsWdx0' }),
+      502,
+      provider(`${CENC_WRONG} content_key`),
+    ],
+    [
+      'key provider: a key id in hex',
+      CENC_PATH,
+      sealed({ ...PLAIN_CENC, key_id_big: PLAIN_CENC.key_id_hex }),
+      502,
+      provider(`${CENC_WRONG} key_id_big`),
+    ],
+    [
+      'key provider: a line break in a license address',
+      CENC_PATH,
+      sealed({ ...PLAIN_CENC, playready_laurl: 'https://a.example/\nforged: line' }),
+      502,
+      provider(`${CENC_WRONG} playready_laurl`),
+    ],
+    [
+      'key provider: Widevine data that does not parse',
+      CENC_PATH,
+      sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'IgtteWNvbnRlbg==' }),
+      502,
+      provider(`${CENC_WRONG} widevine_drm_specific_data`),
+    ],
+    [
+      'key provider: a FairPlay key of 17 bytes',
+      FAIRPLAY_PATH,
+      sealed({ ...PLAIN_FAIRPLAY, key_hex: `${PLAIN_FAIRPLAY.key_hex}00` }),
+      502,
+      provider(`${FAIRPLAY_WRONG} key_hex`),
+    ],
+    [
+      'key provider: a checksum of another key',
+      CENC_PATH,
+      sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }),
+      502,
+      CONTRADICTION,
+    ],
+    [
+      'key provider: a checksum of another key under its other name',
+      CENC_PATH,
+      sealed({ ...withoutChecksum(), checksum: 'pcTs6CEp98A=' }),
+      502,
+      CONTRADICTION,
+    ],
+  ])('%s', async (_what, path, script, status, body) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(path, script);
+    await expectRefusal(sidecar, status, body);
+  });
+
+  it.each<[variable: 'configServiceUrl' | 'keyProviderUrl', body: object]>([
+    ['configServiceUrl', configService(`can't be reached (ECONNREFUSED); check ${C}`)],
+    ['keyProviderUrl', provider(`can't be reached (ECONNREFUSED); check ${K}`)],
+  ])('%s: a refused connection', async (variable, body) => {
+    const { sidecar } = await startProvisioning({ [variable]: await refusedUrl() });
+    await expectRefusal(sidecar, 502, body);
+  });
+
+  it.each<[what: string, path: string, script: Script, code: string, name: string]>([
+    ['configuration service: silence', CONFIG_PATH, 'hang', CONFIG, 'configuration service'],
+    ['configuration service: silence amid an answer', CONFIG_PATH, 'stall', CONFIG, 'configuration service'],
+    ['key provider: silence', CENC_PATH, 'hang', KEYS, 'key provider'],
+    ['key provider: silence amid an answer', FAIRPLAY_PATH, 'stall', KEYS, 'key provider'],
+  ])('%s', async (_what, path, script, code, name) => {
+    const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 100 });
+    upstream.on(path, script);
+    await expectRefusal(
+      sidecar,
+      504,
+      error(code, `The ${name} did not answer within 100 ms. No key file was changed.`),
+    );
+  });
+
+  it.each<[what: string, path: string, encoding: string, body: (why: string) => object, variable: string]>([
+    ['configuration service: what is packed twice', CONFIG_PATH, 'gzip, gzip', configService, C],
+    ['key provider: what is packed', CENC_PATH, 'GZIP', provider, K],
+    ['key provider: what is packed otherwise', FAIRPLAY_PATH, 'br', provider, K],
+  ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
+    const { sidecar, upstream } = await startProvisioning();
+    const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
+    upstream.on(path, { headers: { 'content-encoding': encoding }, body: bomb });
+    const before = process.memoryUsage().rss;
+    const why = `answered in the content-encoding ${encoding.toLowerCase()}, which was not asked for; check ${variable}`;
+    await expectRefusal(sidecar, 502, body(why));
+    expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1024 * 1024);
+    const asked = upstream.received.map(({ headers }) => headers['accept-encoding']);
+    expect([...new Set(asked)]).toEqual(['identity']);
+  });
+
+  it.each(['drip', 'endless'] as const)(
+    'an answer that does not end (%s) is given up in time',
+    async (script) => {
+      const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 200 });
+      upstream.on(CENC_PATH, script);
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => sidecar.api.post(PATH).send(PROVIDED)),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(script === 'drip' ? 504 : 502));
+      upstream.on(CENC_PATH, 'reset');
+      expect((await sidecar.api.post(PATH).send(PROVIDED)).status).toBe(502);
+      expect(await sidecar.files()).toEqual({});
+    },
+  );
+
+  it('asks again on a new connection when a kept one turns out to be closed', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    for (let round = 0; round < 30; round += 1) {
+      await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+      // The connections are closed at the moment at which they are used again.
+      const asking = sidecar.api.post(PATH).send(PROVIDED).expect(200);
+      upstream.closeIdle();
+      await asking;
+    }
+  });
+
+  it.each<[what: string, script: Script]>([
+    ['a byte order mark', { body: `\ufeff${JSON.stringify({ shared_secret: SHARED_SECRET })}` }],
+    [
+      'an empty content-encoding',
+      { headers: { 'content-encoding': '' }, body: { shared_secret: SHARED_SECRET } },
+    ],
+  ])('takes an answer with %s', async (_what, script) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(CONFIG_PATH, script);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+  });
+
+  it.each<[what: string, path: string, code: string]>([
+    ['configuration service: a connection cut twice', CONFIG_PATH, CONFIG],
+    ['key provider: a connection cut twice', CENC_PATH, KEYS],
+  ])('%s', async (_what, path, code) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(path, 'reset');
+    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    expect(answer.body.errors).toEqual([
+      { code, description: expect.stringContaining("can't be reached (") },
+    ]);
+    expect(upstream.received.filter((request) => request.path === path)).toHaveLength(2);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it.each<[status: number, path: string, body: (why: string) => object, variable: string]>([
+    [301, CONFIG_PATH, configService, C],
+    [302, CENC_PATH, provider, K],
+    [307, FAIRPLAY_PATH, provider, K],
+    [308, CENC_PATH, provider, K],
+  ])('a redirect (%i) from %s is not followed', async (status, path, body, variable) => {
+    const { sidecar, upstream } = await startProvisioning();
+    const elsewhere = await startFakeUpstream();
+    upstream.on(path, { status, headers: { location: `${elsewhere.url}${path}` } });
+    const why = `answered a redirect (${status}); set ${variable} to its final address`;
+    await expectRefusal(sidecar, 502, body(why));
+    expect(elsewhere.received).toEqual([]);
+  });
+
+  it('answers with what the configuration service says when the key provider fails, too', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    // The key provider's refusals are there before the second try of the configuration service begins.
+    upstream.holdUntil(3);
+    upstream.on(CONFIG_PATH, { status: 500 }, { status: 404 });
+    upstream.on(CENC_PATH, { status: 401 });
+    upstream.on(FAIRPLAY_PATH, { status: 404 });
+    await expectRefusal(sidecar, 422, unknown);
+  });
+
+  it.each<[what: string, overrides: object, missing: string]>([
+    ['neither address is set', { configServiceUrl: undefined, keyProviderUrl: undefined }, `${C} and ${K}`],
+    ['the configuration service is not set', { configServiceUrl: undefined }, C],
+    ['the key provider is not set', { keyProviderUrl: undefined }, K],
+  ])('answers 503 when %s', async (_what, overrides, missing) => {
+    const { sidecar, upstream } = await startProvisioning(overrides);
+    const description = `Keys can't be provisioned: set ${missing}, or supply cenc and fairplay in the body.`;
+    await expectRefusal(sidecar, 503, error('provisioning_not_configured', description));
+    expect(upstream.received).toEqual([]);
+  });
+
+  it.each(['strict', 'warn'] as const)('refuses a checksum that is none, with checks %s', async (checks) => {
+    const { sidecar, upstream } = await startProvisioning({ checks });
+    for (const name of ['checksum', 'playready_checksum']) {
+      upstream.on(CENC_PATH, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
+      const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
+      const description = `The key provider answered cenc keys with missing or wrong values: ${name}. No key file was changed.`;
+      expect({ status, body }).toEqual({
+        status: 502,
+        body: { errors: [{ code: 'key_provider_failed', description }] },
+      });
+    }
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('lets a wrong checksum through with a Warning when checks only warn', async () => {
+    const { sidecar, upstream } = await startProvisioning({ checks: 'warn' });
+    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
+    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    expect(answer.headers.warning).toMatch(/^299 - "checksum_mismatch: /);
+    expect(answer.text).toBe(PROVIDED_FILE.replace('j+7cluk2J58=', 'pcTs6CEp98A='));
+  });
+});
+
+function withoutChecksum(): Record<string, string> {
+  const { playready_checksum: _, ...rest } = PLAIN_CENC;
+  return rest;
+}

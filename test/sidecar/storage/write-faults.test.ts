@@ -1,0 +1,278 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as faulty from '../../support/faulty-fs';
+import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+
+jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
+
+// Takes bits of the mode away, so that it has to be set.
+const umask = process.umask(0o277);
+afterAll(() => process.umask(umask));
+
+const NO_SPACE = {
+  status: 507,
+  body: {
+    errors: [
+      {
+        code: 'insufficient_storage',
+        description: 'There is no space left for key files; none was damaged. Free some space and try again.',
+      },
+    ],
+  },
+};
+
+function notWritable(reason: string) {
+  const description = `The key-file folder is not writable: ${reason}. Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
+  return { status: 500, body: { errors: [{ code: 'key_files_not_writable', description }] } };
+}
+
+const NO_DESCRIPTOR = {
+  status: 503,
+  body: {
+    errors: [
+      {
+        code: 'too_many_open_files',
+        description: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
+      },
+    ],
+  },
+};
+
+const UNKNOWN = {
+  status: 500,
+  body: {
+    errors: [
+      {
+        code: 'server_error',
+        description: 'The service failed. The cause is in its log under the request id of this answer.',
+      },
+    ],
+  },
+};
+
+const CODES = [
+  { code: 'ENOSPC', answer: NO_SPACE },
+  { code: 'EDQUOT', answer: NO_SPACE },
+  { code: 'EROFS', answer: notWritable('the folder is mounted read-only (EROFS)') },
+  {
+    code: 'EACCES',
+    answer: notWritable('the user of this service may not use the folder or the file (EACCES)'),
+  },
+  {
+    code: 'EPERM',
+    answer: notWritable('the user of this service may not use the folder or the file (EPERM)'),
+  },
+  { code: 'ENOENT', answer: notWritable('the folder is gone (ENOENT)') },
+  { code: 'EIO', answer: notWritable('the disk reports an error (EIO)') },
+  { code: 'EMFILE', answer: NO_DESCRIPTOR },
+  { code: 'EXDEV', answer: UNKNOWN },
+];
+
+/** The calls of a write in their order; the second open and close are the folder's. */
+const BEFORE_RENAME = [
+  { step: 'open of the temporary', call: 'open', nth: 1 },
+  { step: 'fchmod', call: 'fchmod', nth: 1 },
+  { step: 'write', call: 'write', nth: 1 },
+  { step: 'fdatasync', call: 'fdatasync', nth: 1 },
+  { step: 'close of the temporary', call: 'close', nth: 1 },
+  { step: 'rename', call: 'rename', nth: 1 },
+] as const;
+
+const AFTER_RENAME = [
+  { step: 'open of the folder', call: 'open', nth: 2 },
+  { step: 'fsync of the folder', call: 'fsync', nth: 1 },
+  { step: 'close of the folder', call: 'close', nth: 2 },
+] as const;
+
+const DELETION = [
+  { step: 'open of the folder', call: 'open', nth: 1 },
+  { step: 'fsync of the folder', call: 'fsync', nth: 1 },
+  { step: 'close of the folder', call: 'close', nth: 1 },
+] as const;
+
+const each = <Step extends object>(steps: readonly Step[]) =>
+  steps.flatMap((step) => CODES.map((code) => ({ ...step, ...code })));
+
+let sidecar: TestSidecar;
+
+beforeEach(async () => {
+  sidecar = await startSidecar();
+  writeFileSync(join(sidecar.folder, 'live.key'), CENC_ONLY_FILE);
+  faulty.reset();
+});
+
+async function post(streamId: string) {
+  const { status, body, text } = await sidecar.api.post(`/api/keyfile/${streamId}`).send(POST_MANUAL);
+  return { status, body, text };
+}
+
+async function expectServiceGoesOn() {
+  faulty.reset();
+  expect(await post('live')).toEqual({ status: 200, body: {}, text: POST_MANUAL_FILE });
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+  sidecar.advance(1000);
+  expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+}
+
+test.each(each(BEFORE_RENAME))(
+  'keeps the old file, leaves no temporary and serves the next request when $step fails with $code',
+  async ({ call, nth, code, answer }) => {
+    faulty.fail(call, nth, code);
+    // A temporary that has vanished is made once more; a vanished folder fails again.
+    if (code === 'ENOENT') faulty.fail(call, nth + 1, code);
+    const { status, body } = await post('live');
+    expect({ status, body }).toEqual(answer);
+    expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
+    expect(faulty.openDescriptors()).toEqual([]);
+    await expectServiceGoesOn();
+  },
+);
+
+const NOT_DURABLE =
+  '299 - "not_durable: the change is made, but the key-file folder could not be synced: a power cut may undo it. Check the disk, and send the request again"';
+
+/** The log lines and counts of changes by which an operator sees what became of a request. */
+async function traces() {
+  const { text } = await sidecar.stranger.get('/metrics');
+  const entries = await sidecar.logEntries();
+  return {
+    errors: entries.filter(({ level }) => level === 'error').map(({ message }) => message),
+    changes: text.match(/^packagerdrmapi_(?:key_file_changes_total|key_files(?= )).*$/gm),
+  };
+}
+
+test.each(each(AFTER_RENAME))(
+  'answers with the new file and a Warning when it is there whole and $step fails with $code',
+  async ({ call, nth, code }) => {
+    faulty.fail(call, nth, code);
+    const { status, headers, text } = await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL);
+    expect({ status, text, warning: headers.warning }).toEqual({
+      status: 200,
+      text: POST_MANUAL_FILE,
+      warning: NOT_DURABLE,
+    });
+    expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+    expect(faulty.openDescriptors()).toEqual([]);
+    await expectServiceGoesOn();
+    expect((await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL)).headers.warning).toBeUndefined();
+  },
+);
+
+test('audits and counts a change as made when only the sync of the folder failed, and logs why', async () => {
+  faulty.fail('fsync', 1, 'EIO');
+  await sidecar.api.post('/api/keyfile/new').send(POST_MANUAL).expect(200);
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  await sidecar.api.delete('/api/keyfile/live').expect(200);
+  expect(await traces()).toEqual({
+    errors: ['key-file folder not synced', 'key-file folder not synced'],
+    changes: [
+      'packagerdrmapi_key_file_changes_total{action="put",result="created"} 1',
+      'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"} 1',
+      'packagerdrmapi_key_files 0',
+    ],
+  });
+});
+
+test('tells of a batch which changes may be undone, and settles them when it is sent again', async () => {
+  const batch = { streams: [{ streamid: 'new', ...POST_MANUAL }] };
+  const send = async () => (await sidecar.api.post('/api/keyfiles').send(batch)).body.results[0];
+  faulty.fail('fsync', 1, 'EIO');
+  expect(await send()).toMatchObject({ result: 'created', warnings: [{ code: 'not_durable' }] });
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  expect(await send()).toMatchObject({ result: 'unchanged', warnings: [{ code: 'not_durable' }] });
+  faulty.reset();
+  expect((await send()).warnings ?? []).toEqual([]);
+});
+
+test('answers 404 to a DELETE of a file that another process removed meanwhile', async () => {
+  faulty.fail('unlink', 1, 'ENOENT');
+  const { status, body } = await sidecar.api.delete('/api/keyfile/live');
+  const description = 'This stream has no key file.';
+  expect({ status, body }).toEqual({
+    status: 404,
+    body: { errors: [{ code: 'key_file_not_found', description }] },
+  });
+});
+
+test.each(CODES.filter(({ code }) => code !== 'ENOENT'))(
+  'answers no success to a DELETE whose unlink fails with $code',
+  async ({ code, answer }) => {
+    faulty.fail('unlink', 1, code);
+    const { status, body } = await sidecar.api.delete('/api/keyfile/live');
+    expect({ status, body }).toEqual(answer);
+    expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
+    expect(faulty.openDescriptors()).toEqual([]);
+    await expectServiceGoesOn();
+  },
+);
+
+test.each(each(DELETION))(
+  'answers a DELETE with the removed file and a Warning when $step fails with $code',
+  async ({ call, nth, code }) => {
+    faulty.fail(call, nth, code);
+    const { status, text, headers } = await sidecar.api.delete('/api/keyfile/live');
+    expect({ status, text, warning: headers.warning }).toEqual({
+      status: 200,
+      text: CENC_ONLY_FILE,
+      warning: NOT_DURABLE,
+    });
+    expect(await sidecar.files()).toEqual({});
+    expect(faulty.openDescriptors()).toEqual([]);
+    await expectServiceGoesOn();
+  },
+);
+
+test.each([...BEFORE_RENAME.slice(0, 5), { step: 'unlink', call: 'unlink', nth: 1 } as const])(
+  'answers 503 to /readyz when $step fails, and 200 within a second of the end of that',
+  async ({ call, nth }) => {
+    faulty.fail(call, nth, 'EROFS');
+    const { status, body } = await sidecar.stranger.get('/readyz');
+    const { body: expected } = notWritable('the folder is mounted read-only (EROFS)');
+    expect({ status, body }).toEqual({ status: 503, body: expected });
+    faulty.reset();
+    sidecar.advance(1000);
+    const again = await sidecar.stranger.get('/readyz');
+    expect({ status: again.status, body: again.body }).toEqual({ status: 200, body: { status: 'ready' } });
+  },
+);
+
+test('logs the cause of a failed write under its request id, without a path or a key', async () => {
+  faulty.fail('fdatasync', 1, 'EIO');
+  await sidecar.api.post('/api/keyfile/live').set('x-request-id', 'failing-1').send(POST_MANUAL);
+  const [failure] = (await sidecar.logEntries()).filter(({ level }) => level === 'error');
+  expect(failure).toEqual({
+    time: '1970-01-01T00:00:00.000Z',
+    level: 'error',
+    message: 'request failed',
+    requestId: 'failing-1',
+    status: 500,
+    codes: ['key_files_not_writable'],
+    cause: { name: 'Error', code: 'EIO', message: 'EIO: injected', stack: expect.any(Array) },
+  });
+});
+
+test('writes the other streams while one is held up by the disk', async () => {
+  const gate = faulty.hold('fdatasync');
+  const held = post('live');
+  await gate.reached;
+  expect((await post('other')).status).toBe(200);
+  expect(await sidecar.api.get('/api/keyfile/live').then(({ text }) => text)).toBe(CENC_ONLY_FILE);
+  gate.release();
+  expect((await held).status).toBe(200);
+  expect(readdirSync(sidecar.folder).sort()).toEqual(['live.key', 'other.key']);
+});
+
+test('lets a DELETE wait for the write of its stream that is under way', async () => {
+  const gate = faulty.hold('fdatasync');
+  const writing = post('live');
+  await gate.reached;
+  const removing = sidecar.api.delete('/api/keyfile/live').then(({ status, text }) => ({ status, text }));
+  await sidecar.stranger.get('/healthz');
+  gate.release();
+  expect((await writing).status).toBe(200);
+  expect(await removing).toEqual({ status: 200, text: POST_MANUAL_FILE });
+  expect(await sidecar.files()).toEqual({});
+});
