@@ -1,17 +1,7 @@
 # Two images from one build: `--target sidecar` (the product) and `--target emulator` (for development and tests).
+# Every program is one file: neither image has node_modules.
 
 FROM node:24-bookworm-slim AS build
-WORKDIR /production
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts
-# What only the emulator needs stands among the development dependencies, so that the sidecar's image stays small.
-WORKDIR /emulator
-COPY package.json package-lock.json ./
-RUN for name in express-rate-limit jsonwebtoken node-media-server; do \
-      npm pkg set "dependencies.$name=$(npm pkg get "devDependencies.$name" | tr -d '"')" \
-      && npm pkg delete "devDependencies.$name"; \
-    done \
-    && npm install --omit=dev --ignore-scripts
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -22,10 +12,6 @@ RUN npm run build
 FROM node:24-bookworm-slim AS emulator
 ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0
 WORKDIR /app
-COPY --from=build /emulator/package.json ./
-COPY --from=build /emulator/node_modules ./node_modules
-COPY --from=build /build/dist/http ./dist/http
-COPY --from=build /build/dist/drm ./dist/drm
 COPY --from=build /build/dist/emulator ./dist/emulator
 # By number: Kubernetes' runAsNonRoot takes no name.
 USER 1000:1000
@@ -37,15 +23,11 @@ CMD ["node", "dist/emulator/main.js"]
 FROM node:24-bookworm-slim AS sidecar
 ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys
 WORKDIR /app
-COPY --from=build /production/package.json ./
-COPY --from=build /production/node_modules ./node_modules
-COPY --from=build /build/dist/api ./dist/api
-COPY --from=build /build/dist/http ./dist/http
-COPY --from=build /build/dist/drm ./dist/drm
+COPY --from=build /build/package.json ./
 COPY --from=build /build/dist/sidecar ./dist/sidecar
 COPY --from=build /build/dist/cli ./dist/cli
 # `docker exec … packager-drm list`: inside the container the command line knows address and key.
-RUN chmod 0755 dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/packager-drm \
+RUN ln -s /app/dist/cli/main.js /usr/local/bin/packager-drm \
     # A new volume takes over owner and mode of the folder it is mounted on.
     && mkdir /keys && chown node:node /keys && chmod 0750 /keys
 USER 1000:1000

@@ -33,8 +33,8 @@ export function batch(plan: Plan): Promise<Figure[]> {
     await sidecar.stop();
     const name = (to: string) => `batch of ${COUNT} supplied streams, to ${to}`;
     return [
-      { name: name('single POSTs'), bound: '>= 1', ratios: single, reached: (r) => r >= 1, detail },
-      { name: name('the bare loop'), bound: '>= 0.7', ratios: bare, reached: (r) => r >= 0.7, detail },
+      { name: name('single POSTs'), atLeast: 1, ratios: single, detail },
+      { name: name('the bare loop'), atLeast: 0.7, ratios: bare, detail },
     ];
   });
 }

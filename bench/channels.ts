@@ -55,9 +55,8 @@ export async function channels(plan: Plan): Promise<Figure[]> {
   const n = many.toLocaleString('en');
   const figure = (name: string, bound: number, values: number[], told = ''): Figure => ({
     name,
-    bound: `<= ${bound}`,
+    atMost: bound,
     ratios: values,
-    reached: (r) => r <= bound,
     detail: told,
   });
   return [

@@ -2,9 +2,24 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
-export const DIST = join(__dirname, '..');
+/** What `npm run bench` and `npm run attacks` built; both are run in the root of the repository. */
+const DIST = resolve('dist');
+
+const children = new Set<ChildProcess>();
+
+/** Remembers a child process, so that it ends with this one. */
+export function followed<Child extends ChildProcess>(child: Child): Child {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
+}
+
+/** Ends every child process at once. */
+export function killChildren(): void {
+  for (const child of children) child.kill('SIGKILL');
+}
 
 export interface Started {
   readonly url: string;
@@ -26,10 +41,12 @@ export async function start(
   const output = openSync(log, 'a');
   const ports = { BENCH_PORT: `${port}`, PACKAGERDRMAPI_PORT: `${port}`, EMULATOR_PORT: `${port}` };
   const begun = performance.now();
-  const child = spawn(process.execPath, [join(DIST, script)], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...ports, ...env },
-    stdio: ['ignore', output, output],
-  });
+  const child = followed(
+    spawn(process.execPath, [join(DIST, script)], {
+      env: { PATH: process.env.PATH, NODE_ENV: 'production', ...ports, ...env },
+      stdio: ['ignore', output, output],
+    }),
+  );
   closeSync(output);
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   while (!(await answers(url + readyPath))) {
@@ -70,10 +87,12 @@ export function durableLoop(
     BENCH_CONCURRENCY: `${concurrency}`,
     BENCH_MS: `${ms}`,
   };
-  const child = spawn(process.execPath, [join(DIST, 'bench/durable-loop.js')], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = followed(
+    spawn(process.execPath, [join(DIST, 'bench/durable-loop.js')], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
   let text = '';
   child.stdout.on('data', (chunk) => {
     text += chunk;

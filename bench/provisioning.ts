@@ -43,6 +43,6 @@ export function provisioning(plan: Plan): Promise<Figure[]> {
     }
     await Promise.all([sidecar, proxy, emulator].map((server) => server.stop()));
     const name = 'provisioning POST, median, to slowest upstream call + write + 2 ms';
-    return [{ name, bound: '<= 1', ratios, reached: (r) => r <= 1, detail }];
+    return [{ name, atMost: 1, ratios, detail }];
   });
 }

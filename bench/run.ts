@@ -1,4 +1,4 @@
-import { cpus } from 'node:os';
+import { constants, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { batch } from './batch';
 import { channels } from './channels';
@@ -9,8 +9,10 @@ import { median } from './load';
 import { manyFiles } from './many-files';
 import { memory } from './memory';
 import { observed } from './observed';
+import { killChildren } from './processes';
 import { provisioning } from './provisioning';
 import { reads } from './reads';
+import { removeFolders } from './sidecar';
 import { startUp } from './start-up';
 import { webhooks } from './webhooks';
 import { writes } from './writes';
@@ -64,13 +66,32 @@ async function main(): Promise<void> {
   console.log(`\n${details.join('\n')}`);
 }
 
-function row({ name, bound, ratios, reached }: Figure): string {
+function row({ name, ratios, atLeast, atMost }: Figure): string {
   const show = (ratio: number) => ratio.toFixed(2);
   const middle = median(ratios);
-  const told = reached(middle) ? 'reached' : 'not reached';
-  const verdict = bound === 'report' ? '–' : told;
-  return `| ${name} | ${bound} | ${show(middle)} | ${show(Math.min(...ratios))} | ${show(Math.max(...ratios))} | ${verdict} |`;
+  const reached =
+    middle >= (atLeast ?? Number.NEGATIVE_INFINITY) && middle <= (atMost ?? Number.POSITIVE_INFINITY);
+  const bounds = [
+    ...(atLeast === undefined ? [] : [`>= ${atLeast}`]),
+    ...(atMost === undefined ? [] : [`<= ${atMost}`]),
+  ];
+  const verdict = reached ? 'reached' : 'not reached';
+  const cells = [
+    bounds.join(', ') || '–',
+    show(middle),
+    show(Math.min(...ratios)),
+    show(Math.max(...ratios)),
+  ];
+  return `| ${name} | ${cells.join(' | ')} | ${bounds.length > 0 ? verdict : '–'} |`;
 }
+
+// However it ends, its servers and folders go with it.
+process.on('exit', () => {
+  killChildren();
+  removeFolders();
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => process.exit(128 + constants.signals[signal]));
 
 main().catch((thrown: unknown) => {
   console.error(thrown);

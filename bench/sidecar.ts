@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { API_KEY } from './load';
-import { type Started, start } from './processes';
+import { API_KEY, type Load, load } from './load';
+import { processorMs, type Started, start } from './processes';
 
 /** A POST body with every part of a key file; the values are a published sample (see test/vectors). */
 export const BODY = JSON.stringify({
@@ -22,14 +22,28 @@ export const BODY = JSON.stringify({
 export const pathOf = (name: string) => `/api/keyfile/${name}`;
 export const names = (count: number) => Array.from({ length: count }, (_none, index) => `stream-${index}`);
 
+const folders = new Set<string>();
+
 /** A folder of its own for one figure, on the disk that TMPDIR names. */
 export async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'packager-drm-api-bench-'));
+  folders.add(folder);
   try {
     return await run(folder);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
+}
+
+/** Removes the folders of figures that were not finished. */
+export function removeFolders(): void {
+  for (const folder of folders) removeFolder(folder);
+}
+
+function removeFolder(folder: string): void {
+  // Whoever wrote into it may only just have been killed.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  folders.delete(folder);
 }
 
 export function startSidecar(folder: string, env: Record<string, string> = {}): Promise<Started> {
@@ -41,6 +55,16 @@ export function startSidecar(folder: string, env: Record<string, string> = {}): 
     PACKAGERDRMAPI_HOST: '127.0.0.1',
   };
   return start('sidecar/main.js', { ...variables, ...env }, '/readyz', join(folder, 'sidecar.log'));
+}
+
+/** Loads a server as `load` does, and answers how much processor time it took for a request, too. */
+export async function loadAndWeigh(
+  { url, child }: Started,
+  work: Omit<Load, 'url'> & { readonly seconds: number },
+): Promise<{ perSecond: number; processorUs: number }> {
+  const before = processorMs(child);
+  const perSecond = await load({ url, ...work });
+  return { perSecond, processorUs: ((processorMs(child) - before) / (perSecond * work.seconds)) * 1000 };
 }
 
 /** The key file that BODY makes, as the sidecar writes it. */

@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { start } from '../processes';
+import { followed, start } from '../processes';
 import { BODY, pathOf } from '../sidecar';
 import type { Deeds, Order } from './attacker';
-import { followed, sleep, within } from './children';
 import type { Attack, UpstreamMode } from './kinds';
 import { ask, type Reply } from './rightful';
 import type { Victim } from './victim';
+import { sleep, within } from './waiting';
 
 /** An attack under way. */
 export interface Assault {
@@ -106,7 +106,6 @@ function summary(replies: readonly Reply[]): string {
 /** Starts a hostile upstream and answers the variables that point a sidecar at it. */
 export async function startUpstream(mode: UpstreamMode) {
   const upstream = await start('bench/attacks/hostile-upstream.js', { BENCH_MODE: mode }, '/ready');
-  followed(upstream.child);
   const env = {
     PACKAGERDRMAPI_GRANDCENTRALURL: `${upstream.url}/clients`,
     PACKAGERDRMAPI_KEYPROVIDERURL: `${upstream.url}/keys`,

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from './children';
+import { sleep } from './waiting';
 
 const ROOT = '/sys/fs/cgroup';
 /** What a container gets that is run as the page tells. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { killChildren } from '../processes';
 import { createCgroup, memoryLimitMiB } from './cgroup';
-import { killChildren } from './children';
 import { ATTACKS, type Attack } from './kinds';
 import { besiege, type Outcome } from './siege';
 

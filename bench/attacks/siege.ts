@@ -2,10 +2,10 @@ import { processorMs, residentMiB } from '../processes';
 import { inFolder } from '../sidecar';
 import { beginAssault, startUpstream } from './assault';
 import { type Cgroup, createCgroup } from './cgroup';
-import { sleep, within } from './children';
 import type { Attack } from './kinds';
 import { readOne, startProbe, startRightful, type Tally, warmUp, writeOne } from './rightful';
 import { countLines, followMemory, logBytes, startVictim, type Victim } from './victim';
+import { sleep, within } from './waiting';
 
 export interface Outcome {
   readonly attack: string;

@@ -4,10 +4,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { API_KEY } from '../load';
-import { residentMiB } from '../processes';
+import { followed, residentMiB } from '../processes';
 import type { Cgroup } from './cgroup';
-import { followed, sleep } from './children';
 import { ask, type Target } from './rightful';
+import { sleep } from './waiting';
 
 export interface Victim extends Target {
   readonly child: ChildProcess;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonObject } from '../drm/json-object';
+import { type JsonObject, say } from '../drm/bytes';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
 import { importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
@@ -32,7 +32,7 @@ const limits = (what: string, standard: string) =>
       if (value === undefined || value === null) return undefined;
       const read = readLimits(value);
       if (read.ok) return read.value;
-      context.addIssue({ code: 'custom', message: read.fault });
+      context.addIssue({ code: 'custom', message: read.fault.sentence });
       return z.NEVER;
     })
     .optional()
@@ -260,7 +260,7 @@ export function createClaim(): Claim {
       return failed(undefined, invalidBody(`${place}: streamid must be a string`));
     const parsed = parseStreamId(given);
     if (!parsed.ok) {
-      return failed(undefined, { code: 'invalid_stream_id', description: `${place}: ${parsed.fault}` });
+      return failed(undefined, { code: 'invalid_stream_id', description: `${place}: ${say(parsed.fault)}` });
     }
     if (claimed.has(parsed.value)) return failed(parsed.value, DUPLICATE);
     claimed.add(parsed.value);

@@ -1,4 +1,4 @@
-import { CMAF, DASH } from '../drm/check/key-file-wire';
+import { CMAF, DASH } from '../drm/key-file';
 import type { ErrorEntry } from '../http/faults';
 
 /** The errors of the key-file API, by their codes. Those that any HTTP service has are `HTTP_ERRORS`. */

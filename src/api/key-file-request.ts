@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Checked, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
 import type { CmafScheme } from '../drm/key-file';
 import { checkLicenseUrl } from '../drm/license-url';
 import { decodePlayReadyChecksum } from '../drm/playready';
-import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/provider-names';
 import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
 
 const text = z.string('must be a string');
@@ -12,7 +12,7 @@ const text = z.string('must be a string');
 export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
   return text.superRefine((value, context) => {
     const checked = check(value);
-    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault.sentence });
   });
 }
 
@@ -21,7 +21,7 @@ export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<
   return text.transform((value, context) => {
     const checked = check(value);
     if (checked.ok) return checked.value;
-    context.addIssue({ code: 'custom', message: checked.fault });
+    context.addIssue({ code: 'custom', message: checked.fault.sentence });
     return z.NEVER;
   });
 }
@@ -34,8 +34,8 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
     })
     .nullish();
 
-const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault);
-const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault);
+const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault.sentence);
+const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault.sentence);
 
 /** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };

@@ -1,5 +1,5 @@
 import type { Checked } from '../drm/bytes';
-import { isJsonObject } from '../drm/json-object';
+import { isJsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
 import { readSmilStreams } from '../drm/smil';
 import { type Parsed, type Problem, readBody } from '../http/faults';
@@ -139,7 +139,7 @@ function readMembers(
       : wrong('give its members, or its smil');
   if (members) return wrong('give its members or its smil, not both');
   const read = readSmilStreams(smil);
-  if (!read.ok) return wrong(`smil: ${read.fault}`);
+  if (!read.ok) return wrong(`smil: ${read.fault.sentence}`);
   const value = read.value.map((stream): GivenMember => {
     const member = stream.name;
     return byQuality ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };
@@ -213,7 +213,7 @@ function planByQuality(
     const { streamId, contentId, quality } = member;
     if (contentId !== undefined) return failed(streamId, CONTENT_ID_OF_QUALITY);
     if (!quality) return failed(streamId, NO_QUALITY);
-    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault}`));
+    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault.sentence}`));
     const request = requestOf(quality.value);
     if (!request.ok) return failed(streamId, ...request.problems);
     return { kind: 'member', streamId, request: request.value };
@@ -278,7 +278,7 @@ function keysFaults(keys: Fields): Problem[] {
   if (names.length === 0 || names.length > MAX_QUALITIES)
     return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
   if (!names.every((name) => QUALITY.pattern.test(name)))
-    return [invalidBody(`keys: the name of a quality ${QUALITY.fault}`)];
+    return [invalidBody(`keys: the name of a quality ${QUALITY.fault.sentence}`)];
   return names.flatMap((name) =>
     isJsonObject(keys[name]) ? [] : [invalidBody(`keys.${name}: must be an object`)],
   );

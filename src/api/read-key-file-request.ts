@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
+import { isJsonObject, say } from '../drm/bytes';
 import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
-import { importKeyFile, listUnknownLines } from '../drm/import/import-key-file';
-import type { ImportFault } from '../drm/import/import-lines';
-import { isJsonObject } from '../drm/json-object';
+import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
 import type { CmafScheme, KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
@@ -211,9 +210,9 @@ function bodyFault(body: Buffer): string | undefined {
   return `Line ${number} holds bytes that are not UTF-8. Save the key file as UTF-8.`;
 }
 
-function invalidLine({ line, description }: ImportFault): Problem {
-  const sentence = `${description}${description.endsWith('?') ? '' : '.'}`;
-  const colon = sentence.startsWith('is ') ? '' : ':';
-  if (line !== undefined) return { code: 'invalid_body', description: `Line ${line}${colon} ${sentence}` };
-  return { code: 'invalid_body', description: sentence };
+function invalidLine(fault: ImportFault): Problem {
+  const { line, subject } = fault;
+  const place = line === undefined ? '' : `Line ${line}: `;
+  const description = subject === undefined ? say(fault, `Line ${line}`) : place + say(fault, subject);
+  return { code: 'invalid_body', description };
 }

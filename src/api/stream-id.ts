@@ -1,4 +1,4 @@
-import { type Checked, fault } from '../drm/bytes';
+import { type Checked, type Fault, fault } from '../drm/bytes';
 import type { Finding } from '../drm/cross-check';
 
 const MAX_CHARACTERS = 200;
@@ -13,27 +13,32 @@ const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
  */
 export type StreamId = string & { readonly brand: 'StreamId' };
 
+/** Reads a stream id. A fault's sentence is whole, but for its full stop. */
 export function parseStreamId(text: string): Checked<StreamId> {
-  if (text.length === 0) return fault('The stream id is empty.');
+  if (text.length === 0) return invalid('The stream id is empty');
   if (text.length > MAX_CHARACTERS) {
-    return fault(`The stream id has ${text.length} characters; ${MAX_CHARACTERS} are allowed.`);
+    return invalid(`The stream id has ${text.length} characters; ${MAX_CHARACTERS} are allowed`);
   }
   const parts = text.split('/');
   if (parts.length > MAX_PARTS) {
-    return fault(`The stream id has ${parts.length} parts; ${MAX_PARTS} are allowed.`);
+    return invalid(`The stream id has ${parts.length} parts; ${MAX_PARTS} are allowed`);
   }
-  if (parts.some((part) => part === '')) return fault('A part of the stream id is empty.');
+  if (parts.some((part) => part === '')) return invalid('A part of the stream id is empty');
   // A key file may have that name: a folder there would stand in its way, or tell that the file is there.
   if (parts.slice(0, -1).some((part) => part.toLowerCase().endsWith('.key')))
-    return fault('No sub-folder of a stream id may end in .key.');
+    return invalid('No sub-folder of a stream id may end in .key');
   if (parts.some((part) => part.startsWith('.')))
-    return fault('No part of a stream id may start with a dot.');
+    return invalid('No part of a stream id may start with a dot');
   if (!parts.every((part) => PART.test(part))) {
-    return fault(
-      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+    return invalid(
+      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address)',
     );
   }
   return { ok: true, value: text as StreamId };
+}
+
+function invalid(sentence: string): { ok: false; fault: Fault } {
+  return fault('invalid_stream_id', sentence);
 }
 
 /** What is odd about a stream id that names a group of streams: the key file is written, and never read. */

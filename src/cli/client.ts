@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { type BatchResult, batchAnswer } from '../api/batch';
 import { parseStreamId } from '../api/stream-id';
+import { say } from '../drm/bytes';
 import type { Problem } from '../http/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
@@ -116,7 +117,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
 
 function keyFile(streamId: string): string {
   const parsed = parseStreamId(streamId);
-  if (!parsed.ok) throw usageError(parsed.fault);
+  if (!parsed.ok) throw usageError(say(parsed.fault));
   return `/api/keyfile/${encodeURIComponent(streamId)}`;
 }
 

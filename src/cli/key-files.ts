@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { decodeBase64Block, formatUuid } from '../drm/bytes';
-import { importKeyFile } from '../drm/import/import-key-file';
-import type { UnknownLine } from '../drm/import/import-lines';
+import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { LineChange } from './client';
@@ -117,20 +116,24 @@ export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults
   const imported = importKeyFile(text, keepUnknown);
   if (imported.ok) return { faults: [], hasUnknown: false };
   const { faults, unknown } = imported;
-  const all = [...faults, ...unknown.map(unknownFault)];
+  const all = [...faults.map(lineFault), ...unknown.map(unknownFault)];
   return {
     faults: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     hasUnknown: unknown.length > 0,
   };
 }
 
+function lineFault({ line, subject, sentence, end }: ImportFault): FileFault {
+  return { line, field: subject, description: sentence, end };
+}
+
 function unknownFault({ line, name, near }: UnknownLine): FileFault {
   if (name === undefined) {
-    const description = 'has a name that can be none; was a value put where a name belongs?';
-    return { line, description, isWhole: true };
+    const description = 'has a name that can be none; was a value put where a name belongs';
+    return { line, description, end: '?' };
   }
   if (near === undefined) return { line, field: name, description: 'is not known' };
-  return { line, field: name, description: `is not known; did you mean ${near}?`, isWhole: true };
+  return { line, field: name, description: `is not known; did you mean ${near}`, end: '?' };
 }
 
 /** What to do about unknown lines, told once behind the faults. */

@@ -8,8 +8,8 @@ export interface FileFault {
   /** The field that is wrong, as a person names it; the description goes on after it. */
   readonly field?: string | undefined;
   readonly description: string;
-  /** Whether the description ends as a sentence does. */
-  readonly isWhole?: boolean;
+  /** The end of a description that asks; all others end with a full stop. */
+  readonly end?: '?' | undefined;
 }
 
 /** A fault as one sentence that begins with the place: `manifest.yaml:7: …`. */
@@ -18,8 +18,8 @@ export function faultSentence(file: string, fault: FileFault): string {
 }
 
 /** A fault as a sentence without its place. */
-export function sentenceOf({ field, description, isWhole = false }: FileFault): string {
-  return `${field ? `${field} ` : ''}${description}${isWhole ? '' : '.'}`;
+export function sentenceOf({ field, description, end }: FileFault): string {
+  return `${field ? `${field} ` : ''}${description}${end ?? '.'}`;
 }
 
 /** The value of a YAML or JSON text, and the line on which the value of a path stands. */
@@ -33,15 +33,15 @@ export interface ReadText {
 }
 
 /** The library's own messages quote the text, which may hold keys. */
-const SENTENCES: Readonly<Record<string, string>> = {
-  BAD_INDENT: 'is indented wrongly, or a bracket is not closed.',
-  BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
-  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma.',
-  MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
-  TAB_AS_INDENT: 'is indented by a tab; indent with spaces.',
-  BAD_ALIAS: 'uses an anchor (*name) that is not set before.',
-  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out.',
-  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own.',
+const SENTENCES: Readonly<Record<string, readonly [description: string, end?: '?']>> = {
+  BAD_INDENT: ['is indented wrongly, or a bracket is not closed'],
+  BLOCK_AS_IMPLICIT_KEY: ['has a name that is a list or a map; is a line missing before it', '?'],
+  MISSING_CHAR: ['lacks a character, most likely a closing quote, a colon or a comma'],
+  MULTILINE_IMPLICIT_KEY: ['has a name that goes over several lines; is a colon missing', '?'],
+  TAB_AS_INDENT: ['is indented by a tab; indent with spaces'],
+  BAD_ALIAS: ['uses an anchor (*name) that is not set before'],
+  TAG_RESOLVE_FAILED: ['has a tag (!name) that means nothing here; leave it out'],
+  MULTIPLE_DOCS: ['begins a second document (---); put it into a file of its own'],
 };
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
@@ -58,14 +58,13 @@ export function readYaml(text: string): ReadText {
   // What a parser says after it lost its way is about nothing; a name that is there twice is no such case.
   const lost = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   const told = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
-  const faults: FileFault[] = [...told, ...document.warnings].map(({ code, pos }) => ({
-    line: lineAt(pos[0]),
-    description:
+  const faults = [...told, ...document.warnings].map(({ code, pos }): FileFault => {
+    const [description, end] =
       code === 'DUPLICATE_KEY'
-        ? twice(content.slice(pos[0], pos[0] + 30))
-        : (SENTENCES[code] ?? 'is neither YAML nor JSON from here on.'),
-    isWhole: true,
-  }));
+        ? [twice(content.slice(pos[0], pos[0] + 30))]
+        : (SENTENCES[code] ?? ['is neither YAML nor JSON from here on']);
+    return { line: lineAt(pos[0]), description, end };
+  });
   const nothing = { value: undefined, faults, lineOf: () => undefined };
   if (faults.length > 0) return nothing;
   visit(document, {
@@ -84,7 +83,7 @@ export function readYaml(text: string): ReadText {
 /** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
 function twice(text: string): string {
   const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
-  return `${name} is given before; give it once.`;
+  return `${name} is given before; give it once`;
 }
 
 function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {
@@ -143,13 +142,13 @@ export function checkFields<Output>(
   };
 }
 
-function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault, 'description' | 'isWhole'> {
+function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault, 'description' | 'end'> {
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
   const beside = `${path.join('.')}.`;
   const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
   if (meant !== undefined && isShowable(name))
-    return { description: `${name} is not a field${place}; did you mean ${meant}?`, isWhole: true };
+    return { description: `${name} is not a field${place}; did you mean ${meant}`, end: '?' };
   const colon = name.includes(':') ? ' (is a blank missing after a colon?)' : '';
   return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
 }

@@ -1,5 +1,35 @@
-/** What a check answers: the value, or one sentence that says what is wrong and what to do. It never quotes the value. */
-export type Checked<T> = { ok: true; value: T } | { ok: false; fault: string };
+/** What is wrong with something, as data: programs read `code`, and nobody but people reads `sentence`. */
+export interface Fault {
+  /** Stable, in snake_case. */
+  readonly code: string;
+  /**
+   * What is wrong and what to do, without the end of a sentence. It goes on after the name of what was checked (`is not
+   * hex; send 32 hex digits`), unless the function that answers it says otherwise, and never quotes the value.
+   */
+  readonly sentence: string;
+  /** The end of a sentence that asks; all others end with a full stop. */
+  readonly end?: '?' | undefined;
+}
+
+/** A fault of a value that could be read: an `error` keeps viewers from playing, a `warning` may be meant so. */
+export interface Slip extends Fault {
+  readonly severity: 'error' | 'warning';
+}
+
+/** What a check answers: the value, or what is wrong with it. */
+export type Checked<T> = { ok: true; value: T } | { ok: false; fault: Fault };
+
+export function fault(code: string, sentence: string): { ok: false; fault: Fault } {
+  return { ok: false, fault: { code, sentence } };
+}
+
+/**
+ * A fault as a whole sentence about `subject`, the name of a field, `The file` or `Line 3`; without one where the fault's
+ * sentence brings its own.
+ */
+export function say({ sentence, end }: Fault, subject?: string): string {
+  return `${subject === undefined ? '' : `${subject} `}${sentence}${end ?? '.'}`;
+}
 
 const HEX = /^[0-9a-fA-F]*$/;
 const UUID = /^\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?$/;
@@ -9,17 +39,23 @@ const UUID = /^\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0
  * the last byte. `Buffer.from` takes all of these silently and would write another key than the one meant.
  */
 export function decodeBase64(text: string): Checked<Buffer> {
-  if (text === '') return fault('is empty');
-  if (/\s/.test(text)) return fault('holds white space; send base64 in one piece');
+  if (text === '') return fault('empty', 'is empty');
+  if (/\s/.test(text)) return fault('white_space', 'holds white space; send base64 in one piece');
   if (/[-_]/.test(text) && /^[A-Za-z0-9_=-]*$/.test(text)) {
-    return fault('is base64url; send standard base64 (+ and / in place of - and _, padded with =)');
+    return fault(
+      'base64url',
+      'is base64url; send standard base64 (+ and / in place of - and _, padded with =)',
+    );
   }
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return fault('is not base64');
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return fault('not_base64', 'is not base64');
   if (text.length % 4 !== 0)
-    return fault('is not whole base64: its length is no multiple of 4 (is the = padding missing?)');
+    return fault(
+      'padding_missing',
+      'is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+    );
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)
-    return fault('is not canonical base64: bits are set after its last byte');
+    return fault('not_canonical', 'is not canonical base64: bits are set after its last byte');
   return { ok: true, value: bytes };
 }
 
@@ -29,29 +65,34 @@ const BASE64_OF_16 = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 /** Decodes base64 of exactly 16 bytes (a key id or an AES-128 key). Hex and UUIDs are named, never guessed at. */
 export function decodeBase64Block(text: string): Checked<Buffer> {
   if (BASE64_OF_16.test(text)) return { ok: true, value: Buffer.from(text, 'base64') };
-  if (UUID.test(text)) return fault(`is a UUID; send the base64 of its 16 bytes, big endian`);
+  if (UUID.test(text))
+    return fault('uuid_for_base64', 'is a UUID; send the base64 of its 16 bytes, big endian');
   if (text.length === 32 && HEX.test(text))
-    return fault('looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes');
+    return fault(
+      'hex_for_base64',
+      'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+    );
   const decoded = decodeBase64(text);
   if (!decoded.ok) return decoded;
-  return fault(`decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);
+  return fault('wrong_length', `decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);
 }
 
 /** Decodes 32 hex digits (16 bytes), upper or lower case. */
 export function decodeHexBlock(text: string): Checked<Buffer> {
   if (text.length === 32 && HEX.test(text)) return { ok: true, value: Buffer.from(text, 'hex') };
-  if (text === '') return fault('is empty');
-  if (/^0x/i.test(text)) return fault('starts with 0x; send the 32 hex digits alone');
-  if (UUID.test(text)) return fault('is a UUID; send its 32 hex digits without dashes');
-  if (/\s/.test(text)) return fault('holds white space; send the 32 hex digits in one piece');
+  if (text === '') return fault('empty', 'is empty');
+  if (/^0x/i.test(text)) return fault('separators', 'starts with 0x; send the 32 hex digits alone');
+  if (UUID.test(text)) return fault('uuid_for_hex', 'is a UUID; send its 32 hex digits without dashes');
+  if (/\s/.test(text)) return fault('white_space', 'holds white space; send the 32 hex digits in one piece');
   if (/^[0-9a-fA-F]{2}([:. -][0-9a-fA-F]{2})+$/.test(text))
-    return fault('has separators; send the 32 hex digits alone');
+    return fault('separators', 'has separators; send the 32 hex digits alone');
   if (!HEX.test(text)) {
     const base64 = decodeBase64(text);
-    if (base64.ok && base64.value.length === 16) return fault('looks like base64; send 32 hex digits');
-    return fault('is not hex; send 32 hex digits');
+    if (base64.ok && base64.value.length === 16)
+      return fault('base64_for_hex', 'looks like base64; send 32 hex digits');
+    return fault('not_hex', 'is not hex; send 32 hex digits');
   }
-  return fault(`has ${text.length} hex digits; it must have 32 (16 bytes)`);
+  return fault('wrong_length', `has ${text.length} hex digits; it must have 32 (16 bytes)`);
 }
 
 /**
@@ -65,6 +106,10 @@ export function swapKeyIdOrder(keyId: Uint8Array): Buffer {
 
 export function isZero(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
+}
+
+export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
+  return list.some((one) => one.equals(bytes));
 }
 
 /** What is to be said of a key id of zeros, behind its name. */
@@ -81,7 +126,7 @@ export function looksSwapped(keyId: Buffer): boolean {
 }
 
 /** What is to be said then, behind the key id's name. */
-export const SUSPECTED =
+export const BYTE_ORDER_SUSPECTED =
   "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
   'where big endian belongs, or the reverse';
 
@@ -93,10 +138,14 @@ export function formatUuid(keyId: Uint8Array): string {
 
 /** The 16 bytes of a UUID's text, big endian. */
 export function parseUuid(text: string): Checked<Buffer> {
-  if (!UUID.test(text)) return fault('is not a UUID (8-4-4-4-12 hex digits)');
+  if (!UUID.test(text)) return fault('not_uuid', 'is not a UUID (8-4-4-4-12 hex digits)');
   return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
 }
 
-export function fault(sentence: string): { ok: false; fault: string } {
-  return { ok: false, fault: sentence };
+/** An object as JSON has them. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is one: neither null nor a list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,32 +1,72 @@
 import {
+  BYTE_ORDER_SUSPECTED,
   decodeBase64Block,
   decodeHexBlock,
   formatUuid,
+  isAmong,
   isZero,
   looksSwapped,
-  SUSPECTED,
+  type Slip,
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from './bytes';
 import type { CmafScheme, KeyFile } from './key-file';
 import { addressSlips } from './license-url';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
-import { PROTECTION_SCHEMES, readWidevinePsshData, schemeName, type WidevinePsshData } from './widevine';
-import { widevineSlips } from './widevine-slips';
+import {
+  PROTECTION_SCHEMES,
+  readWidevinePsshData,
+  schemeName,
+  type WidevinePsshData,
+  widevineSlips,
+} from './widevine';
 
 /**
- * Something that is wrong with the values of a key file, or with two of them together. An `error` leaves viewers with a
- * black screen; a `warning` may be meant so: published key files exist that have it and play.
+ * Something that is wrong with the values of a key file, or with two of them together, as it is told. An `error` leaves
+ * viewers with a black screen; a `warning` may be meant so: published key files exist that have it and play.
  */
 export interface Finding {
   readonly severity: 'error' | 'warning';
   readonly code: string;
   /** The field as the key-file API names it, where it speaks of one. */
   readonly field?: string;
+  /** A whole sentence without its full stop. */
   readonly description: string;
 }
 
-export interface CrossCheckOptions {
+/** Something that is wrong with one of the values, or between it and others. */
+interface ValueSlip extends Slip {
+  /** The value by its name. */
+  readonly field: string;
+}
+
+/** What the values of a key file are called where they come from: in a request, or in the lines of a key file. */
+export type ValueNames = Readonly<
+  Record<
+    | 'cenc.keyid'
+    | 'cenc.contentkey'
+    | 'widevine.psshdata'
+    | 'playready.laurl'
+    | 'playready.checksum'
+    | 'fairplay.laurl'
+    | 'fairplay.key'
+    | 'fairplay.iv',
+    string
+  >
+>;
+
+export const REQUEST_NAMES: ValueNames = {
+  'cenc.keyid': 'cenc.keyid',
+  'cenc.contentkey': 'cenc.contentkey',
+  'widevine.psshdata': 'widevine.psshdata',
+  'playready.laurl': 'playready.laurl',
+  'playready.checksum': 'playready.checksum',
+  'fairplay.laurl': 'fairplay.laurl',
+  'fairplay.key': 'fairplay.key',
+  'fairplay.iv': 'fairplay.iv',
+};
+
+interface CrossCheckOptions {
   /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
   readonly isChecksumComputed?: boolean;
 }
@@ -42,12 +82,20 @@ export function crossCheck(
   { isChecksumComputed = false }: CrossCheckOptions = {},
 ): Finding[] {
   const values = valuesOf(keyFile, isChecksumComputed);
-  return [
-    ...checkValues(values, { contentId, scheme: 'cenc' }),
-    ...(values.widevine ? widevineFindings(values.widevine) : []),
-    ...addressFindings(keyFile),
-    ...systemFindings(keyFile),
+  const slips = [
+    ...checkValues(values, { contentId, scheme: 'cenc', names: REQUEST_NAMES }),
+    ...(values.widevine ? dataSlips(values.widevine) : []),
+    ...slipsOfAddresses(keyFile),
   ];
+  const findings = slips.map(
+    ({ severity, code, field, sentence }): Finding => ({
+      severity,
+      code,
+      field,
+      description: `${field} ${sentence}`,
+    }),
+  );
+  return [...findings, ...systemFindings(keyFile)];
 }
 
 /** The values of a key file, each as far as it could be read. */
@@ -67,26 +115,30 @@ export interface KeyValues {
     | undefined;
 }
 
-export interface ValuesContext {
+interface ValuesContext {
   readonly contentId?: string | undefined;
   /** What the algorithm that is written goes with. */
   readonly scheme: CmafScheme | undefined;
+  readonly names: ValueNames;
 }
 
 /** Checks values against each other, and finds placeholders. */
-export function checkValues(values: KeyValues, context: ValuesContext): Finding[] {
-  const ofChecksum = checksumFindings(values);
-  const swapped = swappedFindings(values, ofChecksum.length > 0);
+export function checkValues(values: KeyValues, context: ValuesContext): ValueSlip[] {
+  const { names } = context;
+  const ofChecksum = checksumSlips(values, names);
+  const swapped = exchangedSlips(values, names, ofChecksum.length > 0);
   const ofKeyId =
-    swapped.length > 0 ? swapped : [...equalKeyFindings(values), ...ofChecksum, ...keyIdFindings(values)];
+    swapped.length > 0
+      ? swapped
+      : [...equalKeySlips(values, names), ...ofChecksum, ...keyIdSlips(values, names)];
   const isExplained = ofKeyId.some(({ code }) => code === 'key_id_byte_order') || swapped.length > 0;
   return [
-    ...zeroFindings(values),
+    ...zeroSlips(values, names),
     ...ofKeyId,
-    ...schemeFindings(values, context),
-    ...contentIdFindings(values, context),
-    ...fairplayFindings(values),
-    ...(isExplained ? [] : suspectedFindings(values)),
+    ...schemeSlips(values, context),
+    ...contentIdSlips(values, context),
+    ...fairplaySlips(values, names),
+    ...(isExplained ? [] : suspectedSlips(values, names)),
   ];
 }
 
@@ -113,118 +165,97 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 const ZERO_KEY = 'is all zeros; send the real key';
 
 /** Placeholders that somebody meant to replace. */
-function zeroFindings({ keyId, contentKey, fairplay }: KeyValues): Finding[] {
-  const findings: Finding[] = [];
+function zeroSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
+  const slips: ValueSlip[] = [];
   const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
-    if (bytes && isZero(bytes)) findings.push(of('all_zero', field, sentence));
+    if (bytes && isZero(bytes)) slips.push(of('all_zero', field, sentence));
   };
-  look(keyId, error, 'cenc.keyid', ZERO_KEY_ID);
-  look(contentKey, error, 'cenc.contentkey', ZERO_KEY);
-  look(fairplay?.key, error, 'fairplay.key', ZERO_KEY);
-  look(fairplay?.iv, warning, 'fairplay.iv', 'is all zeros; the license server rarely has that');
-  return findings;
+  look(keyId, error, names['cenc.keyid'], ZERO_KEY_ID);
+  look(contentKey, error, names['cenc.contentkey'], ZERO_KEY);
+  look(fairplay?.key, error, names['fairplay.key'], ZERO_KEY);
+  look(fairplay?.iv, warning, names['fairplay.iv'], 'is all zeros; the license server rarely has that');
+  return slips;
 }
 
 /** Key and key id in each other's place, as the other values tell: the key would stand in every manifest. */
-function swappedFindings(
+function exchangedSlips(
   { keyId, contentKey, checksum, widevine }: KeyValues,
+  names: ValueNames,
   isChecksumWrong: boolean,
-): Finding[] {
+): ValueSlip[] {
   if (!keyId || !contentKey || keyId.equals(contentKey)) return [];
-  const isSwapped =
+  const isExchanged =
     (isChecksumWrong && checksum === playReadyChecksum(contentKey, keyId)) ||
-    widevine?.keyIds.some((id) => id.equals(contentKey)) === true;
-  if (!isSwapped) return [];
-  return [
-    error(
-      'key_and_key_id_swapped',
-      'cenc.keyid',
-      "and cenc.contentkey stand in each other's place, as the other values tell; swap them, and take a new key if " +
-        'they were in use so',
-    ),
-  ];
+    (widevine !== undefined && isAmong(contentKey, widevine.keyIds));
+  if (!isExchanged) return [];
+  const sentence =
+    `and ${names['cenc.contentkey']} stand in each other's place, as the other values tell; swap them, and take a new ` +
+    'key if they were in use so';
+  return [error('key_and_key_id_swapped', names['cenc.keyid'], sentence)];
 }
 
-function equalKeyFindings({ keyId, contentKey }: KeyValues): Finding[] {
+function equalKeySlips({ keyId, contentKey }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || !contentKey?.equals(keyId)) return [];
-  return [
-    warning('content_key_is_key_id', 'cenc.contentkey', 'equals cenc.keyid, which every manifest tells'),
-  ];
+  const sentence = `equals ${names['cenc.keyid']}, which every manifest tells`;
+  return [warning('content_key_is_key_id', names['cenc.contentkey'], sentence)];
 }
 
-function checksumFindings({ keyId, contentKey, checksum }: KeyValues): Finding[] {
+function checksumSlips({ keyId, contentKey, checksum }: KeyValues, names: ValueNames): ValueSlip[] {
   if (checksum === undefined || !keyId || !contentKey) return [];
-  switch (checkPlayReadyChecksum(checksum, keyId, contentKey)) {
-    case 'match':
-      return [];
-    case 'key_id_byte_order':
-      return [
-        error(
-          'key_id_byte_order',
-          'playready.checksum',
-          'belongs to this key with its key id in the other byte order: cenc.keyid must be big endian (as in a UUID); ' +
-            'send it with bytes 0-3, 4-5 and 6-7 reversed',
-        ),
-      ];
-    default:
-      return [
-        error(
-          'checksum_mismatch',
-          'playready.checksum',
-          'is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or send the three ' +
-            'of one key',
-        ),
-      ];
+  const verdict = checkPlayReadyChecksum(checksum, keyId, contentKey);
+  if (verdict === 'match') return [];
+  if (verdict === 'key_id_byte_order') {
+    const sentence =
+      `belongs to this key with its key id in the other byte order: ${names['cenc.keyid']} must be big endian (as in a ` +
+      'UUID); send it with bytes 0-3, 4-5 and 6-7 reversed';
+    return [error(verdict, names['playready.checksum'], sentence)];
   }
+  const sentence =
+    `is not the checksum of ${names['cenc.keyid']} and ${names['cenc.contentkey']}; leave it out to have it computed, or ` +
+    'send the three of one key';
+  return [error('checksum_mismatch', names['playready.checksum'], sentence)];
 }
 
 /** Holds the key id against those that the Widevine data names. */
-function keyIdFindings({ keyId, widevine }: KeyValues): Finding[] {
+function keyIdSlips({ keyId, widevine }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || !widevine || widevine.keyIds.length === 0) return [];
-  const names = (wanted: Buffer) => widevine.keyIds.some((id) => id.equals(wanted));
-  if (names(keyId)) return [];
-  if (!names(swapKeyIdOrder(keyId)))
-    return [warning('key_id_mismatch', 'widevine.psshdata', 'names another key id than cenc.keyid')];
-  return [
-    error(
-      'key_id_byte_order',
-      'widevine.psshdata',
-      'names cenc.keyid in the other byte order; both must be big endian (as in a UUID)',
-    ),
-  ];
+  if (isAmong(keyId, widevine.keyIds)) return [];
+  const field = names['widevine.psshdata'];
+  if (!isAmong(swapKeyIdOrder(keyId), widevine.keyIds))
+    return [warning('key_id_mismatch', field, `names another key id than ${names['cenc.keyid']}`)];
+  const sentence = `names ${names['cenc.keyid']} in the other byte order; both must be big endian (as in a UUID)`;
+  return [error('key_id_byte_order', field, sentence)];
 }
 
-function schemeFindings({ widevine }: KeyValues, { scheme }: ValuesContext): Finding[] {
+function schemeSlips({ widevine }: KeyValues, { scheme, names }: ValuesContext): ValueSlip[] {
   const named = widevine?.protectionScheme;
   if (named === undefined || scheme === undefined || named === PROTECTION_SCHEMES[scheme]) return [];
   const algorithm = scheme === 'cenc' ? 'AESCTR (cenc)' : 'AESCBC (cbcs)';
   const sentence = `says ${schemeName(named) ?? 'an unknown scheme'}, but the algorithm is ${algorithm}; make them agree`;
-  return [warning('scheme_mismatch', 'widevine.psshdata', sentence)];
+  return [warning('scheme_mismatch', names['widevine.psshdata'], sentence)];
 }
 
 /** Without a content id of its own, the Widevine data and the FairPlay address tell whether they mean the same. */
-function contentIdFindings(
+function contentIdSlips(
   { keyId, widevine, fairplay }: KeyValues,
-  { contentId }: ValuesContext,
-): Finding[] {
+  { contentId, names }: ValuesContext,
+): ValueSlip[] {
   const licenseUrl = fairplay?.licenseUrl;
   const named = widevine?.contentId?.toString('utf8');
+  const mismatch = (field: string, sentence: string) => warning('content_id_mismatch', field, sentence);
   if (contentId === undefined) {
     if (!named || licenseUrl === undefined || namesContent(licenseUrl, named)) return [];
     const address = licenseUrl.toLowerCase();
     if (keyId && [formatUuid(keyId), keyId.toString('hex')].some((form) => address.includes(form))) return [];
-    const sentence =
-      'does not name the content id of widevine.psshdata; look whether the two are of one content';
-    return [warning('content_id_mismatch', 'fairplay.laurl', sentence)];
+    const sentence = `does not name the content id of ${names['widevine.psshdata']}; look whether the two are of one content`;
+    return [mismatch(names['fairplay.laurl'], sentence)];
   }
-  const findings: Finding[] = [];
+  const slips: ValueSlip[] = [];
   if (named !== undefined && named !== contentId)
-    findings.push(
-      warning('content_id_mismatch', 'widevine.psshdata', 'names another content id than contentId'),
-    );
+    slips.push(mismatch(names['widevine.psshdata'], 'names another content id than contentId'));
   if (licenseUrl !== undefined && !namesContent(licenseUrl, contentId))
-    findings.push(warning('content_id_mismatch', 'fairplay.laurl', 'does not name contentId'));
-  return findings;
+    slips.push(mismatch(names['fairplay.laurl'], 'does not name contentId'));
+  return slips;
 }
 
 /** Whether a license address has the content id as its host, a path part or a query value. */
@@ -232,28 +263,28 @@ function namesContent(licenseUrl: string, contentId: string): boolean {
   return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
 }
 
-function fairplayFindings({ fairplay }: KeyValues): Finding[] {
+function fairplaySlips({ fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!fairplay?.key || !fairplay.iv?.equals(fairplay.key)) return [];
-  return [warning('key_is_iv', 'fairplay.iv', 'equals fairplay.key; look whether one was copied twice')];
+  const sentence = `equals ${names['fairplay.key']}; look whether one was copied twice`;
+  return [warning('key_is_iv', names['fairplay.iv'], sentence)];
 }
 
 /** With a checksum of its own, the key id's byte order is proved. */
-function suspectedFindings({ keyId, checksum }: KeyValues): Finding[] {
+function suspectedSlips({ keyId, checksum }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || checksum !== undefined || !looksSwapped(keyId)) return [];
-  return [warning('key_id_byte_order_suspected', 'cenc.keyid', SUSPECTED)];
+  return [warning('key_id_byte_order_suspected', names['cenc.keyid'], BYTE_ORDER_SUSPECTED)];
 }
 
-function widevineFindings(data: WidevinePsshData): Finding[] {
-  return widevineSlips(data).map(({ severity, code, at, sentence }) =>
-    finding(severity, code, at === '' ? 'widevine.psshdata' : `widevine.psshdata.${at}`, sentence),
-  );
+function dataSlips(data: WidevinePsshData): ValueSlip[] {
+  return widevineSlips(data).map(({ at, ...slip }) => ({
+    ...slip,
+    field: at === '' ? 'widevine.psshdata' : `widevine.psshdata.${at}`,
+  }));
 }
 
-function addressFindings({ playready, fairplay }: KeyFile): Finding[] {
+function slipsOfAddresses({ playready, fairplay }: KeyFile): ValueSlip[] {
   const slips = (system: 'playready' | 'fairplay', address: string | undefined) =>
-    addressSlips(system, address ?? '').map(({ severity, code, sentence }) =>
-      finding(severity, code, `${system}.laurl`, sentence),
-    );
+    addressSlips(system, address ?? '').map((slip) => ({ ...slip, field: `${system}.laurl` }));
   return [...slips('playready', playready?.licenseUrl), ...slips('fairplay', fairplay?.licenseUrl)];
 }
 
@@ -270,14 +301,10 @@ export const NO_SYSTEM =
 /** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */
 export const BOX_FOR_DATA = 'is a whole pssh box where its data alone belongs; the key-file API unwraps it';
 
-function finding(severity: Finding['severity'], code: string, field: string, sentence: string): Finding {
-  return { severity, code, field, description: `${field} ${sentence}` };
+function error(code: string, field: string, sentence: string): ValueSlip {
+  return { severity: 'error', code, field, sentence };
 }
 
-function error(code: string, field: string, sentence: string): Finding {
-  return finding('error', code, field, sentence);
-}
-
-function warning(code: string, field: string, sentence: string): Finding {
-  return finding('warning', code, field, sentence);
+function warning(code: string, field: string, sentence: string): ValueSlip {
+  return { severity: 'warning', code, field, sentence };
 }

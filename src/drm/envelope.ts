@@ -1,11 +1,12 @@
 import { createCipheriv, createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import type { Fault } from './bytes';
 
 /**
  * The key provider's encrypted answer: `<blob>|<hash>`. The blob is base64 of AES-128-ECB (PKCS#7) under the first
  * 16 characters of the client's shared secret; the hash is lower-case hex SHA-1 over shared secret + client + blob.
  * The form is the provider's, weak as it is; it is trusted no further than its hash.
  */
-export interface EnvelopeSecret {
+interface EnvelopeSecret {
   readonly client: string;
   readonly sharedSecret: string;
 }
@@ -48,3 +49,24 @@ function encryptionKey({ sharedSecret }: EnvelopeSecret): Buffer | undefined {
 function hashOf(blob: string, { client, sharedSecret }: EnvelopeSecret): string {
   return createHash('sha1').update(`${sharedSecret}${client}${blob}`, 'utf8').digest('hex');
 }
+
+/** A rule for a text, and what is wrong where it doesn't hold. */
+export interface TextRule {
+  readonly pattern: RegExp;
+  readonly fault: Fault;
+}
+
+/** What names a client or a content at the configuration service and the key provider. It becomes a part of a path. */
+export const PROVIDER_ID: TextRule = {
+  pattern: /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/,
+  fault: {
+    code: 'wrong_value',
+    sentence: 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
+  },
+};
+
+/** A client's key at both. It travels in a header. */
+export const CLIENT_API_KEY: TextRule = {
+  pattern: /^[\x21-\x7e]{1,1000}$/,
+  fault: { code: 'wrong_value', sentence: 'must be 1 to 1000 characters of printable ASCII without spaces' },
+};

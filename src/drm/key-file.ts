@@ -26,9 +26,13 @@ export interface KeyFileLine {
   readonly value: string;
 }
 
-const DASH = 'mpegdashstreaming-cenc';
-const CMAF = 'cmafstreaming-cenc';
-const HLS = 'cupertinostreaming-aes128';
+/** The families of a key file's lines: each name starts with one of these. */
+export const DASH = 'mpegdashstreaming-cenc';
+export const CMAF = 'cmafstreaming-cenc';
+export const HLS = 'cupertinostreaming-aes128';
+
+/** HLS's name for FairPlay among the key formats. */
+export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 
 /** The algorithm line of each scheme, in the words of a PlayReady header. */
 export const ALGORITHMS = { cenc: 'AESCTR', cbcs: 'AESCBC' } as const;
@@ -85,7 +89,7 @@ function fairplayLines({ licenseUrl, key, iv }: NonNullable<KeyFile['fairplay']>
     { name: `${HLS}-iv`, value: iv },
     // Apple's authoring rule 13.4: a FairPlay playlist carries no IV attribute, the key server answers with it.
     { name: `${HLS}-iv-include-in-chunklist`, value: 'false' },
-    { name: `${HLS}-key-format`, value: 'com.apple.streamingkeydelivery' },
+    { name: `${HLS}-key-format`, value: FAIRPLAY_KEY_FORMAT },
     { name: `${HLS}-key-format-version`, value: '1' },
   ];
 }
@@ -129,7 +133,7 @@ export function isLineText(text: string): boolean {
 }
 
 /** What a key file's text says, and the numbers (from 1) of the lines that are no `name: value`. */
-export interface ParsedKeyFile {
+interface ParsedKeyFile {
   readonly lines: readonly KeyFileLine[];
   readonly unreadable: readonly number[];
 }
@@ -178,6 +182,9 @@ const EVERYTHING: KeyFile = {
 
 /** The name of every line that a key file can have. */
 export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING).map(({ name }) => name));
+
+/** Lines of the packager that are no part of this service's key files, and no mistake. */
+export const FOREIGN_LINE = /^(?:smoothstreaming|sanjosestreaming|webmstreaming)-/;
 
 /** The base64 of key id and content key in a key file's text, each undefined when it has none. */
 export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {

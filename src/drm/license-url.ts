@@ -1,4 +1,4 @@
-import { type Checked, fault } from './bytes';
+import { type Checked, fault, type Slip } from './bytes';
 
 const SCHEMES = {
   playready: ['https:', 'http:'],
@@ -16,16 +16,24 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
   const schemes: readonly string[] = SCHEMES[system];
   const names = schemes.map((scheme) => `${scheme}//`).join(' or ');
   return (text) => {
-    if (text.length > MAX_CHARACTERS) return fault(`is longer than ${MAX_CHARACTERS} characters`);
+    if (text === '') return fault('empty', `must be an address that starts with ${names}`);
+    const invalid = /^\s|\s$/.test(text) ? 'white_space' : 'invalid_address';
+    if (text.length > MAX_CHARACTERS) return fault(invalid, `is longer than ${MAX_CHARACTERS} characters`);
     if (!/^[\x21-\x7e]*$/.test(text) || text.includes('"')) {
-      return fault('holds a space, a quote, a control character or one beyond ASCII; percent-encode it');
+      return fault(
+        invalid,
+        'holds a space, a quote, a control character or one beyond ASCII; percent-encode it',
+      );
     }
     const lower = text.toLowerCase();
     const scheme = schemes.find((known) => lower.startsWith(`${known}//`));
-    if (scheme === undefined) return fault(`must be an address that starts with ${names}`);
+    if (scheme === undefined) {
+      const code = /^[a-z][a-z0-9+.-]*:\/\//.test(lower) ? 'wrong_scheme' : 'scheme_missing';
+      return fault(code, `must be an address that starts with ${names}`);
+    }
     // What follows skd:// is the license server's own: an asset id, `<key id>:<iv>`, no host that rules hold for.
     if (scheme === 'skd:' ? text.length === 'skd://'.length : !URL.canParse(text))
-      return fault('is not a valid address');
+      return fault(invalid, 'is not a valid address');
     return { ok: true, value: text };
   };
 }
@@ -34,17 +42,9 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 
-/** Something that is wrong with an address that is well formed all the same. */
-export interface AddressSlip {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  /** Goes on after the name of the field. */
-  readonly sentence: string;
-}
-
-/** What is wrong with an address, beside its form. */
-export function addressSlips(system: keyof typeof SCHEMES, text: string): AddressSlip[] {
-  const slips: AddressSlip[] = [];
+/** What is wrong with an address, beside its form: it may be well formed all the same. */
+export function addressSlips(system: keyof typeof SCHEMES, text: string): Slip[] {
+  const slips: Slip[] = [];
   if (text === '') return slips;
   if (SESSION_ID.test(text)) {
     slips.push({

@@ -1,5 +1,5 @@
 import { createCipheriv } from 'node:crypto';
-import { type Checked, decodeBase64, fault, swapKeyIdOrder } from './bytes';
+import { type Checked, decodeBase64, type Fault, fault, swapKeyIdOrder } from './bytes';
 
 /** PlayReady's system id in `pssh` boxes and key files. */
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
@@ -17,10 +17,10 @@ export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): st
 export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
   const decoded = decodeBase64(text);
   if (!decoded.ok || decoded.value.length === 8) return decoded;
-  return fault(`decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
+  return fault('wrong_length', `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
 }
 
-export type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
+type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
 
 /** Compares a checksum (base64) with the one of a key, and tells whether a key id in the wrong byte order explains it. */
 export function checkPlayReadyChecksum(
@@ -38,7 +38,7 @@ function encryptedHead(block: Uint8Array, key: Uint8Array): string {
 }
 
 /** A record of a PlayReady object; type 1 is the rights management header, UTF-16LE XML. */
-export interface PlayReadyRecord {
+interface PlayReadyRecord {
   readonly type: number;
   readonly value: Buffer;
 }
@@ -46,20 +46,20 @@ export interface PlayReadyRecord {
 /** Reads a PlayReady object: u32le total length, u16le record count, then records of u16le type, u16le length, value. */
 export function parsePlayReadyObject(bytes: Uint8Array): Checked<PlayReadyRecord[]> {
   const object = Buffer.from(bytes);
-  if (object.length < 6) return fault(`is ${object.length} bytes; a PlayReady object has at least 6`);
+  if (object.length < 6) return malformed(`is ${object.length} bytes; a PlayReady object has at least 6`);
   const total = object.readUInt32LE(0);
-  if (total !== object.length) return fault(`says it is ${total} bytes but is ${object.length}`);
+  if (total !== object.length) return malformed(`says it is ${total} bytes but is ${object.length}`);
   const count = object.readUInt16LE(4);
   const records: PlayReadyRecord[] = [];
   let at = 6;
   while (records.length < count) {
-    if (at + 4 > object.length) return fault(`ends before record ${records.length + 1} of ${count}`);
+    if (at + 4 > object.length) return malformed(`ends before record ${records.length + 1} of ${count}`);
     const end = at + 4 + object.readUInt16LE(at + 2);
-    if (end > object.length) return fault(`ends inside record ${records.length + 1} of ${count}`);
+    if (end > object.length) return malformed(`ends inside record ${records.length + 1} of ${count}`);
     records.push({ type: object.readUInt16LE(at), value: object.subarray(at + 4, end) });
     at = end;
   }
-  if (at !== object.length) return fault(`has ${object.length - at} bytes after its last record`);
+  if (at !== object.length) return malformed(`has ${object.length - at} bytes after its last record`);
   return { ok: true, value: records };
 }
 
@@ -91,4 +91,8 @@ export function playReadyObjectOf(keyId: Uint8Array, contentKey: Uint8Array, lic
     `<CHECKSUM>${playReadyChecksum(keyId, contentKey)}</CHECKSUM>` +
     `<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
   return buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
+}
+
+function malformed(sentence: string): { ok: false; fault: Fault } {
+  return fault('malformed_object', sentence);
 }

@@ -1,4 +1,4 @@
-import { type Checked, fault } from './bytes';
+import { type Checked, type Fault, fault } from './bytes';
 
 /** One field of a protobuf message as it stands on the wire. `varint` is set for type 0, `bytes` for types 1, 2 and 5. */
 export interface ProtobufField {
@@ -24,17 +24,17 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
   const fields: ProtobufField[] = [];
   let at = 0;
   while (at < bytes.length) {
-    if (fields.length === MAX_FIELDS) return fault(`it has more than ${MAX_FIELDS} fields`);
+    if (fields.length === MAX_FIELDS) return malformed(`it has more than ${MAX_FIELDS} fields`);
     const start = at;
     const tag = readVarint(bytes, at);
-    if (!tag) return fault('it ends inside a field');
+    if (!tag) return malformed('it ends inside a field');
     at = tag.end;
     const number = Math.floor(tag.value / 8);
     const wireType = tag.value % 8;
-    if (number < 1 || number > 0x1fffffff) return fault('it has a field without a valid number');
+    if (number < 1 || number > 0x1fffffff) return malformed('it has a field without a valid number');
     if (wireType === 0) {
       const value = readVarint(bytes, at);
-      if (!value) return fault(`it ends inside field ${number}`);
+      if (!value) return malformed(`it ends inside field ${number}`);
       fields.push({
         number,
         wireType,
@@ -46,9 +46,9 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
       continue;
     }
     const length = wireType === 2 ? readVarint(bytes, at) : fixedLength(wireType, at);
-    if (!length) return fault(`its field ${number} can't be read`);
+    if (!length) return malformed(`its field ${number} can't be read`);
     const end = length.end + length.value;
-    if (end > bytes.length) return fault(`its field ${number} is cut short`);
+    if (end > bytes.length) return malformed(`its field ${number} is cut short`);
     fields.push({
       number,
       wireType,
@@ -93,4 +93,8 @@ function varint(value: number): Buffer {
   }
   bytes.push(rest);
   return Buffer.from(bytes);
+}
+
+function malformed(sentence: string): { ok: false; fault: Fault } {
+  return fault('malformed_data', sentence);
 }

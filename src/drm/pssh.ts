@@ -1,4 +1,4 @@
-import { type Checked, fault, formatUuid, parseUuid } from './bytes';
+import { type Checked, type Fault, fault, formatUuid, parseUuid } from './bytes';
 
 /** A `pssh` box (ISO/IEC 23001-7 § 8.1). Version 1 lists key ids, 16 bytes each, big endian. */
 export interface PsshBox {
@@ -19,24 +19,25 @@ export function looksLikePsshBox(bytes: Uint8Array): boolean {
 /** Reads one box. Its size must be that of the bytes: a box cut short or followed by more is refused. */
 export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
   const box = Buffer.from(bytes);
-  if (!looksLikePsshBox(box)) return fault('is not a pssh box');
-  if (box.length < 32) return fault(`is a pssh box cut short: ${box.length} bytes`);
+  if (!looksLikePsshBox(box)) return malformed('is not a pssh box');
+  if (box.length < 32) return malformed(`is a pssh box cut short: ${box.length} bytes`);
   const size = box.readUInt32BE(0);
-  if (size !== box.length) return fault(`is a pssh box that says it is ${size} bytes but is ${box.length}`);
+  if (size !== box.length)
+    return malformed(`is a pssh box that says it is ${size} bytes but is ${box.length}`);
   const version = box.readUInt8(8);
-  if (version !== 0 && version !== 1) return fault(`is a pssh box of version ${version}; 0 and 1 exist`);
+  if (version !== 0 && version !== 1) return malformed(`is a pssh box of version ${version}; 0 and 1 exist`);
   const keyIds: Buffer[] = [];
   let at = 28;
   if (version === 1) {
     const count = box.readUInt32BE(at);
     at += 4;
     if (count * 16 + at + 4 > box.length)
-      return fault(`is a pssh box that ends before its ${count} key ids do`);
+      return malformed(`is a pssh box that ends before its ${count} key ids do`);
     for (let index = 0; index < count; index += 1, at += 16) keyIds.push(box.subarray(at, at + 16));
   }
   const dataSize = box.readUInt32BE(at);
   if (at + 4 + dataSize !== box.length) {
-    return fault(`is a pssh box whose data should be ${dataSize} bytes but is ${box.length - at - 4}`);
+    return malformed(`is a pssh box whose data should be ${dataSize} bytes but is ${box.length - at - 4}`);
   }
   const value = {
     version,
@@ -50,7 +51,7 @@ export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
 /** Writes a box: version 1 when there are key ids, else version 0. `systemId` is a UUID's text. */
 export function buildPsshBox(systemId: string, data: Uint8Array, keyIds: readonly Uint8Array[] = []): Buffer {
   const id = parseUuid(systemId);
-  if (!id.ok) throw new TypeError(`The system id ${id.fault}`);
+  if (!id.ok) throw new TypeError(`The system id ${id.fault.sentence}`);
   const version = keyIds.length > 0 ? 1 : 0;
   const ids = version === 1 ? [u32(keyIds.length), ...keyIds] : [];
   const body = Buffer.concat([
@@ -68,4 +69,8 @@ function u32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
+}
+
+function malformed(sentence: string): { ok: false; fault: Fault } {
+  return fault('malformed_box', sentence);
 }

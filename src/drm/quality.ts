@@ -1,22 +1,21 @@
-import { type Checked, fault } from './bytes';
-import { isJsonObject, type JsonObject } from './json-object';
-import type { TextRule } from './provider-names';
+import { type Checked, fault, isJsonObject, type JsonObject } from './bytes';
+import type { TextRule } from './envelope';
 import type { SmilStream } from './smil';
 
 /** What a quality may be called. */
 export const QUALITY: TextRule = {
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,19}$/,
-  fault: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+  fault: { code: 'wrong_value', sentence: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)' },
 };
 
 /** The most that each quality has, of lines or of bits a second. */
 export type Limits = Readonly<Record<string, number>>;
 
 /** The most lines of each quality: a picture of PAL is SD, one of 1080 lines HD. */
-export const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
+const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
 
 /** The quality of streams without a picture. */
-export const AUDIO = 'AUDIO';
+const AUDIO = 'AUDIO';
 
 /** By what the streams of a SMIL document are told apart. Bit rates say little of the picture: without limits given, nothing. */
 export interface QualityLimits {
@@ -85,6 +84,7 @@ export function qualityOf(
   }
   const missing = bitrates ? 'neither height nor bit rate' : 'no height';
   return fault(
+    'no_quality',
     `the stream has ${missing} in the SMIL document; add it there, or give members with their quality`,
   );
 }
@@ -93,7 +93,7 @@ function within(value: number, limits: Limits, tooMuch: string): Checked<string>
   const [found] = Object.entries(limits)
     .filter(([, most]) => value <= most)
     .toSorted(([, one], [, other]) => one - other);
-  return found ? { ok: true, value: found[0] } : fault(`the stream has ${value} ${tooMuch}`);
+  return found ? { ok: true, value: found[0] } : fault('no_quality', `the stream has ${value} ${tooMuch}`);
 }
 
 /** Reads limits as they are given. */
@@ -101,7 +101,7 @@ export function readLimits(value: unknown): Checked<Limits> {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);
   if (entries.length === 0 || entries.length > 20 || !entries.every(isLimit)) {
-    return fault('must say the most of each quality, as {"SD": 576, "HD": 1080}');
+    return fault('wrong_value', 'must say the most of each quality, as {"SD": 576, "HD": 1080}');
   }
   return { ok: true, value: Object.fromEntries(entries) as Limits };
 }

@@ -1,7 +1,7 @@
-import { type Checked, fault } from './bytes';
+import { type Checked, type Fault, fault } from './bytes';
 import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
 
-export const MAX_SMIL_MEMBERS = 1000;
+const MAX_SMIL_MEMBERS = 1000;
 
 /** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;
@@ -28,18 +28,18 @@ export function readSmil(text: string): Checked<string[]> {
 
 /** The same with what the document says of each stream; of several elements with one `src`, the most. */
 export function readSmilStreams(text: string): Checked<SmilStream[]> {
-  if (text.length > MAX_XML_CHARACTERS) return fault(`is longer than ${MAX_XML_CHARACTERS} characters`);
+  if (text.length > MAX_XML_CHARACTERS) return malformed(`is longer than ${MAX_XML_CHARACTERS} characters`);
   // Before the document is parsed: a hundred thousand elements would take a while.
   if ([...text.matchAll(/<(?:video|audio)[\s/>]/g)].length > MAX_SMIL_MEMBERS) {
-    return fault(`has more than ${MAX_SMIL_MEMBERS} video and audio elements`);
+    return malformed(`has more than ${MAX_SMIL_MEMBERS} video and audio elements`);
   }
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;
   const root = parsed.value;
-  if (root.name !== 'smil') return fault('is not SMIL: its outermost element is not smil');
+  if (root.name !== 'smil') return malformed('is not SMIL: its outermost element is not smil');
   const elements = root.children.filter(({ name }) => name === 'body').flatMap(allBelow);
   if (elements.some(({ name, attributes }) => name === 'playlist' && 'playOnStream' in attributes)) {
-    return fault(
+    return malformed(
       'is a schedule, whose videos are played into streams of other names; list those streams as members',
     );
   }
@@ -48,7 +48,8 @@ export function readSmilStreams(text: string): Checked<SmilStream[]> {
   for (const [index, element] of media.entries()) {
     const { name, attributes } = element;
     const source = readSource(attributes.src);
-    if (!source.ok) return fault(`${name}, number ${index + 1} of its video and audio: ${source.fault}`);
+    if (!source.ok)
+      return malformed(`${name}, number ${index + 1} of its video and audio: ${source.fault.sentence}`);
     const former = streams.get(source.value);
     const isVideo = name === 'video' || former?.kind === 'video';
     streams.set(source.value, {
@@ -58,7 +59,7 @@ export function readSmilStreams(text: string): Checked<SmilStream[]> {
       bitrate: larger(former?.bitrate, bitrateOf(element)),
     });
   }
-  if (streams.size === 0) return fault('names no stream: it has no video or audio in its body');
+  if (streams.size === 0) return malformed('names no stream: it has no video or audio in its body');
   return { ok: true, value: [...streams.values()] };
 }
 
@@ -84,19 +85,19 @@ function larger(one: number | undefined, other: number | undefined): number | un
 }
 
 function readSource(source: string | undefined): Checked<string> {
-  if (source === undefined || source === '') return fault('src is missing');
+  if (source === undefined || source === '') return malformed('src is missing');
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(source)) {
-    return fault('src is an address; name the stream as the packager does');
+    return malformed('src is an address; name the stream as the packager does');
   }
   if (/^(?:smil|ngrp|amlst):|\.smil$/i.test(source)) {
-    return fault('src is a group itself, which has no key file; name its streams');
+    return malformed('src is a group itself, which has no key file; name its streams');
   }
   const name = source.replace(MEDIA_PREFIX, '');
   if (/[?#]/.test(name)) {
-    return fault('src has a query; a key file belongs to the stream without it, so leave it out');
+    return malformed('src has a query; a key file belongs to the stream without it, so leave it out');
   }
-  if (name.startsWith('/')) return fault('src starts with a slash; leave it out');
-  if (name === '') return fault('src is a prefix alone');
+  if (name.startsWith('/')) return malformed('src starts with a slash; leave it out');
+  if (name === '') return malformed('src is a prefix alone');
   return { ok: true, value: name };
 }
 
@@ -110,4 +111,8 @@ function allBelow(element: XmlElement): XmlElement[] {
   };
   visit(element);
   return found;
+}
+
+function malformed(sentence: string): { ok: false; fault: Fault } {
+  return fault('malformed_smil', sentence);
 }

@@ -1,4 +1,13 @@
-import { type Checked, decodeBase64, fault } from './bytes';
+import {
+  BYTE_ORDER_SUSPECTED,
+  type Checked,
+  decodeBase64,
+  fault,
+  isZero,
+  looksSwapped,
+  type Slip,
+  ZERO_KEY_ID,
+} from './bytes';
 import { encodeField, type ProtobufField, parseProtobuf } from './protobuf';
 import { looksLikePsshBox, parsePsshBox } from './pssh';
 
@@ -49,25 +58,25 @@ const WIRE_TYPES: Readonly<Record<number, number>> = {
 
 /** Reads Widevine PSSH data. Fields that newer packagers add are passed over; a known field of another type is a fault. */
 export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshData> {
-  if (bytes.length === 0) return fault('holds no Widevine PSSH data: it is empty');
+  if (bytes.length === 0) return fault('malformed_data', 'holds no Widevine PSSH data: it is empty');
   const message = parseProtobuf(bytes);
-  if (!message.ok) return fault(`is not Widevine PSSH data: ${message.fault}`);
+  if (!message.ok) return fault('malformed_data', `is not Widevine PSSH data: ${message.fault.sentence}`);
   const keyIds: Buffer[] = [];
   const last = new Map<number, ProtobufField>();
   for (const field of message.value) {
     const expected = WIRE_TYPES[field.number];
     if (expected !== undefined && expected !== field.wireType) {
-      return fault(`is not Widevine PSSH data: its field ${field.number} has another type`);
+      return fault('malformed_data', `is not Widevine PSSH data: its field ${field.number} has another type`);
     }
     if (field.number === 2) {
       if (field.bytes.length !== 16)
-        return fault(`names a key id of ${field.bytes.length} bytes; key ids have 16`);
+        return fault('malformed_data', `names a key id of ${field.bytes.length} bytes; key ids have 16`);
       keyIds.push(field.bytes);
     }
     last.set(field.number, field);
   }
   if (!message.value.some((field) => field.number in WIRE_TYPES)) {
-    return fault('is not Widevine PSSH data: it has none of its fields');
+    return fault('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
   }
   const text = (field: ProtobufField | undefined) => field?.bytes.toString('utf8');
   const data: WidevinePsshData = {
@@ -103,7 +112,7 @@ export function buildWidevinePsshData(data: WidevinePsshData): Buffer {
 }
 
 /** What a base64 value turned out to hold: the payload to write, and whether it came in a whole box. */
-export interface ReadPsshData {
+interface ReadPsshData {
   readonly payload: string;
   readonly data: WidevinePsshData;
   readonly unwrapped: boolean;
@@ -121,12 +130,13 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
 /** A value is read when its form is checked, and again when it is held against the others. */
 let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
   text: '',
-  read: fault('is empty'),
+  read: fault('empty', 'is empty'),
 };
 
 function readAnew(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
-  if (text.length > MAX_PSSH_CHARACTERS) return fault(`is longer than ${MAX_PSSH_CHARACTERS} characters`);
+  if (text.length > MAX_PSSH_CHARACTERS)
+    return fault('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
   // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.
@@ -137,7 +147,10 @@ function readAnew(text: string): Checked<ReadPsshData> {
   const box = parsePsshBox(bytes.value);
   if (!box.ok) return box;
   if (box.value.systemId !== WIDEVINE_SYSTEM_ID) {
-    return fault(`is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`);
+    return fault(
+      'box_of_other_system',
+      `is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`,
+    );
   }
   const data = parseWidevinePsshData(box.value.data);
   if (!data.ok) return data;
@@ -172,4 +185,75 @@ export function withProtectionScheme(payload: string, scheme: ProtectionScheme):
 export function schemeName(scheme: number): ProtectionScheme | undefined {
   const names = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
+}
+
+/** Something that is wrong with Widevine PSSH data by itself. */
+interface WidevineSlip extends Slip {
+  /** The field of the data, such as `key_id`; empty: the data as a whole. */
+  readonly at: string;
+}
+
+/** What is wrong with Widevine PSSH data by itself. */
+export function widevineSlips(data: WidevinePsshData): WidevineSlip[] {
+  const { keyIds, contentId } = data;
+  const slips = [
+    ...keyIds.flatMap((keyId, index) => keyIdSlips(keyId, nameOfKeyId(data, index))),
+    ...(contentId ? contentIdSlips(contentId) : []),
+    ...schemeSlips(data),
+  ];
+  if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
+    const sentence =
+      'names neither a key id nor a content id, so a license server cannot tell which key is meant; add one';
+    slips.push(slip('names_nothing', '', sentence));
+  }
+  return slips;
+}
+
+/** What one of the key ids is called. */
+export function nameOfKeyId({ keyIds }: WidevinePsshData, index: number): string {
+  return `key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
+}
+
+function keyIdSlips(keyId: Buffer, at: string): WidevineSlip[] {
+  if (isZero(keyId)) return [{ severity: 'error', code: 'all_zero', at, sentence: ZERO_KEY_ID }];
+  return looksSwapped(keyId) ? [slip('key_id_byte_order_suspected', at, BYTE_ORDER_SUSPECTED)] : [];
+}
+
+function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): WidevineSlip[] {
+  if (protectionScheme === undefined) return [];
+  const at = 'protection_scheme';
+  const known = schemeName(protectionScheme);
+  if (known === undefined) {
+    const sentence =
+      'is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number';
+    return [{ severity: 'error', code: 'unknown_scheme', at, sentence }];
+  }
+  if (known === 'cens' || known === 'cbc1') {
+    const sentence = `is ${known}, which the packager does not take; use cenc, or cbcs for CMAF`;
+    return [slip('unsupported_scheme', at, sentence)];
+  }
+  if (known !== 'cbcs' || algorithm !== 1) return [];
+  const sentence = 'is cbcs, but the algorithm field says AESCTR; leave the algorithm out';
+  return [slip('scheme_mismatch', at, sentence)];
+}
+
+/** A content id that was encoded once more than the license server expects is another content id to it. */
+function contentIdSlips(contentId: Buffer): WidevineSlip[] {
+  const at = 'content_id';
+  const text = contentId.toString('latin1');
+  if (contentId.length === 0) return [slip('empty', at, 'is empty; leave it out or give one')];
+  const isBase64 = /^[A-Za-z0-9+/]+={1,2}$/.test(text) && text.length % 4 === 0;
+  if (isBase64 && isPlain(Buffer.from(text, 'base64')))
+    return [slip('encoded_twice', at, 'is base64 of a text; the content id itself belongs here')];
+  if (/^(?:[0-9a-fA-F]{2}){6,}$/.test(text) && isPlain(Buffer.from(text, 'hex')))
+    return [slip('encoded_twice', at, 'is hex of a text; the content id itself belongs here')];
+  return [];
+}
+
+function isPlain(bytes: Buffer): boolean {
+  return /^[\x20-\x7e]+$/.test(bytes.toString('latin1'));
+}
+
+function slip(code: string, at: string, sentence: string): WidevineSlip {
+  return { severity: 'warning', code, at, sentence };
 }

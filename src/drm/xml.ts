@@ -1,5 +1,5 @@
-import type { QualifiedTag, Tag } from 'sax';
-import { type Checked, fault } from './bytes';
+import { type QualifiedTag, SAXParser, type Tag } from 'sax';
+import { type Checked, type Fault, fault } from './bytes';
 
 /** An element of an XML document. Names keep their prefix. */
 export interface XmlElement {
@@ -33,11 +33,9 @@ interface OpenElement {
  * document type definition is refused, and with it every entity that isn't one of XML's own five. A fault names the line.
  */
 export function parseXml(text: string): Checked<XmlElement> {
-  if (text.length > MAX_XML_CHARACTERS) return fault(`is longer than ${MAX_XML_CHARACTERS} characters`);
-  if (text.trim() === '') return fault('is empty');
-  if (CONTROL.test(text.replace(/^\ufeff/, ''))) return fault('is not XML: it holds a control character');
-  // Loaded with the first document: the sidecar's start has no need of it.
-  const { SAXParser }: typeof import('sax') = require('sax');
+  if (text.length > MAX_XML_CHARACTERS) return malformed(`is longer than ${MAX_XML_CHARACTERS} characters`);
+  if (text.trim() === '') return malformed('is empty');
+  if (CONTROL.test(text.replace(/^\ufeff/, ''))) return malformed('is not XML: it holds a control character');
   const parser = new SAXParser(true, { position: true });
   // Without a prototype: sax would take `&constructor;` for the property of an object.
   parser.ENTITIES = Object.assign(Object.create(null), ENTITIES);
@@ -87,11 +85,15 @@ export function parseXml(text: string): Checked<XmlElement> {
     parser.write(text).close();
   } catch (thrown) {
     // sax itself breaks on an attribute with the name of a method that it calls.
-    return fault(thrown instanceof XmlFault ? thrown.message : 'is not XML that can be read');
+    return malformed(thrown instanceof XmlFault ? thrown.message : 'is not XML that can be read');
   }
-  return root ? { ok: true, value: root } : fault('has no root element');
+  return root ? { ok: true, value: root } : malformed('has no root element');
 }
 
 function withoutPrototype(attributes: ReadonlyMap<string, string>): Record<string, string> {
   return Object.assign(Object.create(null), Object.fromEntries(attributes));
+}
+
+function malformed(sentence: string): { ok: false; fault: Fault } {
+  return fault('malformed_xml', sentence);
 }

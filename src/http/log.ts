@@ -1,5 +1,4 @@
-import { Writable } from 'node:stream';
-import type { Logger } from 'winston';
+import type { Writable } from 'node:stream';
 
 /** Plain data only: an Error in here would lose its message and stack in JSON (use `describeThrown`). */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -29,16 +28,11 @@ interface Entry {
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const batch = new Batch(stream);
-  let logger: Logger | undefined;
   let entries: Entry[] = [];
   const flush = () => {
-    logger ??= createJsonLogger(batch.lines);
     const due = entries;
     entries = [];
-    for (const { level: entryLevel, message, time, fields } of due) {
-      logger.log({ ...fields, level: entryLevel, message, time: time.toISOString() });
-    }
-    batch.write();
+    batch.write(due.map(render).join(''));
   };
   flushes.add(flush);
   const soon = batchMs === 0 ? setImmediate : (run: () => void) => setTimeout(run, batchMs);
@@ -56,17 +50,10 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date, 
 /** What may wait for a slow reader of the log, in bytes; more would be memory without end. */
 const MAX_WAITING = 1024 * 1024;
 
-function createJsonLogger(stream: Writable): Logger {
-  // Loaded with the first lines: by then the service listens, and it takes a tenth of the start.
-  const { createLogger, format, transports }: typeof import('winston') = require('winston');
-  return createLogger({
-    // What is too fine for the log's level was never queued.
-    level: 'debug',
-    format: format.printf(({ level: entryLevel, message, time, ...fields }) =>
-      JSON.stringify({ time, level: entryLevel, message, ...fields }),
-    ),
-    transports: [new transports.Stream({ stream, eol: '\n' })],
-  });
+/** One line. A field cannot stand in for the time, the level or the message. */
+function render({ level, message, time, fields }: Entry): string {
+  const own = { time: time.toISOString(), level, message };
+  return `${JSON.stringify({ ...own, ...fields, ...own })}\n`;
 }
 
 const flushes = new Set<() => void>();
@@ -74,38 +61,26 @@ process.once('exit', () => {
   for (const flush of flushes) flush();
 });
 
-/** Collects what winston writes, so that it goes on in one write. */
+/** Writes batches of lines, and drops those that a slow reader has no room for. */
 class Batch {
-  readonly lines: Writable;
-  #text = '';
   #dropped = 0;
 
   constructor(private readonly target: Writable) {
     // A log that can't be written (its disk is full, its reader gone) is no reason to stop serving.
     target.on('error', () => undefined);
-    this.lines = new Writable({
-      decodeStrings: false,
-      write: (chunk: string, _encoding, done) => {
-        // winston passes on its first lines a tick late.
-        if (this.#text === '') setImmediate(() => this.write());
-        this.#text += chunk;
-        done();
-      },
-    });
   }
 
-  write(): void {
-    if (this.#text === '') return;
+  write(text: string): void {
+    if (text === '') return;
     if (this.target.writableLength > MAX_WAITING) {
-      this.#dropped += this.#text.split('\n').length - 1;
-    } else {
-      const lost =
-        this.#dropped === 0
-          ? ''
-          : `${JSON.stringify({ level: 'warn', message: 'log lines dropped', count: this.#dropped })}\n`;
-      if (this.target.writable) this.target.write(lost + this.#text);
-      this.#dropped = 0;
+      this.#dropped += text.split('\n').length - 1;
+      return;
     }
-    this.#text = '';
+    const lost =
+      this.#dropped === 0
+        ? ''
+        : `${JSON.stringify({ level: 'warn', message: 'log lines dropped', count: this.#dropped })}\n`;
+    if (this.target.writable) this.target.write(lost + text);
+    this.#dropped = 0;
   }
 }

@@ -4,8 +4,13 @@ const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http:/
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
 const INVALID = 'is not a valid address';
 const CHARACTER = 'holds a space, a quote, a control character or one beyond ASCII; percent-encode it';
+const TOO_LONG = 'is longer than 2000 characters';
 
 const both = ['playready', 'fairplay'] as const;
+
+function refusal(code: string, sentence: string) {
+  return { ok: false, fault: { code, sentence } };
+}
 
 describe('checkLicenseUrl', () => {
   it.each([
@@ -29,32 +34,37 @@ describe('checkLicenseUrl', () => {
     'skd://content%20id',
   ])('takes %s for FairPlay', (url) => {
     expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: true, value: url });
-    expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: PLAYREADY_SCHEME });
+    expect(checkLicenseUrl('playready')(url)).toEqual(refusal('wrong_scheme', PLAYREADY_SCHEME));
   });
 
   it.each([
-    ['', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['//license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['ftp://license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['javascript:alert(1)', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['file:///etc/passwd', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['https:license.example', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['skd://', PLAYREADY_SCHEME, INVALID],
-    ['https://', INVALID, INVALID],
-    ['https://a/"', CHARACTER, CHARACTER],
-    ['https://a:99999/', INVALID, INVALID],
-    ['https://[::1/', INVALID, INVALID],
-    ['https://a b/', CHARACTER, CHARACTER],
-    ['https://a/\nforged: line', CHARACTER, CHARACTER],
-    ['https://a/\t', CHARACTER, CHARACTER],
-    [' https://a/', CHARACTER, CHARACTER],
-    ['https://a/\u0000', CHARACTER, CHARACTER],
-    ['https://a/\u2028', CHARACTER, CHARACTER],
-    ['https://ä.example/', CHARACTER, CHARACTER],
-    [`https://a/${'a'.repeat(1991)}`, 'is longer than 2000 characters', 'is longer than 2000 characters'],
-  ])('refuses %j', (url, playready, fairplay) => {
-    expect(checkLicenseUrl('playready')(url)).toEqual({ ok: false, fault: playready });
-    expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: false, fault: fairplay });
+    ['', 'empty', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['//license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['ftp://license.example', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['javascript:alert(1)', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['FILE:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['file:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['https:license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['https://', 'invalid_address', INVALID, INVALID],
+    ['https://a/"', 'invalid_address', CHARACTER, CHARACTER],
+    ['https://a:99999/', 'invalid_address', INVALID, INVALID],
+    ['https://[::1/', 'invalid_address', INVALID, INVALID],
+    ['https://a b/', 'invalid_address', CHARACTER, CHARACTER],
+    ['https://a/\nforged: line', 'invalid_address', CHARACTER, CHARACTER],
+    ['https://a/\t', 'white_space', CHARACTER, CHARACTER],
+    [' https://a/', 'white_space', CHARACTER, CHARACTER],
+    ['https://a/\u0000', 'invalid_address', CHARACTER, CHARACTER],
+    ['https://a/\u2028', 'white_space', CHARACTER, CHARACTER],
+    ['https://ä.example/', 'invalid_address', CHARACTER, CHARACTER],
+    [`https://a/${'a'.repeat(1991)}`, 'invalid_address', TOO_LONG, TOO_LONG],
+  ])('refuses %j', (url, code, playready, fairplay) => {
+    expect(checkLicenseUrl('playready')(url)).toEqual(refusal(code, playready));
+    expect(checkLicenseUrl('fairplay')(url)).toEqual(refusal(code, fairplay));
+  });
+
+  it('refuses an address without anything behind its scheme', () => {
+    expect(checkLicenseUrl('playready')('skd://')).toEqual(refusal('wrong_scheme', PLAYREADY_SCHEME));
+    expect(checkLicenseUrl('fairplay')('skd://')).toEqual(refusal('invalid_address', INVALID));
   });
 });

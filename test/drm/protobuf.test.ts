@@ -88,7 +88,10 @@ test('reads back any fields it encoded, in their order', () => {
 test('refuses more than a thousand fields, before it has read them', () => {
   const message = (count: number) => Buffer.from('4801'.repeat(count), 'hex');
   expect(parseProtobuf(message(1000))).toMatchObject({ ok: true, value: { length: 1000 } });
-  expect(parseProtobuf(message(1001))).toEqual({ ok: false, fault: 'it has more than 1000 fields' });
+  expect(parseProtobuf(message(1001))).toEqual({
+    ok: false,
+    fault: { code: 'malformed_data', sentence: 'it has more than 1000 fields' },
+  });
 });
 
 test('never throws on any bytes', () => {

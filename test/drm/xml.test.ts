@@ -35,7 +35,7 @@ describe('parseXml', () => {
 
   it('gives an element no attribute that the document has not', () => {
     const parsed = parseXml('<a __proto__="b" constructor="c"/>');
-    if (!parsed.ok) throw new Error(parsed.fault);
+    if (!parsed.ok) throw new Error(parsed.fault.sentence);
     expect(Object.entries(parsed.value.attributes)).toEqual([
       ['__proto__', 'b'],
       ['constructor', 'c'],
@@ -71,7 +71,7 @@ describe('parseXml', () => {
     [`<a>\n<b ${attributes(101)}/></a>`, 'has an element with more than 100 attributes: see line 2'],
     [`<a>${'b'.repeat(MAX_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
   ])('refuses %.40j', (text, sentence) => {
-    expect(parseXml(text)).toEqual({ ok: false, fault: sentence });
+    expect(parseXml(text)).toEqual({ ok: false, fault: { code: 'malformed_xml', sentence } });
   });
 
   it('refuses a bomb of entities before it grows', () => {
@@ -79,7 +79,10 @@ describe('parseXml', () => {
       (name, at) => `<!ENTITY ${name} "${`&${'abcdefghi'[at]};`.repeat(10)}">`,
     );
     const bomb = `<!DOCTYPE x [<!ENTITY a "lol">${entities.join('')}]><x>&j;</x>`;
-    expect(parseXml(bomb)).toEqual({ ok: false, fault: 'has a DOCTYPE; leave it out' });
+    expect(parseXml(bomb)).toEqual({
+      ok: false,
+      fault: { code: 'malformed_xml', sentence: 'has a DOCTYPE; leave it out' },
+    });
   });
 
   it('takes 50 elements deep, 20,000 of them, and 100 attributes', () => {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { runScript } from '../support/built-program';
+import { bundledScript, runScript } from '../support/built-program';
 import { temporaryFolder } from '../support/start-sidecar';
 
-const WRITER = join(__dirname, '../support/audit-writer.js');
+const WRITER = bundledScript('audit-writer');
 const KILLS = 5;
 
 /** The request ids of the lines, in their order. A kill may have cut off the last line; half a line elsewhere is an error. */

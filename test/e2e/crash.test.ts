@@ -1,8 +1,15 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type BuiltProgram, runScript, startBuilt, untilReady } from '../support/built-program';
+import {
+  type BuiltProgram,
+  bundledScript,
+  runScript,
+  startBuilt,
+  untilReady,
+} from '../support/built-program';
 import { temporaryFolder } from '../support/start-sidecar';
 
+const CRASH_WRITER = bundledScript('crash-writer');
 const WRITER_KILLS = 190;
 const SIDECAR_KILLS = 24;
 /** Lanes of kills beside each other, each with a folder of its own. */
@@ -86,7 +93,7 @@ test(`finds each key file whole and no acknowledged write lost after each of ${W
     let swept = 0;
     for (let kill = 0; kill < share(WRITER_KILLS, lane); kill += 1) {
       const args = [folder, String(kill * 1000)];
-      const writer = runScript(join(__dirname, '../support/crash-writer.js'), { args, cwd: folder });
+      const writer = runScript(CRASH_WRITER, { args, cwd: folder });
       // Killed after another number of lines each time: in the middle of another step.
       await writer.until(new RegExp(`(?:.*\n){${2 + (kill % 23)}}`));
       writer.send('SIGKILL');

@@ -2,17 +2,18 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { DIST } from '../support/built-program';
+import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { temporaryFolder } from '../support/start-sidecar';
 
 const ROOT = resolve(__dirname, '../..');
 const NOT_BUILT = `\
-Nothing is built yet, and TypeScript, which builds it, is not installed.
+Nothing is built yet, and esbuild, which builds it, is not installed.
 Run: npm ci && npm run build
-After that, npm prune --omit=dev may take TypeScript away again.
+After that, npm prune --omit=dev may take esbuild away again.
 `;
 
-// npm and the compiler take their time.
+// npm takes its time.
 jest.setTimeout(60_000);
 
 const run = promisify(execFile);
@@ -51,18 +52,18 @@ async function npm(args: readonly string[], env: Record<string, string> = {}) {
   }
 }
 
-/** Gives the copy the packages that `npm prune --omit=dev` leaves, as far as it matters here: without TypeScript. */
+/** Gives the copy the packages that `npm prune --omit=dev` leaves, as far as it matters here: without esbuild. */
 async function pruned(): Promise<void> {
   await mkdir(join(folder, 'node_modules'));
   for (const name of await readdir(join(ROOT, 'node_modules')))
-    if (name !== 'typescript' && name !== '.bin')
+    if (name !== 'esbuild' && name !== '.bin')
       await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
 }
 
 /** The start is over when the port is refused: nothing stays up. */
 const ENDS = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_PORT: 'none' };
 
-describe('npm start without TypeScript', () => {
+describe('npm start without esbuild', () => {
   beforeEach(pruned);
 
   test('runs what is built', async () => {
@@ -92,18 +93,79 @@ describe('npm pack', () => {
     const linked = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
     expect(linked).toContain('docs/run-with-docker.md');
     const programs = ['dist/sidecar/main.js', 'dist/sidecar/health-check.js', 'dist/cli/main.js'];
-    const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/ensure-built.js'];
+    const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/build.mjs'];
     expect(paths).toEqual(expect.arrayContaining(needed));
-    const alien =
-      /^(?:dist\/(?!(?:sidecar|cli|drm|api|http)\/)|src\/(?!ensure-built\.js)|test|bench|keys|\.env$)/;
+    const alien = /^(?:dist\/(?!(?:sidecar|cli)\/)|src\/(?!build\.mjs$)|test|bench|keys|\.env$)/;
     expect(paths.filter((path) => alien.test(path))).toEqual([]);
   });
 
-  test('takes what is built where TypeScript is not installed, and packs nothing when nothing is', async () => {
+  test('takes what is built where esbuild is not installed, and packs nothing when nothing is', async () => {
     await pruned();
     await expect(packed()).rejects.toThrow(NOT_BUILT);
     await cp(DIST, join(folder, 'dist'), { recursive: true });
     expect(await packed()).toContain('dist/sidecar/main.js');
     await rm(join(folder, 'dist'), { recursive: true });
+  });
+});
+
+describe('what is built', () => {
+  beforeEach(() => cp(DIST, join(folder, 'dist'), { recursive: true }));
+
+  test('serves every path of the sidecar without node_modules, and the command line and health check with it', async () => {
+    const dist = join(folder, 'dist');
+    const apiKey = 'key-of-the-package-test';
+    const { url } = await startBuilt('sidecar', {
+      cwd: folder,
+      dist,
+      env: { PACKAGERDRMAPI_APIKEY: apiKey },
+    });
+    await untilReady(url);
+    const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+    const body = JSON.stringify(CENC_ONLY);
+    const asked: [path: string, init: RequestInit][] = [
+      ['/api/keyfile/live', { method: 'POST', body }],
+      ['/api/keyfile/live', {}],
+      [
+        '/api/keyfile/live',
+        { method: 'POST', body: CENC_ONLY_FILE, headers: { ...headers, 'content-type': 'text/plain' } },
+      ],
+      ['/api/keyfiles', {}],
+      ['/api/check', { method: 'POST', body }],
+      ['/docs', {}],
+      ['/openapi.json', {}],
+      ['/metrics', {}],
+    ];
+    const answers: string[] = [];
+    for (const [path, init] of asked)
+      answers.push(`${path} ${(await fetch(url + path, { headers, ...init })).status}`);
+    expect(answers).toEqual(asked.map(([path]) => `${path} 200`));
+    const cli = { cwd: folder, args: ['list'], env: { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: apiKey } };
+    expect(await runScript(join(dist, 'cli/main.js'), cli).ended).toMatchObject({ code: 0 });
+    const probe = { cwd: folder, env: { PACKAGERDRMAPI_PORT: new URL(url).port } };
+    expect(await runScript(join(dist, 'sidecar/health-check.js'), probe).ended).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+  });
+
+  test('starts the emulator without node_modules', async () => {
+    const { url } = await startBuilt('emulator', { cwd: folder, dist: join(folder, 'dist') });
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+
+  test('the command line is a program by itself', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const options = { cwd: folder, env: { PATH } };
+    const { stdout, stderr } = await run(join(folder, 'dist/cli/main.js'), ['--version'], options);
+    expect({ stdout, stderr }).toEqual({ stdout: `${version}\n`, stderr: '' });
+  });
+
+  test('names the packages that are in it, with their licences', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/zod/package.json'), 'utf8'));
+    const licence = (await readFile(join(ROOT, 'node_modules/zod/LICENSE'), 'utf8')).trim();
+    for (const house of ['sidecar', 'cli', 'emulator']) {
+      const told = await readFile(join(folder, 'dist', house, 'THIRD-PARTY.txt'), 'utf8');
+      expect(told).toContain(`zod ${version} (MIT)\n\n${licence}\n`);
+    }
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { crossCheck, type Finding } from '../../src/drm/cross-check';
-import { importKeyFile } from '../../src/drm/import/import-key-file';
+import { importKeyFile } from '../../src/drm/import-key-file';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 

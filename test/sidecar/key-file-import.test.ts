@@ -287,6 +287,11 @@ describe('a body that is no key file', () => {
       `${first}\n${second.split(' ')[0]}\n${contentkey}\n`,
       'Line 3 is no "name: value"; mend it, or start it with # to make it a comment.',
     ],
+    [
+      'with a line whose name begins as a sentence about the line would',
+      `${POST_MANUAL_FILE}is x:\n`,
+      'Line 18: is x has no value; give it one, or take the line away.',
+    ],
   ])('is refused when it is %s', async (_what, lines, description) => {
     const sidecar = await startSidecar();
     const answer = await send(sidecar, lines).expect(400);

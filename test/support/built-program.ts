@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
+import { buildSync } from 'esbuild';
 
 export const DIST = resolve(__dirname, '../../dist');
 
@@ -38,6 +39,14 @@ afterEach(async () => {
     }),
   );
 });
+
+/** Bundles a script of this folder for `runScript`, and answers where it lies. */
+export function bundledScript(name: string): string {
+  const outfile = join(DIST, 'test', `${name}.js`);
+  const entryPoints = [join(__dirname, `${name}.ts`)];
+  buildSync({ entryPoints, outfile, bundle: true, platform: 'node', target: 'node20' });
+  return outfile;
+}
 
 /** Runs a script in a Node process of its own; it is killed after the test. */
 export function runScript(path: string, { args = [], env = {}, cwd }: Options): BuiltProgram {
@@ -83,7 +92,7 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
 /** Starts a built program on a free port of loopback, and answers when it listens, with the address to call. */
 export async function startBuilt(
   name: 'sidecar' | 'emulator',
-  { env = {}, cwd }: Options,
+  { env = {}, cwd, dist = DIST }: Options & { readonly dist?: string },
 ): Promise<BuiltProgram & { url: string }> {
   const defaults =
     name === 'sidecar'
@@ -94,7 +103,7 @@ export async function startBuilt(
           EMULATOR_CONTROL_PORT: '0',
           EMULATOR_RTMP_PORT: 'off',
         };
-  const program = runScript(join(DIST, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
+  const program = runScript(join(dist, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
   const [, url = ''] = await program.until(/"message":"listening".*"url":"([^"]+)"/);
   return { ...program, url };
 }

@@ -1,5 +1,5 @@
 import { type Checked, fault } from '../../drm/bytes';
-import { PROVIDER_ID } from '../../drm/provider-names';
+import { PROVIDER_ID } from '../../drm/envelope';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
 import { shellWord } from '../output';
 import type { FileFault } from '../yaml-fields';
@@ -87,7 +87,7 @@ function describe(
   { followsContent }: ContentIdPattern,
   streamid: string,
 ): string | undefined {
-  if (!filled.ok) return filled.fault;
+  if (!filled.ok) return filled.fault.sentence;
   const other = takenBy.get(filled.value);
   if (other === undefined || other === streamid || followsContent) return undefined;
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
@@ -119,11 +119,15 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
   const unknown = found.find((name) => !PLACES.some((place) => place === name));
   if (unknown !== undefined) {
     return fault(
+      'unknown_place',
       `has {${unknown}}, which nothing fills; it takes ${PLACES.map((name) => `{${name}}`).join(', ')}`,
     );
   }
   if (!found.some((name) => name !== 'date' && name !== 'time'))
-    return fault('needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise');
+    return fault(
+      'same_for_all',
+      'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
+    );
   const [date = '', time = ''] = now.toISOString().split('T');
   const text = pattern.replaceAll('{date}', date).replaceAll('{time}', time.slice(0, 8).replaceAll(':', ''));
   return {
@@ -149,11 +153,11 @@ function fill(text: string, { streamid, contentId, old }: PatternValues): Checke
     old,
   };
   for (const name of ['contentId', 'old'] as const)
-    if (text.includes(`{${name}}`) && values[name] === undefined) return fault(MISSING[name]);
+    if (text.includes(`{${name}}`) && values[name] === undefined) return fault('missing', MISSING[name]);
   const filled = text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
   return PROVIDER_ID.pattern.test(filled)
     ? { ok: true, value: filled }
-    : fault(`would get the content id ${filled}, which ${PROVIDER_ID.fault}`);
+    : fault('wrong_value', `would get the content id ${filled}, which ${PROVIDER_ID.fault.sentence}`);
 }
 
 /** Content ids lack some letters that stream ids have; a batch writes them so, too. */

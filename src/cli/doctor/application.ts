@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein';
 import type { Checked } from '../../drm/bytes';
 import { parseXml, type XmlElement } from '../../drm/xml';
-import { nearest } from '../../http/nearest';
+import { nearest } from '../../http/faults';
 import { type Finding, fault, ok, warning } from './finding';
 
 /** A `Property` of a configuration file. */
@@ -30,7 +30,8 @@ export function readApplicationSettings(text: string): Checked<ApplicationSettin
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;
   const application = parsed.value.name === 'Root' ? child(parsed.value, 'Application') : undefined;
-  if (!application) return { ok: false, fault: 'has no Root/Application' };
+  if (!application)
+    return { ok: false, fault: { code: 'no_application', sentence: 'has no Root/Application' } };
   const streams = child(application, 'Streams');
   const places = placesIn(application, 'Root/Application');
   return {

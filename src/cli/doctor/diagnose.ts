@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Checked } from '../../drm/bytes';
 import type { ListedKeyFile } from '../client';
 import { count } from '../output';
 import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
@@ -62,12 +63,12 @@ function applicationSection(
     );
   }
   if (!settings.ok) {
-    findings.push(fault('unreadable_configuration', `${file} ${settings.fault}`, application.todo));
+    findings.push(fault('unreadable_configuration', `${file} ${settings.fault.sentence}`, application.todo));
   } else {
     const hls = checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []);
     findings.push(...hls);
     if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'fault')) {
-      const message = `conf/HTTPStreamers.xml ${streamerDefaults.fault}, so what it sets for all is not counted here`;
+      const message = `conf/HTTPStreamers.xml ${streamerDefaults.fault.sentence}, so what it sets for all is not counted here`;
       findings.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
     }
     findings.push(...checkStreaming(settings.value));
@@ -80,10 +81,7 @@ function applicationSection(
   return { kind: 'application', subject: name, note: `${file}${inherited}`, findings };
 }
 
-function keyDirFinding(
-  keyDir: { ok: true; value: string } | { ok: false; fault: string },
-  text: string | undefined,
-): Finding {
+function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Finding {
   if (keyDir.ok)
     return ok(
       'key_dir',
@@ -91,7 +89,7 @@ function keyDirFinding(
     );
   return fault(
     'key_dir',
-    `KeyDir ${keyDir.fault}`,
+    `KeyDir ${keyDir.fault.sentence}`,
     'change Root/Application/Streams/KeyDir to',
     `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>`,
   );
@@ -101,7 +99,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   const { path, applications, disk, named } = folder;
   const note = `the key folder of ${someOf(applications)}`;
   if ('fault' in disk) {
-    const findings = [fault('key_folder', `The key folder ${disk.fault}`, disk.todo)];
+    const findings = [fault('key_folder', `The key folder ${disk.fault.sentence}`, disk.todo)];
     return {
       section: { kind: 'key_folder', subject: path, note, findings },
       prefix: undefined,

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
-import type { Checked } from '../../drm/bytes';
+import { type Checked, say } from '../../drm/bytes';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
@@ -65,7 +65,7 @@ function checkNames({ application, streams }: DoctorOptions): void {
   if (streams?.length === 0) throw usageError('--streams names none.');
   for (const name of streams ?? []) {
     const parsed = parseStreamId(name);
-    if (!parsed.ok) throw usageError(`--streams ${name}: ${parsed.fault}`);
+    if (!parsed.ok) throw usageError(`--streams ${name}: ${say(parsed.fault)}`);
   }
 }
 
@@ -119,7 +119,7 @@ export async function examine(examination: Examination): Promise<Examined> {
     throw new NothingToExamine(
       files.isAbsent
         ? `${packager} is no packager's installation: it has no conf folder.`
-        : `${conf} ${files.fault}: ${files.todo}.`,
+        : `${conf} ${files.fault.sentence}: ${files.todo}.`,
     );
   }
   const applications = chosen(files.applications, examination).map((application) => ({

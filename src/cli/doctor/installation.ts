@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, normalize } from 'node:path';
-import { type Checked, fault } from '../../drm/bytes';
+import { type Checked, type Fault, fault } from '../../drm/bytes';
 import { readSmil } from '../../drm/smil';
 import { systemCode } from '../../http/errors';
 import {
@@ -78,7 +78,7 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
   for (const folder of new Set(folders)) {
     const names = await filesIn(folder).catch((thrown) => unread(thrown));
     if ('fault' in names) {
-      notRead.push({ what: `${folder} ${names.fault}`, todo: names.todo });
+      notRead.push({ what: `${folder} ${names.fault.sentence}`, todo: names.todo });
       continue;
     }
     for (const name of names.sort()) {
@@ -88,7 +88,11 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
       const text = await readText(file);
       const members = text.ok ? readSmil(text.value) : text;
       if (members.ok) groups.push({ file, members: members.value });
-      else notRead.push({ what: `${file} ${members.fault}`, todo: text.ok ? 'mend the file' : text.todo });
+      else
+        notRead.push({
+          what: `${file} ${members.fault.sentence}`,
+          todo: text.ok ? 'mend the file' : text.todo,
+        });
     }
   }
   return { groups, streamFiles: [...streamFiles], unread: notRead };
@@ -156,16 +160,22 @@ export function resolvePath(text: string, packager: string, application: string)
     return value ?? '';
   });
   if (unknown.length > 0)
-    return fault(`holds ${unknown.join(', ')}, which is no variable of an Application.xml`);
+    return fault(
+      'unknown_variable',
+      `holds ${unknown.join(', ')}, which is no variable of an Application.xml`,
+    );
   if (!isAbsolute(path))
-    return fault('is a relative path, which depends on the folder the packager was started in');
+    return fault(
+      'relative_path',
+      'is a relative path, which depends on the folder the packager was started in',
+    );
   return { ok: true, value: normalize(path).replace(/(?<=.)\/$/, '') };
 }
 
-/** Why something on the disk was not read, as the rest of a sentence, and what to do about it. */
+/** Why something on the disk was not read, and what to do about it. */
 export interface Unread {
   readonly ok: false;
-  readonly fault: string;
+  readonly fault: Fault;
   readonly todo: string;
   readonly isAbsent: boolean;
 }
@@ -175,11 +185,15 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   const code = systemCode(thrown);
   if (code === undefined) throw thrown;
   const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-  if (isAbsent) return { ok: false, fault: 'is not there', todo: absent, isAbsent };
+  if (isAbsent) return { ...fault('absent', 'is not there'), todo: absent, isAbsent };
   if (isDenied(thrown)) {
-    return { ok: false, fault: `may not be read by you (${code})`, todo: 'run this as root', isAbsent };
+    return { ...fault('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
   }
-  return { ok: false, fault: `can’t be read (${code})`, todo: 'look why, and run this again', isAbsent };
+  return {
+    ...fault('unreadable', `can’t be read (${code})`),
+    todo: 'look why, and run this again',
+    isAbsent,
+  };
 }
 
 /** Whether another user might be let in. */

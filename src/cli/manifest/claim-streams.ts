@@ -29,7 +29,7 @@ export interface ClaimedGroup {
 
 export interface Faults {
   readonly all: readonly FileFault[];
-  tell(line: number | undefined, description: string, isWhole?: boolean): void;
+  tell(line: number | undefined, description: string, end?: '?'): void;
 }
 
 /** Collects faults; one of the defaults, which is met with every stream that takes them, is told once. */
@@ -38,9 +38,9 @@ export function createFaults(): Faults {
   const told = new Set<string>();
   return {
     all,
-    tell: (line, description, isWhole = false) => {
+    tell: (line, description, end) => {
       const sentence = `${line} ${description}`;
-      if (!told.has(sentence)) all.push({ line, description, isWhole });
+      if (!told.has(sentence)) all.push({ line, description, end });
       told.add(sentence);
     },
   };
@@ -61,7 +61,7 @@ export function claimStreams(
   const claim = (streamId: string, line: number | undefined) => {
     const parsed = parseStreamId(streamId);
     if (!parsed.ok) {
-      tell(line, parsed.fault, true);
+      tell(line, parsed.fault.sentence);
       return;
     }
     if (seen.has(streamId)) {
@@ -77,7 +77,7 @@ export function claimStreams(
     if (read?.ok) return read.value;
     tell(
       lineOf([...path, 'smil'], 'name'),
-      `smil ${read ? read.fault : 'names a file that can’t be read, or is not UTF-8'}`,
+      `smil ${read ? read.fault.sentence : 'names a file that can’t be read, or is not UTF-8'}`,
     );
     return [];
   };

@@ -121,7 +121,7 @@ function headerFaults({ record, info }: CsvRow): FileFault[] {
     ...meant.flatMap(({ name, near }) =>
       near === undefined
         ? []
-        : [{ line, field: name, description: `is not a field; did you mean ${near}?`, isWhole: true }],
+        : [{ line, field: name, description: `is not a field; did you mean ${near}`, end: '?' as const }],
     ),
     ...(others > 0
       ? [{ line, description: `${count(others, 'column')} of other or no names; ${columns}` }]

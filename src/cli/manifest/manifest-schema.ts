@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { providerBody, suppliedBody } from '../../api/key-file-request';
-import { isJsonObject, type JsonObject } from '../../drm/json-object';
+import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames, schemaFaults } from '../../http/faults';
 
 /** The fields of a manifest file. What a value must be inside is the sidecar's to say; here is what stands where. */

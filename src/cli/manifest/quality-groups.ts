@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../drm/json-object';
+import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import {
   COMMON_KEY_FAULT,
   commonKeys,
@@ -46,7 +46,7 @@ export function divideByQuality(
     const given = entry[name];
     if (!given) return undefined;
     const limits = readLimits(numbersIn(given));
-    if (!limits.ok) tell(lineAt(name), `${name} ${limits.fault}`);
+    if (!limits.ok) tell(lineAt(name), `${name} ${limits.fault.sentence}`);
     else if (document === undefined) tell(lineAt(name), `${name} goes with smil`);
     return limits.ok ? limits.value : undefined;
   };
@@ -58,7 +58,8 @@ export function divideByQuality(
     if (own)
       tell(place.line, `${streamid} has a contentId; put it into keys, beside the quality that has it`);
     if (!quality) tell(place.line, `${streamid} has no quality; give it as streamid and quality`);
-    else if (!QUALITY.pattern.test(quality)) tell(place.line, `the quality of ${streamid} ${QUALITY.fault}`);
+    else if (!QUALITY.pattern.test(quality))
+      tell(place.line, `the quality of ${streamid} ${QUALITY.fault.sentence}`);
     else return quality;
     return undefined;
   };
@@ -68,7 +69,7 @@ export function divideByQuality(
     if (!read.ok) return [];
     return read.value.map((stream) => {
       const told = qualityOf(stream, limits);
-      if (!told.ok) tell(place.line, `${stream.name}: ${told.fault}`);
+      if (!told.ok) tell(place.line, `${stream.name}: ${told.fault.sentence}`);
       return told.ok ? told.value : undefined;
     });
   };
@@ -89,7 +90,7 @@ export function divideByQuality(
     if ('value' in checked) return checked.value;
     for (const { field, description, ...fault } of checked.faults) {
       const what = field ? `${field} ${description}` : description;
-      tell(fault.line, `keys.${quality}: ${what}`, fault.isWhole);
+      tell(fault.line, `keys.${quality}: ${what}`, fault.end);
     }
     return undefined;
   };

@@ -1,5 +1,5 @@
 import { dirname, extname, resolve } from 'node:path';
-import { isJsonObject } from '../../drm/json-object';
+import { isJsonObject } from '../../drm/bytes';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';

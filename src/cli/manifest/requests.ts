@@ -59,7 +59,7 @@ export function buildManifest(
     const read = clientApiKeyFile
       ? sources.secrets.ofFile(clientApiKeyFile)
       : sources.secrets.ofVariable(clientApiKeyEnv ?? '');
-    if (!read.ok) tell(line, `${name} ${read.fault}`);
+    if (!read.ok) tell(line, `${name} ${read.fault.sentence}`);
     return read;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);

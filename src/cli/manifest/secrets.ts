@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
-import type { Checked } from '../../drm/bytes';
+import { type Checked, fault } from '../../drm/bytes';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault, isBelow } from '../input';
@@ -17,8 +17,8 @@ interface NamedSecrets {
   readonly missing: ReadonlySet<string>;
 }
 
-const NOT_SET = 'names a variable that is not set';
-const UNREADABLE = 'names a file that is empty, no UTF-8 or can’t be read';
+const NOT_SET = fault('not_set', 'names a variable that is not set');
+const UNREADABLE = fault('unreadable', 'names a file that is empty, no UTF-8 or can’t be read');
 
 /**
  * Reads the secrets that are allowed. What isn't there is told without its name: a key may have slipped to where a
@@ -32,30 +32,28 @@ export function createNamedSecrets(
   const missing = new Set<string>();
   const refuse = (name: string, what: string, option: string): Checked<string> => {
     missing.add(option);
-    return {
-      ok: false,
-      fault: `names ${name}, ${what} would be sent as clientApiKey; add ${option} to allow it`,
-    };
+    const sentence = `names ${name}, ${what} would be sent as clientApiKey; add ${option} to allow it`;
+    return fault('not_allowed', sentence);
   };
   return {
     missing,
     ofVariable: (name) => {
       // A name like "constructor" is no variable, and yet something.
       const value = Object.hasOwn(env, name) ? env[name] : undefined;
-      if (!value) return { ok: false, fault: NOT_SET };
+      if (!value) return NOT_SET;
       if (allowed.variable(name)) return { ok: true, value };
       return refuse(name, 'whose value', `--allow-env ${shellWord(name)}`);
     },
     ofFile: (name) => {
       const path = regularFile(resolve(folder, name));
-      if (path === undefined) return { ok: false, fault: UNREADABLE };
+      if (path === undefined) return UNREADABLE;
       if (!allowed.file(path)) {
         // A link is told as the file that it leads to: that is what would be allowed.
         const shown = fromHere(cwd, path);
         return refuse(shown, 'which', `--allow-file ${shellWord(shown)}`);
       }
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
-      return value ? { ok: true, value } : { ok: false, fault: UNREADABLE };
+      return value ? { ok: true, value } : UNREADABLE;
     },
   };
 }

@@ -1,26 +1,30 @@
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { COMMON_SYSTEM_ID, looksLikePsshBox, type PsshBox, parsePsshBox } from '../pssh';
-import { parseWidevinePsshData, schemeName, WIDEVINE_SYSTEM_ID } from '../widevine';
-import { keyIdField } from './block';
-import { boxesIn } from './mp4-boxes';
 import {
-  cipherOf,
-  compareBoxes,
-  compareKeyIds,
-  joinNamed,
-  type Named,
-  type NamedAt,
-  NOTHING_NAMED,
-} from './named';
+  nameOfKeyId,
+  parseWidevinePsshData,
+  schemeName,
+  WIDEVINE_SYSTEM_ID,
+  type WidevinePsshData,
+  widevineSlips,
+} from '../widevine';
 import {
   describeHeaderBytes,
   describePlayReadyObject,
   isUtf16Xml,
   looksLikePlayReadyObject,
-} from './playready-object';
-import type { Report } from './report';
-import { systemName } from './system-ids';
-import { describeWidevineData } from './widevine-data';
+} from './playready';
+import {
+  cipherOf,
+  compareBoxes,
+  compareKeyIds,
+  joinSignalling,
+  type KeySignalling,
+  type KeySignallingAt,
+  NO_SIGNALLING,
+} from './protection';
+import { type Report, wholeOf } from './report';
+import { keyIdField, showKeyId, textOrHex } from './values';
 
 const MAX_DEPTH = 2;
 
@@ -41,19 +45,19 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
 }
 
 /** Shows boxes; answers what each names. */
-export function describeBoxList(report: Report, boxes: readonly Buffer[]): NamedAt[] {
+export function describeBoxList(report: Report, boxes: readonly Buffer[]): KeySignallingAt[] {
   return boxes.map((box, index) => {
     const at = boxes.length > 1 ? `box[${index}]` : 'box';
-    return { at, ...(report.isFull ? NOTHING_NAMED : describeBox(report, at, box)) };
+    return { at, ...(report.isFull ? NO_SIGNALLING : describeBox(report, at, box)) };
   });
 }
 
 /** Shows one box; answers what it or its data name. */
-function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Named {
+function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeySignalling {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
-    report.error('malformed_box', at, parsed.fault);
-    return NOTHING_NAMED;
+    report.tell(at, { severity: 'error', ...parsed.fault });
+    return NO_SIGNALLING;
   }
   const box = parsed.value;
   report.field(`${at}.system`, box.systemId, systemName(box.systemId) ?? 'not a system that is known here');
@@ -64,14 +68,14 @@ function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): Name
   });
   report.field(`${at}.data`, `${box.data.length} bytes`);
   const named = describeData(report, at, box, depth);
-  const own: Named = { keyIds: box.keyIds, ciphers: [] };
+  const own: KeySignalling = { keyIds: box.keyIds, ciphers: [] };
   if (box.keyIds.length > 0 && named.keyIds.length > 0) {
     compareKeyIds(report, { at, ...own }, { at: `${at}.data`, ...named });
   }
-  return joinNamed([own, named]);
+  return joinSignalling([own, named]);
 }
 
-function describeData(report: Report, at: string, box: PsshBox, depth: number): Named {
+function describeData(report: Report, at: string, box: PsshBox, depth: number): KeySignalling {
   const { systemId, version, keyIds, data } = box;
   const name = `${at}.data`;
   if (looksLikePsshBox(data) && data[0] === 0) {
@@ -80,14 +84,14 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       name,
       'is itself a whole pssh box; the data of that box belongs here, without its box',
     );
-    return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NOTHING_NAMED;
+    return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NO_SIGNALLING;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');
     const widevine = parseWidevinePsshData(data);
     if (!widevine.ok) {
-      report.error('malformed_data', name, widevine.fault);
-      return NOTHING_NAMED;
+      report.tell(name, { severity: 'error', ...widevine.fault });
+      return NO_SIGNALLING;
     }
     describeWidevineData(report, `${name}.`, widevine.value);
     const scheme = widevine.value.protectionScheme;
@@ -117,14 +121,130 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     }
     if (data.length > 0) report.warning('data_in_common_box', name, 'is not empty; a common box has no data');
   }
-  return NOTHING_NAMED;
+  return NO_SIGNALLING;
 }
 
-function otherSystem(report: Report, name: string, found: string, system: string): Named {
+function otherSystem(report: Report, name: string, found: string, system: string): KeySignalling {
   report.error(
     'data_of_other_system',
     name,
     `is ${found} in a box of ${system}; put it into a box of its own system`,
   );
-  return NOTHING_NAMED;
+  return NO_SIGNALLING;
+}
+
+/** Shows what Widevine PSSH data says, field by field, and what is wrong with it by itself. `at` begins each name. */
+export function describeWidevineData(report: Report, at: string, data: WidevinePsshData): void {
+  const { algorithm, contentId, protectionScheme } = data;
+  const show = (name: string, value: string | number | undefined, note?: string) => {
+    if (value !== undefined) report.field(`${at}${name}`, String(value), note);
+  };
+  show('algorithm', algorithm === undefined ? undefined : (ALGORITHMS[algorithm] ?? algorithm));
+  data.keyIds.forEach((keyId, index) => {
+    const name = `${at}${nameOfKeyId(data, index)}`;
+    showKeyId(report, name, keyId);
+    report.claim({ of: 'box', at: name, keyId });
+  });
+  show('provider', data.provider);
+  if (contentId) {
+    const { value, note } = textOrHex(contentId);
+    show('content_id', value, note);
+    report.claim({ of: 'content_id', at: `${at}content_id`, contentId });
+  }
+  show('track_type', data.trackType);
+  show('policy', data.policy);
+  show('crypto_period_index', data.cryptoPeriodIndex);
+  show('grouped_license', data.groupedLicense && `${data.groupedLicense.length} bytes`);
+  if (protectionScheme !== undefined) {
+    const name = schemeName(protectionScheme);
+    show('protection_scheme', name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
+  }
+  show('crypto_period_seconds', data.cryptoPeriodSeconds);
+  for (const slip of widevineSlips(data)) {
+    report.tell(slip.at === '' ? wholeOf(at, 'The data') : `${at}${slip.at}`, slip);
+  }
+}
+
+const ALGORITHMS: Readonly<Record<number, string>> = { 0: 'UNENCRYPTED', 1: 'AESCTR' };
+
+/** Protection systems by their id, as the DASH Industry Forum registers them. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  [WIDEVINE_SYSTEM_ID]: 'Widevine',
+  [PLAYREADY_SYSTEM_ID]: 'PlayReady',
+  [COMMON_SYSTEM_ID]: 'W3C common',
+  '94ce86fb-07ff-4f43-adb8-93d2fa968ca2': 'FairPlay',
+  'e2719d58-a985-b3c9-781a-b030af78d30e': 'ClearKey (DASH-IF)',
+  '3ea8778f-7742-4bf9-b18b-e834b2acbd47': 'ClearKey AES-128',
+  'be58615b-19c4-4684-88b3-c8c57e99e957': 'ClearKey SAMPLE-AES',
+  '81376844-f976-481e-a84e-cc25d39b0b33': 'HLS AES-128 (SPEKE v1, not registered)',
+  '29701fe4-3cc7-4a34-8c5b-ae90c7439a47': 'FairPlay (not registered)',
+  'f239e769-efa3-4850-9c16-a903c6932efb': 'Adobe Primetime',
+  '616c7469-6361-7374-2d50-726f74656374': 'Alticast',
+  '279fe473-512c-48fe-ade8-d176fee6b40f': 'Arris Titanium',
+  '3d5e6d35-9b9a-41e8-b843-dd3c6e72c42c': 'ChinaDRM',
+  '644fe7b5-260f-4fad-949a-0762ffb054b4': 'CMLA (OMA DRM)',
+  '37c33258-7b99-4c7e-b15d-19af74482154': 'Commscope Titanium V3',
+  '45d481cb-8fe0-49c0-ada9-ab2d2455b2f2': 'CoreCrypt',
+  'dcf4e3e3-62f1-5818-7ba6-0a6fe33ff3dd': 'DigiCAP SmartXess',
+  '35bf197b-530e-42d7-8b65-1b4bf415070f': 'DivX DRM Series 5',
+  '80a6be7e-1448-4c37-9e70-d5aebe04c8d2': 'Irdeto',
+  '5e629af5-38da-4063-8977-97ffbd9902d4': 'Marlin',
+  '6a99532d-869f-5922-9a91-113ab7b1e2f3': 'MobiTV DRM',
+  'adb41c24-2dbf-4a6d-958b-4457c0d27b95': 'Nagra MediaAccess PRM 3.0',
+  '1f83e1e8-6ee9-4f0d-ba2f-5ec4e3ed1a66': 'SecureMedia',
+  '992c46e6-c437-4899-b6a0-50fa91ad0e39': 'SecureMedia SteelKnot',
+  'a68129d3-575b-4f1a-9cba-3223846cf7c3': 'Synamedia VideoGuard',
+  'aa11967f-cc01-4a4a-8e99-c5d3dddfea2d': 'Unitend DRM',
+  '9a27dd82-fde2-4725-8cbc-4234aa06ec09': 'Verimatrix VCAS',
+  'b4413586-c58c-ffb0-94a5-d4896c1af6c3': 'Viaccess-Orca',
+  '793b7956-9f94-4946-a942-23e7ef7e44b4': 'VisionCrypt',
+};
+
+/** The name of a protection system, or undefined for one that isn't known. */
+export function systemName(systemId: string): string | undefined {
+  return Object.hasOwn(SYSTEMS, systemId) ? SYSTEMS[systemId] : undefined;
+}
+
+/** A box of the ISO base media file format (ISO/IEC 14496-12 § 4.2), as far as its bytes are there. */
+export interface Mp4Box {
+  readonly type: string;
+  /** With its header. */
+  readonly bytes: Buffer;
+  readonly body: Buffer;
+}
+
+/** Before what a full box holds stand its version and flags. */
+export const FULL_BOX = 4;
+
+/** The boxes one after another. A size that is none, or beyond the end, is taken for "up to the end". */
+export function boxesIn(bytes: Buffer): Mp4Box[] {
+  const found: Mp4Box[] = [];
+  for (let at = 0; at + 8 <= bytes.length; ) {
+    const { headerLength, length } = readBoxHeader(bytes.subarray(at));
+    const end = length === undefined ? bytes.length : Math.min(at + length, bytes.length);
+    found.push({
+      type: bytes.toString('latin1', at + 4, at + 8),
+      bytes: bytes.subarray(at, end),
+      body: bytes.subarray(Math.min(at + headerLength, end), end),
+    });
+    at = end;
+  }
+  return found;
+}
+
+/** The boxes at the end of a path below some boxes. */
+export function below(boxes: readonly Mp4Box[], path: readonly string[]): Mp4Box[] {
+  return path.reduce<Mp4Box[]>(
+    (found, step) => found.flatMap(({ body }) => boxesIn(body).filter(({ type }) => type === step)),
+    [...boxes],
+  );
+}
+
+/** The size of a box by its first 8 or 16 bytes; `length` is undefined where the box goes on to the end. */
+export function readBoxHeader(bytes: Buffer): { headerLength: number; length: number | undefined } {
+  const announced = bytes.readUInt32BE(0);
+  if (announced !== 1) return { headerLength: 8, length: announced < 8 ? undefined : announced };
+  if (bytes.length < 16) return { headerLength: 8, length: undefined };
+  const large = Number(bytes.readBigUInt64BE(8));
+  return { headerLength: 16, length: large < 16 || !Number.isSafeInteger(large) ? undefined : large };
 }

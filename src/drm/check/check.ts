@@ -1,19 +1,35 @@
-import { parseUuid } from '../bytes';
-import { isJsonObject } from '../json-object';
-import { checkBytes, checkKeyId } from './byte-kinds';
-import { type ByteForm, type ByteText, readByteText } from './byte-text';
-import type { Claim } from './claims';
+import { formatUuid, isJsonObject, parseUuid, swapKeyIdOrder } from '../bytes';
+import { looksLikePsshBox } from '../pssh';
+import { parseWidevinePsshData, schemeName } from '../widevine';
+import { describeBoxes, describeWidevineData } from './boxes';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
-import { checkAddress, looksLikeAddress } from './license-address';
 import { describeManifest, looksLikeManifest } from './manifest';
-import { maskSecrets } from './mask-secrets';
 import { describePlaylist, looksLikePlaylist } from './playlist';
-import { describePlayReadyHeader } from './playready-header';
-import { type CheckKind, type CheckResult, Report } from './report';
+import {
+  describeHeaderBytes,
+  describePlayReadyHeader,
+  describePlayReadyObject,
+  isUtf16Xml,
+  looksLikePlayReadyObject,
+} from './playready';
+import { type CheckKind, type CheckResult, type Claim, Report, type Subject } from './report';
 import { checkRequestBody } from './request-body';
+import { maskSecrets } from './secrets';
+import { describeSegment, looksLikeSegment } from './segment';
+import {
+  type ByteForm,
+  type ByteText,
+  checkAddress,
+  keyIdField,
+  looksLikeAddress,
+  readByteText,
+  readTwiceEncoded,
+  suspectByteOrder,
+} from './values';
 
 const MAX_CHARACTERS = 1024 * 1024;
+const THE_VALUE: Subject = { called: 'The value' };
 
 export interface CheckOptions {
   /** Whether content keys may stand in the answer. */
@@ -43,8 +59,8 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
 /** The same, for an input that is to be held against others. */
 export function checkInput(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckedInput {
   const { report, kind } = readInput(input, name);
-  const { fields, faults, claims, secrets } = report;
-  const found = { kind, fields, faults };
+  const { fields, claims, secrets } = report;
+  const found = { kind, fields, faults: report.described() };
   const hidden = reveal ? new Set<string>() : secrets;
   return { name: name ?? '', result: maskSecrets(found, hidden), claims, secrets: hidden };
 }
@@ -92,7 +108,7 @@ function checkOther(report: Report, input: string): CheckKind {
   if (text === '') return unknown(report, 'empty', 'is empty');
   if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text);
   if (looksLikePlaylist(text)) {
-    describePlaylist(report, text);
+    describePlaylist(report, text, checkBytes);
     return 'manifest';
   }
   if (looksLikeAddress(inner)) {
@@ -118,11 +134,11 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
   if (inner !== input.trim())
     report.warning(
       'wrapped',
-      'The value',
+      THE_VALUE,
       'stands in quotes, an element or a data: address; only what is in it was checked',
     );
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
-    report.warning('white_space', 'The value', 'has white space in it or after it; write it in one piece');
+    report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
   }
   nameSlip(report, read.form);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
@@ -175,7 +191,7 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
 
 function nameSlip(report: Report, form: ByteForm): void {
   const slip = SLIPS[form];
-  if (slip) report.warning(slip[0], 'The value', slip[1]);
+  if (slip) report.warning(slip[0], THE_VALUE, slip[1]);
 }
 
 function unrecognised(report: Report): CheckKind {
@@ -189,6 +205,90 @@ function unrecognised(report: Report): CheckKind {
 }
 
 function unknown(report: Report, code: string, sentence: string): CheckKind {
-  report.error(code, 'The value', sentence);
+  report.error(code, THE_VALUE, sentence);
   return 'unknown';
+}
+
+/** Tells what a single value's bytes are, and checks them as that. */
+export function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
+  if (looksLikePsshBox(bytes)) {
+    describeBoxes(report, bytes);
+    return 'pssh_box';
+  }
+  if (looksLikeSegment(bytes)) return describeSegment(report, bytes);
+  if (looksLikePlayReadyObject(bytes)) {
+    describePlayReadyObject(report, '', bytes);
+    return 'playready_object';
+  }
+  if (isXml(bytes)) {
+    describeHeaderBytes(report, '', bytes);
+    return 'playready_header';
+  }
+  if (bytes.length === 16 && !isSurelyWidevine(bytes)) return checkKeyId(report, bytes);
+  const twice = isInner ? undefined : readTwiceEncoded(bytes);
+  if (twice) {
+    report.error('encoded_twice', THE_VALUE, 'was encoded twice; decode it once');
+    return checkBytes(report, twice.bytes, true);
+  }
+  return checkWidevineData(report, bytes);
+}
+
+/** The tags of fields 1, 2, 3, 4, 6 and 9 of Widevine PSSH data, one of which begins it. */
+const FIRST_BYTES = [0x08, 0x12, 0x1a, 0x22, 0x32, 0x48];
+
+/** A value of 16 bytes: most likely a key id. */
+export function checkKeyId(report: Report, bytes: Buffer): CheckKind {
+  keyIdField(report, 'key_id', bytes);
+  report.field('hex', bytes.toString('hex'));
+  report.field(
+    'base64',
+    bytes.toString('base64'),
+    'as the key-file API, key files and Widevine take it: big endian',
+  );
+  const swapped = swapKeyIdOrder(bytes);
+  report.field('playready_base64', swapped.toString('base64'), 'as a PlayReady header takes it');
+  report.field(
+    'if_playready_order',
+    formatUuid(swapped),
+    "the UUID, if these bytes were in PlayReady's order",
+  );
+  suspectByteOrder(report, 'key_id', bytes);
+  return 'key_id';
+}
+
+function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
+  const data = parseWidevinePsshData(bytes);
+  if (data.ok) {
+    describeWidevineData(report, '', data.value);
+    return 'widevine_pssh_data';
+  }
+  if (FIRST_BYTES.includes(bytes[0] ?? 0)) {
+    report.error(data.fault.code, THE_VALUE, `${data.fault.sentence}; look whether it was cut short`);
+    return 'widevine_pssh_data';
+  }
+  const sentence =
+    bytes.length < 64
+      ? `decodes to ${bytes.length} bytes; a key id has 16, and it is nothing else that is known here`
+      : 'decodes to bytes that are neither a box nor Widevine data nor a PlayReady object or header';
+  report.error(bytes.length < 64 ? 'wrong_length' : 'unrecognised', THE_VALUE, sentence);
+  return 'unknown';
+}
+
+/** Data that can't be a random key id: it names a real scheme. */
+function isSurelyWidevine(bytes: Buffer): boolean {
+  const data = parseWidevinePsshData(bytes);
+  return (
+    data.ok &&
+    data.value.protectionScheme !== undefined &&
+    schemeName(data.value.protectionScheme) !== undefined
+  );
+}
+
+function isXml(bytes: Buffer): boolean {
+  const isBigEndian = bytes.length > 3 && bytes.readUInt16BE(0) === 0x3c;
+  return (
+    isUtf16Xml(bytes) ||
+    isBigEndian ||
+    /^(?:\xef\xbb\xbf)?\s*<[A-Za-z?!]/.test(bytes.toString('latin1', 0, 200))
+  );
 }

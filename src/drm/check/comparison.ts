@@ -1,9 +1,8 @@
 import type { CheckedInput } from './check';
-import { type Claim, type ClaimOf, claimsOf } from './claims';
-import type { CheckFault } from './report';
+import { type CheckFault, type Claim, type ClaimOf, claimsOf } from './report';
 
 /** What two inputs were held against each other by. */
-export type ComparedAspect =
+type ComparedAspect =
   | 'key_id'
   | 'key'
   | 'scheme'

@@ -1,10 +1,10 @@
-import { KNOWN_LINES, parseKeyFile } from '../key-file';
-import { FOREIGN_LINE } from './key-file-wire';
-import { hasEquals, readMeantText, withoutZeros } from './meant-text';
-import { nearestName, shownName } from './nearest-name';
-import type { Report } from './report';
+import { FOREIGN_LINE, KNOWN_LINES, parseKeyFile } from '../key-file';
+import { nearestName, type UnknownName, unknownName } from '../nearest';
+import { type Report, type Subject, subjectOf } from './report';
 
 export type Lines = ReadonlyMap<string, string>;
+
+export const THE_FILE: Subject = { called: 'The file' };
 
 /** Reads a key file's lines by their names, and says what is wrong with the lines as such. */
 export function readLines(report: Report, text: string): Lines {
@@ -14,7 +14,7 @@ export function readLines(report: Report, text: string): Lines {
   for (const number of unreadable) {
     report.error(
       'unreadable_line',
-      `Line ${number}`,
+      { called: `Line ${number}` },
       'is no "name: value"; mend it, or start it with # to make it a comment',
     );
   }
@@ -57,12 +57,12 @@ function checkText(report: Report, text: string): void {
   if (text.startsWith('\ufeff')) {
     const sentence =
       'starts with a byte order mark, which a packager may take for part of the first name; save it without';
-    report.warning('byte_order_mark', 'The file', sentence);
+    report.warning('byte_order_mark', THE_FILE, sentence);
   }
   if (text.includes('\r')) {
     report.warning(
       'carriage_return',
-      'The file',
+      THE_FILE,
       'has line ends of Windows (CR LF); save it with line feeds alone',
     );
   }
@@ -72,27 +72,82 @@ function checkText(report: Report, text: string): void {
     const number = text.slice(0, blank).split(/\r\n|\r|\n/).length;
     report.warning(
       'white_space',
-      `Line ${number}`,
+      { called: `Line ${number}` },
       'ends with white space; take it off, a packager may take it for part of the value',
     );
   }
   if (text.includes('\ufffd') || text.includes('\0')) {
-    report.error('not_utf8', 'The file', 'holds bytes that are not UTF-8 text; save it as UTF-8');
+    report.error('not_utf8', THE_FILE, 'holds bytes that are not UTF-8 text; save it as UTF-8');
   }
 }
 
+/** What to say of a line of a name that is not known; a line of another family is like none that is. */
+export function unknownLine(name: string): UnknownName {
+  return unknownName(name, FOREIGN_LINE.test(name) ? [] : KNOWN_LINES);
+}
+
 function checkUnknown(report: Report, name: string): void {
-  const near = FOREIGN_LINE.test(name) ? undefined : nearestName(name, KNOWN_LINES);
-  const shown = shownName(name, near);
+  const { shown, near } = unknownLine(name);
+  const code = 'unknown_line';
   if (shown === undefined) {
-    report.error(
-      'unknown_line',
-      'A line',
-      'has a name that can be none; was a value put where a name belongs?',
-    );
-    return;
+    const sentence = 'has a name that can be none; was a value put where a name belongs';
+    report.tell({ called: 'A line' }, { severity: 'error', code, sentence, end: '?' });
+  } else if (near) {
+    const sentence = `is not a line that the packager knows; did you mean ${near}`;
+    report.tell(subjectOf(shown), { severity: 'error', code, sentence, end: '?' });
+  } else {
+    report.warning(code, subjectOf(shown), 'is not a line of DASH, CMAF or FairPlay, and was not checked');
   }
-  if (near)
-    report.error('unknown_line', shown, `is not a line that the packager knows; did you mean ${near}?`);
-  else report.warning('unknown_line', shown, 'is not a line of DASH, CMAF or FairPlay, and was not checked');
+}
+
+const WITH_EQUALS = /^([^\S\r\n]*)([a-z0-9-]{1,100})[^\S\r\n]*=[^\S\r\n]*/;
+/** How text in UTF-16 looks when it is read as UTF-8: a zero byte beside every letter. */
+const UTF_16 = /^(?:\ufffd{1,2}|\ufeff)?(?:(?:[^\0]\0){4}|(?:\0[^\0]){4})/;
+
+/** A key file's text as it was meant, where it is UTF-16 or has `=` for `: `; each is one fault, and not one a line. */
+export function readMeantText(report: Report, text: string): string {
+  const isUtf16 = UTF_16.test(text);
+  if (isUtf16) report.error('utf_16', THE_FILE, 'is UTF-16; save it as UTF-8');
+  return withColons(report, isUtf16 ? withoutZeros(text) : text);
+}
+
+/** The letters of a text in UTF-16 that was read as UTF-8; what is no ASCII in it is lost. */
+function withoutZeros(text: string): string {
+  return UTF_16.test(text) ? text.replaceAll('\0', '').replaceAll('\ufffd', '') : text;
+}
+
+/** Whether a line is a key file's but for its `=`. */
+function hasEquals(line: string): boolean {
+  return KNOWN_LINES.has(WITH_EQUALS.exec(line)?.[2] ?? '');
+}
+
+function withColons(report: Report, text: string): string {
+  if (!mayHaveEquals(text)) return text;
+  const numbers: number[] = [];
+  const lines = text.split(/(\r\n|\r|\n)/).map((line, index) => {
+    if (index % 2 === 1 || !hasEquals(line)) return line;
+    numbers.push(index / 2 + 1);
+    return line.replace(WITH_EQUALS, '$1$2: ');
+  });
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  if (first === undefined) return text;
+  const [called, has] =
+    first === last
+      ? [`Line ${first}`, 'has']
+      : [`${numbers.length} lines, from ${first} to ${last},`, 'have'];
+  const sentence = `${has} = where ": " belongs between name and value; write name: value`;
+  report.error('equals_sign', { called }, sentence);
+  return lines.join('');
+}
+
+/** Whether an equals sign stands before the first colon of a line; a pattern would take as long as the rest of a check. */
+function mayHaveEquals(text: string): boolean {
+  if (text.includes('\r')) return true;
+  for (let at = text.indexOf('='); at >= 0; ) {
+    const colon = text.indexOf(':', text.lastIndexOf('\n', at) + 1);
+    if (colon < 0 || colon > at) return true;
+    const end = text.indexOf('\n', at);
+    at = end < 0 ? -1 : text.indexOf('=', end);
+  }
+  return false;
 }

@@ -1,13 +1,13 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { ALGORITHMS, type CmafScheme } from '../key-file';
-import { withProtectionScheme } from '../widevine';
-import { textOrHex } from './byte-text';
-import { fairplayPart } from './fairplay-lines';
-import { type Lines, readLines } from './key-file-lines';
-import { CMAF, cencNames, DASH, FAIRPLAY_NAMES, HLS, SYSTEM_LINES } from './key-file-wire';
-import { holdsSecret } from './mask-secrets';
-import { checkParts, type Parts, type PartValues, tellNoSystem } from './part-values';
+import type { ValueNames } from '../cross-check';
+import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS } from '../key-file';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from '../widevine';
+import { type Lines, readLines, THE_FILE } from './key-file-lines';
+import { checkParts, type Parts, type PartsContext, type PartValues, tellNoSystem } from './part-values';
 import { type CheckFault, Report } from './report';
+import { holdsSecret } from './secrets';
+import { textOrHex } from './values';
 
 /** What a list of key files shows of one. It holds no key material. */
 export interface KeyFileSummary {
@@ -25,7 +25,12 @@ export function summariseKeyFile(text: string): KeyFileSummary {
   const { parts, keyId, contentId } = checkKeyFile(report, text);
   const unlessSecret = (value: string | undefined) =>
     value !== undefined && holdsSecret(value, report.secrets) ? undefined : value;
-  return { parts, keyId: unlessSecret(keyId), contentId: unlessSecret(contentId), faults: report.faults };
+  return {
+    parts,
+    keyId: unlessSecret(keyId),
+    contentId: unlessSecret(contentId),
+    faults: report.described(),
+  };
 }
 
 /** Checks a key file's text: its lines as such, the parts that they make, and the values of those. */
@@ -33,16 +38,14 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   const lines = readLines(report, text);
   const has = (prefix: string) => [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
   if (lines.size === 0)
-    report.error('no_lines', 'The file', 'has no line that the packager knows; it protects nothing');
+    report.error('no_lines', THE_FILE, 'has no line that the packager knows; it protects nothing');
   const fairplay = has(HLS) ? fairplayPart(report, lines) : undefined;
   const dash = readFamily(report, lines, DASH);
   const cmaf = has(CMAF) ? readFamily(report, lines, CMAF) : undefined;
-  const names = { ...cencNames(DASH), ...FAIRPLAY_NAMES };
-  const values = checkParts(report.withNames(names), { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
-  const cmafValues = cmaf && checkParts(report.withNames(cencNames(CMAF)), cmaf.parts, cmaf);
+  const values = checkParts(report, { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
+  const cmafValues = cmaf && checkParts(report, cmaf.parts, cmaf);
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
-  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem))
-    tellNoSystem(report, 'The file');
+  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem)) tellNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
   const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;
@@ -61,9 +64,7 @@ function hasSystem(family: Family | undefined): boolean {
   return family?.parts.widevine !== undefined || family?.parts.playready !== undefined;
 }
 
-interface Family {
-  readonly source: 'key_file';
-  readonly scheme: CmafScheme | undefined;
+interface Family extends PartsContext {
   readonly parts: Parts;
 }
 
@@ -72,7 +73,8 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const get = (name: string) => lines.get(`${prefix}-${name}`);
   const has = [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
   const scheme = readScheme(report, prefix, get('algorithm'));
-  if (!has) return { source: 'key_file', scheme, parts: {} };
+  const context = { source: 'key_file', scheme, names: valueNames(prefix) } as const;
+  if (!has) return { ...context, parts: {} };
   for (const name of ['key-id', 'content-key', 'algorithm']) {
     if (get(name) === undefined) missing(report, `${prefix}-${name}`, `the other ${prefix} lines need it`);
   }
@@ -96,7 +98,21 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
       },
     }),
   };
-  return { source: 'key_file', scheme, parts };
+  return { ...context, parts };
+}
+
+/** The names of the lines that have the values of a CENC family, and of FairPlay's. */
+function valueNames(prefix: string): ValueNames {
+  return {
+    'cenc.keyid': `${prefix}-key-id`,
+    'cenc.contentkey': `${prefix}-content-key`,
+    'widevine.psshdata': `${prefix}-keyserver-widevine-pssh-data`,
+    'playready.laurl': `${prefix}-keyserver-playready-license-url`,
+    'playready.checksum': `${prefix}-keyserver-playready-checksum`,
+    'fairplay.laurl': `${HLS}-url`,
+    'fairplay.key': `${HLS}-key`,
+    'fairplay.iv': `${HLS}-iv`,
+  };
 }
 
 /** Undefined where either would do and none is named. */
@@ -116,20 +132,26 @@ function readScheme(report: Report, prefix: string, algorithm: string | undefine
   return algorithm === ALGORITHMS.cbcs ? 'cbcs' : 'cenc';
 }
 
+/** Of the systems in a CENC family: the id, and the line that each needs when it is switched on. */
+const SYSTEMS = {
+  widevine: { id: WIDEVINE_SYSTEM_ID, needed: 'pssh-data' },
+  playready: { id: PLAYREADY_SYSTEM_ID, needed: 'license-url' },
+} as const;
+
 /** Whether a system is switched on in a family; says which of its lines are missing or wrong. */
-function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEM_LINES): boolean {
-  const { onOff, systemId, expected, needs, all } = SYSTEM_LINES[system];
-  const name = `${prefix}-${onOff}`;
+function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEMS): boolean {
+  const { id, needed } = SYSTEMS[system];
+  const name = `${prefix}-keyserver-${system}`;
   const value = lines.get(name);
-  if (value === 'false' || !all.some((line) => lines.has(`${prefix}-${line}`))) return false;
+  if (value === 'false' || ![...lines.keys()].some((line) => line.startsWith(name))) return false;
   if (value === undefined) missing(report, name, `without it the other ${name} lines do nothing`, ': true');
   else if (value !== 'true') report.error('wrong_constant', name, 'must be true, in lower case');
-  for (const need of needs) {
-    if (!lines.has(`${prefix}-${need}`)) missing(report, `${prefix}-${need}`, `${name} needs it`);
+  for (const line of [`${name}-system-id`, `${name}-${needed}`]) {
+    if (!lines.has(line)) missing(report, line, `${name} needs it`);
   }
-  const id = lines.get(`${prefix}-${systemId}`);
-  if (id !== undefined && id !== '' && id.toLowerCase() !== expected) {
-    report.error('wrong_constant', `${prefix}-${systemId}`, `must be ${expected}`);
+  const given = lines.get(`${name}-system-id`);
+  if (given !== undefined && given !== '' && given.toLowerCase() !== id) {
+    report.error('wrong_constant', `${name}-system-id`, `must be ${id}`);
   }
   return true;
 }
@@ -168,4 +190,48 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
 /** Widevine data without its scheme, in which the two families may well differ. */
 function alike(value: string): string {
   return value.includes(':') ? value : withProtectionScheme(value, 'cbcs');
+}
+
+/**
+ * The HLS lines as a request's FairPlay part, or undefined when they are not FairPlay's: with the method AES-128 a
+ * packager encrypts with a key that anybody may fetch.
+ */
+export function fairplayPart(report: Report, lines: Lines): Record<string, string | undefined> | undefined {
+  const get = (name: string) => lines.get(`${HLS}-${name}`);
+  const [method, url, format] = [get('method'), get('url'), get('key-format')];
+  const isMeant = method === 'SAMPLE-AES' || format !== undefined || /^skd:/i.test(url ?? '');
+  if (!isMeant && (method === undefined || method === 'AES-128')) {
+    const sentence = 'is AES-128, which hands the key to everybody who asks; FairPlay needs SAMPLE-AES';
+    report.warning('not_fairplay', `${HLS}-method`, sentence);
+    return undefined;
+  }
+  constant(report, `${HLS}-method`, method, 'SAMPLE-AES', 'error');
+  constant(report, `${HLS}-key-format`, format, FAIRPLAY_KEY_FORMAT, 'error');
+  constant(report, `${HLS}-key-format-version`, get('key-format-version'), '1', 'warning');
+  for (const name of ['url', 'key', 'iv']) {
+    if (get(name) === undefined) {
+      report.error('missing_line', `${HLS}-${name}`, 'is missing; add it, FairPlay needs it');
+    }
+  }
+  const include = `${HLS}-iv-include-in-chunklist`;
+  if (get('iv-include-in-chunklist') !== 'false') {
+    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license brings it';
+    report.warning('iv_in_playlist', include, sentence);
+  }
+  return { key: get('key'), iv: get('iv'), laurl: url };
+}
+
+function constant(
+  report: Report,
+  name: string,
+  value: string | undefined,
+  expected: string,
+  severity: 'error' | 'warning',
+): void {
+  if (value === expected) return;
+  const fault =
+    value === undefined
+      ? { code: 'missing_line', sentence: `is missing; add ${name}: ${expected}` }
+      : { code: 'wrong_constant', sentence: `must be ${expected} for FairPlay` };
+  report.tell(name, { severity, ...fault });
 }

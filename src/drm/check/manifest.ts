@@ -1,10 +1,10 @@
 import { parseUuid } from '../bytes';
-import { describeBoxList } from './boxes';
-import { readByteText } from './byte-text';
-import { describeLicenseAddresses } from './manifest-addresses';
-import { compareBoxes, describeProtections, type NamedAt, type Protection } from './named';
-import { describePlayReadyObject } from './playready-object';
-import type { Report } from './report';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { describeBoxList, systemName } from './boxes';
+import { describePlayReadyObject } from './playready';
+import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
+import type { Report, Subject } from './report';
+import { checkAddress, readByteText } from './values';
 
 /** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, under whatever prefix. */
 const ELEMENT =
@@ -13,6 +13,7 @@ const DEFAULT_KEY_ID = /\bdefault_KID\s*=\s*["']([^"'<>]{0,100})["']/g;
 /** The scheme stands in the same element as the key ids: `value="cbcs"`. */
 const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
 const MAX_PROTECTIONS = 100;
+const THE_MANIFEST: Subject = { called: 'The manifest' };
 
 interface Elements {
   readonly boxes: readonly Buffer[];
@@ -42,7 +43,7 @@ export function describeManifest(report: Report, manifest: string): void {
   const xml = withoutComments(manifest);
   if (root !== undefined) report.field('type', root);
   const { boxes, objects, protections } = readElements(report, xml);
-  const ofObjects = objects.map((object, index): NamedAt => {
+  const ofObjects = objects.map((object, index): KeySignallingAt => {
     const at = objects.length > 1 ? `pro[${index}]` : 'pro';
     return { at, ...describePlayReadyObject(report, `${at}.`, object) };
   });
@@ -55,7 +56,7 @@ export function describeManifest(report: Report, manifest: string): void {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning(
       'not_protected',
-      'The manifest',
+      THE_MANIFEST,
       'has no ContentProtection element: it is not protected here',
     );
     return;
@@ -63,7 +64,7 @@ export function describeManifest(report: Report, manifest: string): void {
   const sentence =
     'has no pssh or pro element and no default_KID here; the init segment must say it all, or with key rotation the ' +
     'media segments';
-  report.warning('names_nothing', 'The manifest', sentence);
+  report.warning('names_nothing', THE_MANIFEST, sentence);
 }
 
 /** What stands in the elements; each once, for a manifest repeats them in every set. */
@@ -74,7 +75,7 @@ function readElements(report: Report, xml: string): Elements {
   const objects: Buffer[] = [];
   for (const [text, name] of texts) {
     const bytes = readByteText(text)?.bytes;
-    if (!bytes) report.error('not_base64', 'The manifest', `has a ${name} element that is not base64`);
+    if (!bytes) report.error('not_base64', THE_MANIFEST, `has a ${name} element that is not base64`);
     else (name === 'pssh' ? boxes : objects).push(bytes);
   }
   return { boxes, objects, protections: readProtections(report, xml) };
@@ -91,7 +92,7 @@ function readProtections(report: Report, xml: string): Protection[] {
       for (const id of text.split(/\s+/).filter(Boolean)) {
         const keyId = parseUuid(id);
         if (keyId.ok) found.set(`${scheme} ${id.toLowerCase()}`, { scheme, keyId: keyId.value });
-        else report.error('not_uuid', 'The manifest', `has a default_KID that ${keyId.fault}`);
+        else report.error('not_uuid', THE_MANIFEST, `has a default_KID that ${keyId.fault.sentence}`);
       }
     }
   }
@@ -110,4 +111,37 @@ function withoutComments(xml: string): string {
 
 function isSame({ keyId }: Protection, other: Buffer | undefined): boolean {
   return keyId !== undefined && other !== undefined && keyId.equals(other);
+}
+
+const MAX_ADDRESSES = 50;
+
+/** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>` and their like. */
+const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
+
+/** Shows the license addresses in the ContentProtection elements of a manifest (DASH-IF IOP 7.6.2.4), each once. */
+function describeLicenseAddresses(report: Report, xml: string): void {
+  const found = new Map<string, { systemId: string; address: string }>();
+  for (const element of xml.split(/<(?:[\w-]{1,20}:)?ContentProtection\b/).slice(1)) {
+    const start = element.indexOf('>');
+    const attributes = element.slice(0, Math.max(start, 0));
+    const end = element.search(/<\/(?:[\w-]{1,20}:)?ContentProtection\s*>/);
+    if (attributes.endsWith('/') || end < 0) continue;
+    const systemId = /urn:uuid:([0-9a-f-]{36})/i.exec(attributes)?.[1]?.toLowerCase() ?? '';
+    for (const [, own = '', text = ''] of element.slice(start + 1, end).matchAll(LAURL)) {
+      const address = unescaped((/\blicenseUrl\s*=\s*["']([^"']*)["']/i.exec(own)?.[1] ?? text).trim());
+      if (address !== '') found.set(`${systemId} ${address}`, { systemId, address });
+    }
+  }
+  [...found.values()].slice(0, MAX_ADDRESSES).forEach(({ systemId, address }, index) => {
+    const name = found.size > 1 ? `laurl[${index}]` : 'laurl';
+    checkAddress(report, name, 'playready', address, systemName(systemId));
+    if (systemId === PLAYREADY_SYSTEM_ID)
+      report.claim({ of: 'address', at: name, system: 'playready', address });
+  });
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
+
+function unescaped(text: string): string {
+  return text.replaceAll(/&(lt|gt|quot|apos|amp);/g, (all, name: string) => ENTITIES[name] ?? all);
 }

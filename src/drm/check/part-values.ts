@@ -1,14 +1,20 @@
-import { type Checked, decodeBase64 } from '../bytes';
-import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM } from '../cross-check';
+import { type Checked, decodeBase64, type Fault } from '../bytes';
+import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM, type ValueNames } from '../cross-check';
 import type { CmafScheme } from '../key-file';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
-import { readBlock, readChecksum, showKeyId, slipOf } from './block';
-import { readByteText, readTwiceEncoded } from './byte-text';
-import { checkAddress } from './license-address';
-import { isUtf16Xml, looksLikePlayReadyObject } from './playready-object';
-import type { Report } from './report';
-import { describeWidevineData } from './widevine-data';
+import { describeWidevineData } from './boxes';
+import { isUtf16Xml, looksLikePlayReadyObject } from './playready';
+import type { Report, Subject } from './report';
+import {
+  checkAddress,
+  encodingFault,
+  readBlock,
+  readByteText,
+  readChecksum,
+  readTwiceEncoded,
+  showKeyId,
+} from './values';
 
 /** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
 export type Parts = Partial<
@@ -19,6 +25,8 @@ export interface PartsContext {
   readonly source: 'request' | 'key_file';
   readonly scheme: CmafScheme | undefined;
   readonly contentId?: string | undefined;
+  /** What the values are called where they come from. */
+  readonly names: ValueNames;
 }
 
 /** What of the values could be read, as it was meant. */
@@ -27,7 +35,7 @@ export type PartValues = KeyValues;
 /** Checks the values of key-file parts, each by itself and all of them together, and shows what they decode to. */
 export function checkParts(report: Report, parts: Parts, context: PartsContext): PartValues {
   const { cenc, widevine, playready, fairplay } = parts;
-  const reader = new PartReader(report, context.source);
+  const reader = new PartReader(report, context);
   const values: PartValues = {
     ...(cenc && readCenc(reader, cenc)),
     ...(widevine && { widevine: readWidevine(reader, widevine) }),
@@ -41,39 +49,45 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
 
 /** Checks values against each other. */
 function checkTogether(report: Report, values: PartValues, context: PartsContext): void {
-  const findings = checkValues(values, context);
+  const slips = checkValues(values, context);
   // Then what looks like the key id is the key, and must not be shown.
-  if (values.keyId && findings.some(({ code }) => code === 'key_and_key_id_swapped'))
+  if (values.keyId && slips.some(({ code }) => code === 'key_and_key_id_swapped'))
     report.secrets.add(values.keyId.toString('base64'));
-  for (const found of findings) report.fault({ ...found, description: `${found.description}.` });
+  for (const slip of slips) report.tell(slip.field, slip);
 }
 
 /** Key and key id alone encrypt a stream that no player can ask a license for. */
-export function tellNoSystem(report: Report, subject: string): void {
+export function tellNoSystem(report: Report, subject: Subject): void {
   report.warning('no_drm_system', subject, NO_SYSTEM);
 }
 
 /** What media and manifests made from these values may not contradict. */
-function claimParts(report: Report, parts: Parts, values: PartValues, { scheme }: PartsContext): void {
+function claimParts(report: Report, parts: Parts, values: PartValues, { scheme, names }: PartsContext): void {
   const { keyId, contentKey, fairplay } = values;
-  if (keyId) report.claim({ of: 'key', at: 'cenc.keyid', keyId, contentKey });
-  if (parts.cenc && scheme) report.claim({ of: 'scheme', at: 'cenc.keyid', scheme });
+  if (keyId) report.claim({ of: 'key', at: names['cenc.keyid'], keyId, contentKey });
+  if (parts.cenc && scheme) report.claim({ of: 'scheme', at: names['cenc.keyid'], scheme });
   const { laurl } = parts.playready ?? {};
   if (typeof laurl === 'string')
-    report.claim({ of: 'address', at: 'playready.laurl', system: 'playready', address: laurl });
-  if (parts.fairplay) report.claim({ of: 'fairplay', at: 'fairplay.laurl' });
+    report.claim({ of: 'address', at: names['playready.laurl'], system: 'playready', address: laurl });
+  if (parts.fairplay) report.claim({ of: 'fairplay', at: names['fairplay.laurl'] });
   if (!fairplay) return;
   const { licenseUrl, iv } = fairplay;
   if (licenseUrl !== undefined)
-    report.claim({ of: 'address', at: 'fairplay.laurl', system: 'fairplay', address: licenseUrl });
-  if (iv) report.claim({ of: 'iv', at: 'fairplay.iv', iv });
+    report.claim({ of: 'address', at: names['fairplay.laurl'], system: 'fairplay', address: licenseUrl });
+  if (iv) report.claim({ of: 'iv', at: names['fairplay.iv'], iv });
 }
 
 class PartReader {
+  readonly source: PartsContext['source'];
+  readonly names: ValueNames;
+
   constructor(
     readonly report: Report,
-    readonly source: PartsContext['source'],
-  ) {}
+    { source, names }: PartsContext,
+  ) {
+    this.source = source;
+    this.names = names;
+  }
 
   /** A value that must be a text; that a key file's line is missing was said when its lines were read. */
   text(name: string, value: unknown): string | undefined {
@@ -93,13 +107,13 @@ class PartReader {
 }
 
 function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): PartValues {
-  const { report, source } = reader;
-  const text = reader.text('cenc.keyid', cenc.keyid);
+  const { report, source, names } = reader;
+  const name = names['cenc.keyid'];
+  const text = reader.text(name, cenc.keyid);
   const uuid = source === 'key_file' ? 'warning' : 'error';
-  const keyId =
-    text === undefined ? undefined : readBlock(report, 'cenc.keyid', text, { wanted: 'base64', uuid });
-  if (keyId) showKeyId(report, 'cenc.keyid', keyId);
-  const contentKey = reader.secretBlock('cenc.contentkey', cenc.contentkey, 'base64');
+  const keyId = text === undefined ? undefined : readBlock(report, name, text, { wanted: 'base64', uuid });
+  if (keyId) showKeyId(report, name, keyId);
+  const contentKey = reader.secretBlock(names['cenc.contentkey'], cenc.contentkey, 'base64');
   return { keyId, contentKey };
 }
 
@@ -107,8 +121,8 @@ function readWidevine(
   reader: PartReader,
   { psshdata }: Readonly<Record<string, unknown>>,
 ): WidevinePsshData | undefined {
-  const { report, source } = reader;
-  const name = 'widevine.psshdata';
+  const { report, source, names } = reader;
+  const name = names['widevine.psshdata'];
   if (psshdata === undefined || (psshdata === null && source === 'request')) return undefined;
   const text = reader.text(name, psshdata);
   if (text === undefined) return undefined;
@@ -131,7 +145,7 @@ function meantWidevineData(
   report: Report,
   name: string,
   text: string,
-  fault: string,
+  { sentence }: Fault,
 ): WidevinePsshData | undefined {
   const meant = readByteText(text);
   const isBase64 = decodeBase64(text).ok;
@@ -140,29 +154,30 @@ function meantWidevineData(
   const data: Checked<WidevinePsshData> = parseWidevinePsshData(bytes);
   if (twice && (data.ok || looksLikePsshBox(bytes)))
     report.error('encoded_twice', name, 'was encoded twice; decode it once');
-  else if (!isBase64) report.error(slipOf(text, 'base64'), name, fault);
-  else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, fault);
+  else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
+  else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
   else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
     report.error(
       'data_of_other_system',
       name,
       'is a PlayReady object or header; the Widevine data belongs here',
     );
-  } else report.error('malformed_data', name, fault);
+  } else report.error('malformed_data', name, sentence);
   if (!data.ok) return undefined;
   describeWidevineData(report, `${name}.`, data.value);
   return data.value;
 }
 
 function readPlayReady(reader: PartReader, playready: Readonly<Record<string, unknown>>): string | undefined {
-  const { report, source } = reader;
-  const address = reader.text('playready.laurl', playready.laurl);
-  if (address !== undefined) checkAddress(report, 'playready.laurl', 'playready', address);
+  const { report, source, names } = reader;
+  const address = reader.text(names['playready.laurl'], playready.laurl);
+  if (address !== undefined) checkAddress(report, names['playready.laurl'], 'playready', address);
   const given = playready.checksum;
   if (given === undefined || (given === null && source === 'request')) return undefined;
-  const text = reader.text('playready.checksum', given);
-  const checksum = text === undefined ? undefined : readChecksum(report, 'playready.checksum', text);
-  if (checksum !== undefined) report.field('playready.checksum', checksum);
+  const name = names['playready.checksum'];
+  const text = reader.text(name, given);
+  const checksum = text === undefined ? undefined : readChecksum(report, name, text);
+  if (checksum !== undefined) report.field(name, checksum);
   return checksum;
 }
 
@@ -170,10 +185,10 @@ function readFairPlay(
   reader: PartReader,
   fairplay: Readonly<Record<string, unknown>>,
 ): KeyValues['fairplay'] {
-  const { report } = reader;
-  const key = reader.secretBlock('fairplay.key', fairplay.key, 'hex');
-  const iv = reader.secretBlock('fairplay.iv', fairplay.iv, 'hex');
-  const licenseUrl = reader.text('fairplay.laurl', fairplay.laurl);
-  if (licenseUrl !== undefined) checkAddress(report, 'fairplay.laurl', 'fairplay', licenseUrl);
+  const { report, names } = reader;
+  const key = reader.secretBlock(names['fairplay.key'], fairplay.key, 'hex');
+  const iv = reader.secretBlock(names['fairplay.iv'], fairplay.iv, 'hex');
+  const licenseUrl = reader.text(names['fairplay.laurl'], fairplay.laurl);
+  if (licenseUrl !== undefined) checkAddress(report, names['fairplay.laurl'], 'fairplay', licenseUrl);
   return { licenseUrl, key, iv };
 }

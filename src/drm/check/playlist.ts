@@ -1,9 +1,6 @@
-import { keyIdField } from './block';
-import { checkBytes } from './byte-kinds';
-import { readByteText } from './byte-text';
-import { FAIRPLAY_KEY_FORMAT } from './key-file-wire';
-import { checkAddress } from './license-address';
+import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import type { Report } from './report';
+import { checkAddress, keyIdField, readByteText } from './values';
 
 const KEY_LINE = /^[^\S\r\n]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
 const ATTRIBUTE = /([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
@@ -25,22 +22,29 @@ export function looksLikePlaylist(text: string): boolean {
   return /^#EXTM3U\b/.test(text) || text.search(KEY_LINE) >= 0;
 }
 
-/** Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses. */
-export function describePlaylist(report: Report, text: string): void {
+/** Shows what single bytes are. */
+type DescribeBytes = (report: Report, bytes: Buffer) => void;
+
+/**
+ * Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses; `describeBytes` takes
+ * the data that stand in one of them.
+ */
+export function describePlaylist(report: Report, text: string, describeBytes: DescribeBytes): void {
   const isMultivariant = OF_MULTIVARIANT.test(text) && !OF_MEDIA.test(text);
   const isWhole = /^#EXTM3U\b/.test(text);
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
   const lines = [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
-    if (!report.isFull) describeLine(report, encrypted.length > 1 ? `key[${index}]` : 'key', line);
+    if (!report.isFull)
+      describeLine(report, encrypted.length > 1 ? `key[${index}]` : 'key', line, describeBytes);
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
   } else if (isWhole && encrypted.length === 0) {
     report.claim({ of: 'clear', at: 'playlist' });
     const sentence = 'has no EXT-X-KEY line: its segments are not protected';
-    report.warning('not_protected', 'The playlist', sentence);
+    report.warning('not_protected', { called: 'The playlist' }, sentence);
   }
 }
 
@@ -72,7 +76,7 @@ function attributesOf(line: string): Map<string, string> {
   return attributes;
 }
 
-function describeLine(report: Report, at: string, line: string): void {
+function describeLine(report: Report, at: string, line: string, describeBytes: DescribeBytes): void {
   const attributes = attributesOf(line);
   const method = attributes.get('METHOD') ?? '';
   if (METHOD.test(method)) report.field(`${at}.method`, method);
@@ -81,7 +85,7 @@ function describeLine(report: Report, at: string, line: string): void {
   const address = attributes.get('URI');
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
-  else describeAddress(report, at, { method, format, address });
+  else describeAddress(report, at, { method, format, address }, describeBytes);
   describeKeyId(report, at, method, attributes.get('KEYID'));
   const iv = attributes.get('IV');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
@@ -113,7 +117,12 @@ interface KeyLine {
   readonly address: string;
 }
 
-function describeAddress(report: Report, at: string, { method, format, address }: KeyLine): void {
+function describeAddress(
+  report: Report,
+  at: string,
+  { method, format, address }: KeyLine,
+  describeBytes: DescribeBytes,
+): void {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(address);
   const inline = /^data:[\w/;=+-]{0,100}base64,(.*)$/s.exec(address)?.[1];
   if (isFairPlay) {
@@ -130,7 +139,7 @@ function describeAddress(report: Report, at: string, { method, format, address }
     report.warning('not_fairplay', `${at}.keyformat`, sentence);
   } else if (inline !== undefined) {
     const read = readByteText(inline);
-    if (read) checkBytes(report, read.bytes);
+    if (read) describeBytes(report, read.bytes);
     else report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
   } else checkAddress(report, `${at}.uri`, 'playready', address);
 }

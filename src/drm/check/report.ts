@@ -1,4 +1,5 @@
-import type { Claim } from './claims';
+import { type Slip, say } from '../bytes';
+import type { CmafScheme } from '../key-file';
 
 export type CheckKind =
   | 'key_file'
@@ -41,36 +42,41 @@ const MAX_FIELDS = 300;
 export const MAX_FAULTS = 100;
 const MAX_CLAIMS = 1000;
 
+/** What a fault speaks of: a field by its name, or something that is none, as it is called where a sentence begins. */
+export type Subject = string | { readonly called: string };
+
+/** A name that somebody else chose: one with a blank in it is no field. */
+export function subjectOf(name: string): Subject {
+  return name.includes(' ') ? { called: name } : name;
+}
+
+/** What the names of fields begin with, `header.`, as the field that it is of; where it is empty, what else to call it. */
+export function wholeOf(at: string, called: string): Subject {
+  return at === '' ? { called } : at.slice(0, -1);
+}
+
+/** A fault, and what it speaks of. */
+interface ReportedFault extends Slip {
+  readonly field: string | undefined;
+  /** The field's name, or what else it speaks of. */
+  readonly subject: string;
+}
+
 /** What a check found so far. */
 export class Report {
   readonly fields: CheckField[] = [];
-  readonly faults: CheckFault[] = [];
+  readonly faults: ReportedFault[] = [];
   /** Texts of the input that are key material. */
   readonly secrets = new Set<string>();
   /** What other inputs may contradict. */
   readonly claims: Claim[] = [];
-
-  constructor(private readonly rename: (text: string) => string = (text) => text) {}
-
-  /** The same report, for values that the checks know as `cenc.keyid` and the input by another name. */
-  withNames(names: Readonly<Record<string, string>>): Report {
-    const rename = (text: string) =>
-      text.replaceAll(/\b(?:cenc|widevine|playready|fairplay)\.[a-z]+/g, (name) => names[name] ?? name);
-    return Object.assign(new Report(rename), {
-      fields: this.fields,
-      faults: this.faults,
-      secrets: this.secrets,
-      claims: this.claims,
-    });
-  }
 
   get isFull(): boolean {
     return this.faults.length >= MAX_FAULTS;
   }
 
   field(name: string, value: string, note?: string): void {
-    if (this.fields.length < MAX_FIELDS)
-      this.fields.push({ name: this.rename(name), value, ...(note && { note }) });
+    if (this.fields.length < MAX_FIELDS) this.fields.push({ name, value, ...(note && { note }) });
     else this.#cut();
   }
 
@@ -81,45 +87,105 @@ export class Report {
   }
 
   claim(claim: Claim): void {
-    if (this.claims.length < MAX_CLAIMS) this.claims.push({ ...claim, at: this.rename(claim.at) });
+    if (this.claims.length < MAX_CLAIMS) this.claims.push(claim);
   }
 
-  /** `sentence` goes on after the field's name, or after what else it speaks of: `cenc.keyid`, `The value`, `Line 3`. */
-  error(code: string, field: string, sentence: string): void {
-    this.fault({ severity: 'error', code, ...fieldOf(field), description: sentenceOf(field, sentence) });
+  error(code: string, subject: Subject, sentence: string): void {
+    this.tell(subject, { severity: 'error', code, sentence });
   }
 
-  warning(code: string, field: string, sentence: string): void {
-    this.fault({ severity: 'warning', code, ...fieldOf(field), description: sentenceOf(field, sentence) });
+  warning(code: string, subject: Subject, sentence: string): void {
+    this.tell(subject, { severity: 'warning', code, sentence });
   }
 
-  fault({ severity, code, field, description }: CheckFault): void {
+  /** Two checks may come upon one slip, and say it each in its own words: what is told already is told once. */
+  tell(subject: Subject, { severity, code, sentence, end }: Slip): void {
     if (this.isFull) {
       this.#cut();
       return;
     }
-    const name = field === undefined ? {} : { field: this.rename(field) };
-    const fault = { severity, code, ...name, description: this.rename(description) };
+    const isField = typeof subject === 'string';
+    const fault: ReportedFault = {
+      severity,
+      code,
+      field: isField ? subject : undefined,
+      subject: isField ? subject : subject.called,
+      sentence,
+      end,
+    };
     if (!this.faults.some((told) => isSame(told, fault))) this.faults.push(fault);
   }
 
+  /** The faults as an answer has them. */
+  described(): CheckFault[] {
+    return this.faults.map(({ severity, field, subject, ...fault }) => ({
+      severity,
+      code: fault.code,
+      ...(field !== undefined && { field }),
+      description: say(fault, subject),
+    }));
+  }
+
   #cut(): void {
-    if (this.faults.some(({ code }) => code === 'cut_short')) return;
-    const description = 'There is more than is shown here; mend this much first, or check it in parts.';
-    this.faults.push({ severity: 'warning', code: 'cut_short', description });
+    if (this.faults.some(({ code }) => code === CUT_SHORT.code)) return;
+    this.faults.push(CUT_SHORT);
   }
 }
 
-/** Two checks may come upon one slip, and say it each in its own words. */
-function isSame(told: CheckFault, fault: CheckFault): boolean {
-  if (told.code !== fault.code || told.severity !== fault.severity) return false;
-  return fault.field === undefined ? told.description === fault.description : told.field === fault.field;
+const CUT_SHORT: ReportedFault = {
+  severity: 'warning',
+  code: 'cut_short',
+  field: undefined,
+  subject: 'There',
+  sentence: 'is more than is shown here; mend this much first, or check it in parts',
+};
+
+function isSame(told: ReportedFault, fault: ReportedFault): boolean {
+  if (told.code !== fault.code || told.severity !== fault.severity || told.field !== fault.field)
+    return false;
+  return fault.field !== undefined || say(told, told.subject) === say(fault, fault.subject);
 }
 
-function fieldOf(subject: string): { field?: string } {
-  return subject.includes(' ') ? {} : { field: subject };
-}
+/** What one input says that another may contradict. Key ids are 16 bytes, big endian; `at` is where it stands. */
+export type Claim =
+  /** The key of a key file or a request; nothing else may hold its content key. */
+  | {
+      readonly of: 'key';
+      readonly at: string;
+      readonly keyId: Buffer;
+      readonly contentKey: Buffer | undefined;
+    }
+  /** The scheme that the lines of a key file ask for. */
+  | { readonly of: 'scheme'; readonly at: string; readonly scheme: CmafScheme }
+  /** That a key file, or a request, has a part for FairPlay. */
+  | { readonly of: 'fairplay'; readonly at: string }
+  /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
+  | {
+      readonly of: 'track';
+      readonly at: string;
+      readonly scheme: string | undefined;
+      readonly keyId: Buffer | undefined;
+    }
+  /** A key id that a box, its data or a PlayReady header names. */
+  | { readonly of: 'box'; readonly at: string; readonly keyId: Buffer }
+  | { readonly of: 'checksum'; readonly at: string; readonly keyId: Buffer; readonly checksum: string }
+  | { readonly of: 'content_id'; readonly at: string; readonly contentId: Buffer }
+  | {
+      readonly of: 'address';
+      readonly at: string;
+      readonly system: 'playready' | 'fairplay';
+      readonly address: string;
+    }
+  /** FairPlay's initialisation vector; it is key material. */
+  | { readonly of: 'iv'; readonly at: string; readonly iv: Buffer }
+  /** Fragments bring keys of their own. `isProven` when one was seen to. */
+  | { readonly of: 'rotation'; readonly at: string; readonly isProven: boolean }
+  /** A whole manifest, playlist or segment that protects nothing. */
+  | { readonly of: 'clear'; readonly at: string };
 
-function sentenceOf(subject: string, sentence: string): string {
-  return `${subject} ${sentence}${sentence.endsWith('?') ? '' : '.'}`;
+export type ClaimOf<Kind extends Claim['of']> = Extract<Claim, { readonly of: Kind }>;
+
+/** The claims of one kind. */
+export function claimsOf<Kind extends Claim['of']>(claims: readonly Claim[], kind: Kind): ClaimOf<Kind>[] {
+  return claims.filter((claim): claim is ClaimOf<Kind> => claim.of === kind);
 }

@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject } from '../json-object';
-import { CLIENT_API_KEY, PROVIDER_ID } from '../provider-names';
+import { isJsonObject, type JsonObject } from '../bytes';
+import { REQUEST_NAMES } from '../cross-check';
+import { CLIENT_API_KEY, PROVIDER_ID } from '../envelope';
+import { unknownName } from '../nearest';
 import { checkKeyFile } from './key-file-text';
-import { nearestName, shownName } from './nearest-name';
 import { checkParts, type Parts, tellNoSystem } from './part-values';
-import type { Report } from './report';
+import { type Report, type Subject, subjectOf } from './report';
 
 const PART_FIELDS = {
   cenc: ['keyid', 'contentkey'],
@@ -11,6 +12,7 @@ const PART_FIELDS = {
   widevine: ['psshdata'],
   fairplay: ['key', 'iv', 'laurl'],
 } as const;
+const THE_BODY: Subject = { called: 'The body' };
 type PartName = keyof typeof PART_FIELDS;
 const PART_NAMES = Object.keys(PART_FIELDS) as PartName[];
 const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
@@ -29,9 +31,13 @@ export function checkRequestBody(report: Report, body: JsonObject): void {
   const cmaf = checkCmaf(report, body, isGiven);
   if (isGiven('cenc') || isGiven('fairplay')) {
     const contentId = isGiven('contentId') ? readId(report, 'contentId', body.contentId) : undefined;
-    const values = checkParts(report, parts, { source: 'request', scheme: 'cenc', contentId });
-    if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay'))
-      tellNoSystem(report, 'The body');
+    const values = checkParts(report, parts, {
+      source: 'request',
+      scheme: 'cenc',
+      contentId,
+      names: REQUEST_NAMES,
+    });
+    if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) tellNoSystem(report, THE_BODY);
     if (cmaf === 'cbcs') report.claim({ of: 'scheme', at: 'cmaf', scheme: 'cbcs' });
     // The service writes the scheme itself into the data of the CMAF lines.
     if (cmaf !== undefined)
@@ -43,7 +49,7 @@ export function checkRequestBody(report: Report, body: JsonObject): void {
   } else {
     report.error(
       'missing',
-      'The body',
+      THE_BODY,
       'names no keys; give cenc (with playready and widevine) and fairplay, or client, clientApiKey and contentId',
     );
   }
@@ -91,11 +97,11 @@ function readParts(report: Report, body: JsonObject): Parts {
 function checkNames(report: Report, at: string, body: JsonObject, known: readonly string[]): void {
   for (const name of Object.keys(body)) {
     if (known.includes(name) || report.isFull) continue;
-    const near = nearestName(name, known);
-    const shown = shownName(name, near);
-    const field = shown === undefined ? 'A field' : `${at}${shown}`;
-    const advice = near ? `did you mean ${at}${near}?` : `take it away; fields here are ${known.join(', ')}`;
-    report.error('unknown_field', field, `is not a field of this request; ${advice}`);
+    const { shown, near } = unknownName(name, known);
+    const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
+    const advice = near ? `did you mean ${at}${near}` : `take it away; fields here are ${known.join(', ')}`;
+    const sentence = `is not a field of this request; ${advice}`;
+    report.tell(subject, { severity: 'error', code: 'unknown_field', sentence, end: near ? '?' : undefined });
   }
 }
 
@@ -119,7 +125,7 @@ function readId(report: Report, name: string, value: unknown): string | undefine
     return undefined;
   }
   if (!PROVIDER_ID.pattern.test(value)) {
-    report.error('wrong_value', name, PROVIDER_ID.fault);
+    report.tell(name, { severity: 'error', ...PROVIDER_ID.fault });
     return undefined;
   }
   report.field(name, value);
@@ -132,6 +138,7 @@ function checkApiKey(report: Report, value: unknown): void {
   else if (typeof value !== 'string') report.error('wrong_type', name, 'must be a string');
   else {
     report.secretField(name, value);
-    if (!CLIENT_API_KEY.pattern.test(value)) report.error('wrong_value', name, CLIENT_API_KEY.fault);
+    if (!CLIENT_API_KEY.pattern.test(value))
+      report.tell(name, { severity: 'error', ...CLIENT_API_KEY.fault });
   }
 }

@@ -39,7 +39,7 @@ function nameOf(keyId: Uint8Array): string {
 const KeyIdText = z.string().transform((text, context) => {
   const keyId = parseClearKeyId(text);
   if (keyId.ok) return { text, bytes: keyId.value };
-  context.addIssue(keyId.fault);
+  context.addIssue(keyId.fault.sentence);
   return z.NEVER;
 });
 

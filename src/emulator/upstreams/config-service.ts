@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Express } from 'express';
-import { PROVIDER_ID } from '../../drm/provider-names';
+import { PROVIDER_ID } from '../../drm/envelope';
 import { onlyMethods } from '../../http/app';
 import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import { say } from '../../drm/bytes';
 import { parsedOr400 } from '../../http/errors';
 import { readQuery } from '../../http/faults';
 import { callerOf } from '../access/api-key';
@@ -47,7 +48,7 @@ const text = z.string('is given twice');
 
 const prefix = text.superRefine((value, context) => {
   const checked = checkPrefix(value);
-  if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault });
+  if (!checked.ok) context.addIssue({ code: 'custom', message: say(checked.fault) });
 });
 
 const limit = text

@@ -22,26 +22,36 @@ test('tells itself with date and time filled in, so that a run can be repeated',
 test.each([
   [
     '{streamid}-{day}',
+    'unknown_place',
     'has {day}, which nothing fills; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
   ],
-  ['news', 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise'],
-  ['{date}{time}', 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise'],
-])('refuses %s', (text, fault) => {
-  expect(readPattern(text, NOW)).toEqual({ ok: false, fault });
+  [
+    'news',
+    'same_for_all',
+    'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
+  ],
+  [
+    '{date}{time}',
+    'same_for_all',
+    'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
+  ],
+])('refuses %s', (text, code, sentence) => {
+  expect(readPattern(text, NOW)).toEqual({ ok: false, fault: { code, sentence } });
 });
 
 test.each([
-  ['{contentId}-1', 'has no content id in the manifest, which {contentId} would be'],
-  ['{old}-1', 'has no key file with a content id, which {old} would be'],
+  ['{contentId}-1', 'missing', 'has no content id in the manifest, which {contentId} would be'],
+  ['{old}-1', 'missing', 'has no key file with a content id, which {old} would be'],
   [
     '{streamid} 1',
+    'wrong_value',
     'would get the content id a 1, which must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
   ],
-])('says why %s gives a stream no content id', (text, fault) => {
+])('says why %s gives a stream no content id', (text, code, sentence) => {
   const read = readPattern(text, NOW);
   expect(read.ok && read.value.fill({ streamid: 'a', contentId: undefined, old: undefined })).toEqual({
     ok: false,
-    fault,
+    fault: { code, sentence },
   });
 });
 

@@ -1,6 +1,5 @@
 import { check } from '../../../src/drm/check/check';
-import { ManifestOutline } from '../../../src/drm/check/manifest-outline';
-import { type ForwardReader, outlineMedia } from '../../../src/drm/check/media-outline';
+import { type ForwardReader, ManifestOutline, outlineMedia } from '../../../src/drm/check/outline';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { media } from '../../vectors/packaged-media.json';
 

@@ -1,9 +1,9 @@
-// Audits changes through the built audit. Arguments: what to do, and the target of the audit.
+// Audits changes through the sidecar's audit. Arguments: what to do, and the target of the audit.
 //   forever   until it is killed
 //   exit      a thousand, and ends without waiting for anything
-const { openAudit } = require('../../dist/sidecar/observe/audit.js');
+import { openAudit } from '../../src/sidecar/observe/audit';
 
-const [task, target] = process.argv.slice(2);
+const [task, target = ''] = process.argv.slice(2);
 const log = { error() {}, warn() {}, info() {}, debug() {} };
 const { audit } = openAudit(target, { log, clock: () => new Date(), stdout: process.stdout });
 let count = 0;

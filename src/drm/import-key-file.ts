@@ -1,28 +1,25 @@
-import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from '../bytes';
-import { fairplayPart } from '../check/fairplay-lines';
-import { summariseKeyFile } from '../check/key-file-text';
-import { CMAF, DASH, HLS } from '../check/key-file-wire';
-import { Report } from '../check/report';
-import type { Finding } from '../cross-check';
+import { type Checked, decodeBase64Block, decodeHexBlock, type Fault, parseUuid } from './bytes';
+import { readMeantText, unknownLine } from './check/key-file-lines';
+import { checkKeyFile, fairplayPart } from './check/key-file-text';
+import { Report } from './check/report';
+import type { Finding } from './cross-check';
 import {
   ALGORITHMS,
+  CMAF,
+  DASH,
+  HLS,
   isLineText,
   type KeyFile,
   type KeyFileLine,
   KNOWN_LINES,
   keyFileLines,
+  type NumberedLine,
+  parseNumberedLines,
   renderKeyFile,
-} from '../key-file';
-import { checkLicenseUrl } from '../license-url';
-import { decodePlayReadyChecksum, playReadyChecksum } from '../playready';
-import { readWidevinePsshData } from '../widevine';
-import {
-  describeUnknownLine,
-  type ImportFault,
-  type ImportLines,
-  readImportLines,
-  type UnknownLine,
-} from './import-lines';
+} from './key-file';
+import { checkLicenseUrl } from './license-url';
+import { decodePlayReadyChecksum, playReadyChecksum } from './playready';
+import { readWidevinePsshData } from './widevine';
 
 /** A key file that is to be written as it was given, or why it can't be. */
 export type Imported =
@@ -95,7 +92,7 @@ function valueFaults({ known }: ImportLines): ImportFault[] {
     // Told of by itself, or of a system that is switched off: a packager doesn't look at it.
     if (!isLineText(value) || isOfSystemOff(known, name)) return [];
     const checked = RULES.get(name)?.(value);
-    return checked && !checked.ok ? [{ line: number, description: `${name} ${checked.fault}` }] : [];
+    return checked && !checked.ok ? [{ line: number, subject: name, ...checked.fault }] : [];
   });
 }
 
@@ -108,7 +105,9 @@ function isOfSystemOff(known: ImportLines['known'], name: string): boolean {
 function missingLines({ known }: ImportLines): ImportFault[] {
   const has = (name: string) => known.has(name);
   const lacking = (names: readonly string[], why: string) =>
-    names.filter((name) => !has(name)).map((name) => ({ description: `${name} is missing; add it, ${why}` }));
+    names
+      .filter((name) => !has(name))
+      .map((subject) => ({ code: 'missing_line', subject, sentence: `is missing; add it, ${why}` }));
   const cenc = [DASH, CMAF].flatMap((prefix) =>
     [...known.keys()].some((name) => name.startsWith(`${prefix}-`))
       ? lacking([`${prefix}-key-id`, `${prefix}-content-key`], `the other ${prefix} lines need it`)
@@ -197,8 +196,12 @@ const TOLD_OTHERWISE: readonly string[] = ['unknown_line', 'not_utf8'];
 
 /** What `check` has against the file, so that both say the same. */
 function checkFindings(text: string): Finding[] {
-  return summariseKeyFile(text).faults.flatMap(({ severity, code, description }) =>
-    TOLD_OTHERWISE.includes(code) ? [] : [{ severity, code, description: inHeader(description) }],
+  const report = new Report();
+  checkKeyFile(report, text);
+  return report.faults.flatMap(({ severity, code, subject, sentence }) =>
+    TOLD_OTHERWISE.includes(code)
+      ? []
+      : [{ severity, code, description: inHeader(`${subject} ${sentence}`) }],
   );
 }
 
@@ -219,11 +222,112 @@ export function listUnknownLines(unknown: readonly UnknownLine[]): string {
   return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** A finding has no full stop, and may stand in a quoted string of a header. */
+/** It may stand in a quoted string of a header. */
 function inHeader(description: string): string {
-  return description.replace(/\.$/, '').replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
+  return description.replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
 }
 
 function warning(code: string, description: string): Finding {
   return { severity: 'warning', code, description };
+}
+
+/** Why a text can't be imported as it is: a fault of one of its lines, or of all of it. */
+export type ImportFault = Fault &
+  (
+    | {
+        /** From 1. */
+        readonly line: number;
+        /** What of the line is wrong; undefined: the line itself. */
+        readonly subject?: string;
+      }
+    | { readonly line?: undefined; readonly subject: string }
+  );
+
+/** A line of a name that is not known. */
+export interface UnknownLine {
+  readonly line: number;
+  /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
+  readonly name: string | undefined;
+  /** The known name that may have been meant. */
+  readonly near: string | undefined;
+}
+
+/** The lines of a text that is to become a key file, each once. */
+export interface ImportLines {
+  readonly known: ReadonlyMap<string, NumberedLine>;
+  readonly unknown: readonly NumberedLine[];
+  readonly faults: readonly ImportFault[];
+}
+
+/** Reads the lines of a key file that somebody else wrote: line ends, byte order mark, blanks and comments are no matter. */
+export function readImportLines(text: string): ImportLines {
+  const slips = new Report();
+  const meant = readMeantText(slips, text);
+  const faults: ImportFault[] = slips.faults.map(({ code, subject, sentence }) => ({
+    code,
+    subject,
+    sentence,
+  }));
+  const { lines, unreadable } = parseNumberedLines(meant);
+  for (const line of unreadable) {
+    faults.push({
+      line,
+      code: 'unreadable_line',
+      sentence: 'is no "name: value"; mend it, or start it with # to make it a comment',
+    });
+  }
+  const seen = new Map<string, NumberedLine>();
+  for (const line of lines) {
+    const former = seen.get(line.name);
+    if (former === undefined) {
+      seen.set(line.name, line);
+      faults.push(...textFaults(line));
+    } else if (former.value !== line.value) {
+      faults.push({
+        line: line.number,
+        code: 'duplicate_line',
+        subject: nameOf(line),
+        sentence: `stands on line ${former.number}, too, with another value; take the wrong one away`,
+      });
+    }
+  }
+  if (lines.length === 0 && faults.length === 0)
+    faults.push({
+      code: 'no_lines',
+      subject: 'The key file',
+      sentence: 'is empty; it must have lines "name: value"',
+    });
+  const all = [...seen.values()];
+  return {
+    known: new Map(all.filter(isKnown).map((line) => [line.name, line])),
+    unknown: all.filter((line) => !isKnown(line)),
+    faults,
+  };
+}
+
+/** How an unknown line may be shown, and what may have been meant by it. */
+export function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
+  const { shown, near } = unknownLine(name);
+  // It may come to stand in a quoted string of a header.
+  return { line: number, name: shown?.replaceAll('"', '?'), near };
+}
+
+function isKnown({ name }: NumberedLine): boolean {
+  return KNOWN_LINES.has(name);
+}
+
+function nameOf(line: NumberedLine): string {
+  return describeUnknownLine(line).name ?? 'this line';
+}
+
+/** What keeps a line from being written as it is. */
+function textFaults(line: NumberedLine): ImportFault[] {
+  const { name, value, number } = line;
+  const tell = (code: string, sentence: string) => [{ line: number, code, subject: nameOf(line), sentence }];
+  if (value === '') return tell('empty', 'has no value; give it one, or take the line away');
+  if (isLineText(name) && isLineText(value)) return [];
+  return tell(
+    'control_character',
+    'holds a control character or one that ends a line, which no key file can have; take it out',
+  );
 }

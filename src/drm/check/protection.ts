@@ -1,17 +1,17 @@
-import { formatUuid, isZero, swapKeyIdOrder } from '../bytes';
+import { formatUuid, isAmong, isZero, swapKeyIdOrder } from '../bytes';
 import type { ProtectionScheme } from '../widevine';
-import { keyIdField, suspectByteOrder } from './block';
 import type { Report } from './report';
+import { keyIdField, suspectByteOrder } from './values';
 
 export type Cipher = 'AESCTR' | 'AESCBC';
 
 /** What a box, an object or a header tells about the keys, which others may contradict. Key ids are big endian. */
-export interface Named {
+export interface KeySignalling {
   readonly keyIds: readonly Buffer[];
   readonly ciphers: readonly Cipher[];
 }
 
-export interface NamedAt extends Named {
+export interface KeySignallingAt extends KeySignalling {
   readonly at: string;
 }
 
@@ -21,7 +21,7 @@ export interface Protection {
   readonly keyId: Buffer | undefined;
 }
 
-export const NOTHING_NAMED: Named = { keyIds: [], ciphers: [] };
+export const NO_SIGNALLING: KeySignalling = { keyIds: [], ciphers: [] };
 
 const CIPHERS: Readonly<Record<ProtectionScheme, Cipher>> = {
   cenc: 'AESCTR',
@@ -38,7 +38,7 @@ export function cipherOf(scheme: string | undefined): Cipher | undefined {
 }
 
 /** Joins what several parts of one thing tell. */
-export function joinNamed(all: readonly Named[]): Named {
+export function joinSignalling(all: readonly KeySignalling[]): KeySignalling {
   return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
 }
 
@@ -46,11 +46,11 @@ export function joinNamed(all: readonly Named[]): Named {
 export function describeProtections(
   report: Report,
   protections: readonly Protection[],
-  named: readonly NamedAt[],
+  named: readonly KeySignallingAt[],
   { rotates, hasAllBoxes }: TrackContext,
 ): void {
-  const boxes = { at: named.length === 1 ? (named[0]?.at ?? '') : 'boxes', ...joinNamed(named) };
-  const isSome = protections.some(({ keyId }) => keyId && includes(boxes.keyIds, keyId));
+  const boxes = { at: named.length === 1 ? (named[0]?.at ?? '') : 'boxes', ...joinSignalling(named) };
+  const isSome = protections.some(({ keyId }) => keyId && isAmong(keyId, boxes.keyIds));
   protections.forEach(({ scheme, keyId }, index) => {
     const at = protections.length > 1 ? `track[${index}]` : 'track';
     if (scheme !== undefined) report.field(`${at}.scheme`, scheme);
@@ -69,7 +69,7 @@ export function describeProtections(
   compareCiphers(report, protections, named);
 }
 
-export interface TrackContext {
+interface TrackContext {
   /** Whether fragments bring the keys, so that a track may name none. */
   readonly rotates: boolean;
   /** Whether all the boxes that there may be are here; a manifest may leave some to the init segments. */
@@ -81,24 +81,24 @@ export function compareTrack(
   report: Report,
   at: string,
   keyId: Buffer,
-  boxes: NamedAt,
+  boxes: KeySignallingAt,
   severity: 'error' | 'warning',
 ): void {
-  if (includes(boxes.keyIds, keyId)) return;
-  if (includes(boxes.keyIds, swapKeyIdOrder(keyId))) {
+  if (isAmong(keyId, boxes.keyIds)) return;
+  if (isAmong(swapKeyIdOrder(keyId), boxes.keyIds)) {
     compareKeyIds(report, boxes, { at, keyIds: [keyId], ciphers: [] });
     return;
   }
-  const description =
-    `${at} is in no box that is here, so players ask for another key than the samples have; package again with ` +
-    'boxes of this key id, or encrypt with the key of theirs.';
-  report.fault({ severity, code: 'key_id_mismatch', field: at, description });
+  const sentence =
+    'is in no box that is here, so players ask for another key than the samples have; package again with boxes of this ' +
+    'key id, or encrypt with the key of theirs';
+  report.tell(at, { severity, code: 'key_id_mismatch', sentence });
 }
 
 /** Boxes of different keys are no fault where each is of a track's. */
 export function compareBoxes(
   report: Report,
-  named: readonly NamedAt[],
+  named: readonly KeySignallingAt[],
   protections: readonly Protection[],
 ): void {
   const ofTracks = new Set(protections.flatMap(({ keyId }) => (keyId ? [formatUuid(keyId)] : [])));
@@ -109,7 +109,7 @@ export function compareBoxes(
   }
 }
 
-export function compareKeyIds(report: Report, one: NamedAt, other: NamedAt): void {
+export function compareKeyIds(report: Report, one: KeySignallingAt, other: KeySignallingAt): void {
   const known = new Set(one.keyIds.map(formatUuid));
   if (other.keyIds.some((keyId) => known.has(formatUuid(keyId)))) return;
   if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
@@ -122,11 +122,11 @@ export function compareKeyIds(report: Report, one: NamedAt, other: NamedAt): voi
   }
 }
 
-function includes(keyIds: readonly Buffer[], keyId: Buffer): boolean {
-  return keyIds.some((other) => other.equals(keyId));
-}
-
-function compareCiphers(report: Report, protections: readonly Protection[], named: readonly NamedAt[]): void {
+function compareCiphers(
+  report: Report,
+  protections: readonly Protection[],
+  named: readonly KeySignallingAt[],
+): void {
   const used = protections.filter(({ scheme }) => cipherOf(scheme) !== undefined);
   if (used.length === 0) return;
   for (const { at, ciphers } of named) {

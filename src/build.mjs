@@ -1,0 +1,148 @@
+// Builds the programs into `dist`: one file each, with the packages that it uses, and one for each part that it imports
+// when it is needed (`await import()`); maps of the source beside them.
+//
+//   node src/build.mjs             bundles everything that runs without node_modules
+//   node src/build.mjs --or-keep   the same, for `npm start` and `npm pack`: where esbuild isn't installed (behind
+//                                  `npm prune --omit=dev`), what is built already is taken
+//   node src/build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+/** The programs of each house. */
+const PROGRAMS = {
+  sidecar: ['main', 'health-check'],
+  cli: ['main'],
+  emulator: ['main', 'demo'],
+};
+
+/** Files of packages that a program serves as they are: they go to `dist/<house>/public`. */
+const SERVED = {
+  // sidecar: { 'some-package': ['dist/script.js', 'dist/style.css'] },
+};
+
+/** What `npm run bench` and `npm run attacks` start. */
+const BENCH = [
+  'run',
+  'durable-loop',
+  'servers/*',
+  'attacks/run',
+  'attacks/attacker',
+  'attacks/hostile-upstream',
+];
+
+/** JSON as a text to parse: Node reads that several times as fast as an object literal, and mime-db is a big one. */
+const jsonAsText = {
+  name: 'json-as-text',
+  setup: (build) =>
+    build.onLoad({ filter: /\/node_modules\/.*\.json$/ }, async ({ path }) => {
+      const text = JSON.stringify(JSON.parse(await readFile(path, 'utf8')));
+      return { contents: `module.exports = JSON.parse(${JSON.stringify(text)});` };
+    }),
+};
+
+const OPTIONS = {
+  absWorkingDir: ROOT,
+  platform: 'node',
+  target: 'node20',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  logLevel: 'warning',
+};
+
+async function buildHouse(esbuild, house) {
+  const folder = join(ROOT, 'dist', house);
+  await rm(folder, { recursive: true, force: true });
+  const { metafile } = await esbuild.build({
+    ...OPTIONS,
+    bundle: true,
+    // It splits ES modules alone, and CommonJS starts sooner; so it reads its own output once more.
+    format: 'esm',
+    splitting: true,
+    entryPoints: PROGRAMS[house].map((program) => `src/${house}/${program}.ts`),
+    outdir: folder,
+    legalComments: 'eof',
+    plugins: [jsonAsText],
+    metafile: true,
+  });
+  const modules = Object.keys(metafile.outputs).filter((path) => path.endsWith('.js'));
+  await esbuild.build({
+    ...OPTIONS,
+    format: 'cjs',
+    entryPoints: modules,
+    outdir: folder,
+    allowOverwrite: true,
+  });
+  const source = join(ROOT, 'src', house, 'public');
+  if (existsSync(source)) await cp(source, join(folder, 'public'), { recursive: true });
+  for (const [name, files] of Object.entries(SERVED[house] ?? {})) {
+    for (const file of files) {
+      const target = join(folder, 'public', file.split('/').at(-1));
+      await mkdir(dirname(target), { recursive: true });
+      await copyFile(join(ROOT, 'node_modules', name, file), target);
+    }
+  }
+  const packages = [
+    ...packagesIn(metafile),
+    ...Object.keys(SERVED[house] ?? {}).map((name) => `node_modules/${name}`),
+  ];
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licencesOf([...new Set(packages)].sort()));
+}
+
+/** The folders of the packages that are in the bundles. */
+function packagesIn({ outputs }) {
+  const files = Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  return files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
+}
+
+/** Name, version and licence of each package, for whoever gets the bundle without node_modules. */
+async function licencesOf(packages) {
+  const texts = packages.map(async (folder) => {
+    const path = join(ROOT, folder);
+    const { name, version, license } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
+    const file = (await readdir(path)).find((each) => /^(?:licen[cs]e|copying)/i.test(each));
+    const text = file === undefined ? '' : `\n${(await readFile(join(path, file), 'utf8')).trim()}\n`;
+    return `${name} ${version} (${license})\n${text}`;
+  });
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+function buildBench(esbuild) {
+  return esbuild.build({
+    ...OPTIONS,
+    bundle: true,
+    format: 'cjs',
+    entryPoints: BENCH.map((program) => `bench/${program}.ts`),
+    outbase: 'bench',
+    outdir: 'dist/bench',
+    // The servers to compare with are started as anyone would start them.
+    packages: 'external',
+  });
+}
+
+async function main(option) {
+  const esbuild = await import('esbuild').catch(() => undefined);
+  if (esbuild && option === '--bench') {
+    await buildBench(esbuild);
+  } else if (esbuild) {
+    await Promise.all(Object.keys(PROGRAMS).map((house) => buildHouse(esbuild, house)));
+    // npm makes a program of it, and so may a link.
+    await chmod(join(ROOT, 'dist/cli/main.js'), 0o755);
+  } else if (option !== '--or-keep' || !isBuilt()) {
+    process.stderr.write(
+      'Nothing is built yet, and esbuild, which builds it, is not installed.\n' +
+        'Run: npm ci && npm run build\n' +
+        'After that, npm prune --omit=dev may take esbuild away again.\n',
+    );
+    process.exitCode = 1;
+  }
+}
+
+const isBuilt = () => ['sidecar', 'cli'].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
+
+await main(process.argv[2]);

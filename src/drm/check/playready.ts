@@ -1,0 +1,300 @@
+import { isZero, swapKeyIdOrder } from '../bytes';
+import { parsePlayReadyObject } from '../playready';
+import { parseXml, type XmlElement } from '../xml';
+import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
+import { type Report, type Subject, wholeOf } from './report';
+import { checkAddress, keyIdField, readBlock, readChecksum, suspectByteOrder } from './values';
+
+const HEADER_RECORD = 1;
+const LICENSE_STORE_RECORD = 3;
+const MAX_BYTES = 15 * 1024;
+
+/** Whether bytes are a PlayReady object: they start with their own length, or with a record that holds a header. */
+export function looksLikePlayReadyObject(bytes: Buffer): boolean {
+  if (bytes.length < 10) return false;
+  return (
+    bytes.readUInt32LE(0) === bytes.length ||
+    (bytes.readUInt16LE(6) === HEADER_RECORD && isUtf16Xml(bytes.subarray(10)))
+  );
+}
+
+/** Whether bytes are a PlayReady header by itself, in UTF-16LE. */
+export function isUtf16Xml(bytes: Buffer): boolean {
+  const start = bytes.length > 1 && bytes.readUInt16LE(0) === 0xfeff ? 2 : 0;
+  return bytes.length > start + 3 && bytes.readUInt16LE(start) === 0x3c && bytes.readUInt8(start + 3) === 0;
+}
+
+/** Shows a PlayReady object's records and their headers; answers what they name. */
+export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): KeySignalling {
+  const object = wholeOf(at, 'The object');
+  const records = parsePlayReadyObject(bytes);
+  if (!records.ok) {
+    report.tell(object, { severity: 'error', ...records.fault });
+    return NO_SIGNALLING;
+  }
+  report.field(`${at}records`, String(records.value.length));
+  if (bytes.length > MAX_BYTES)
+    report.warning('too_long', object, 'is longer than the 15 KB that PlayReady asks for');
+  const headers = records.value.filter(({ type }) => type === HEADER_RECORD);
+  if (headers.length !== 1) {
+    report.error('header_count', object, `has ${headers.length} header records (type 1); it must have one`);
+  }
+  if (records.value.some(({ type }) => type !== HEADER_RECORD && type !== LICENSE_STORE_RECORD)) {
+    report.warning(
+      'unknown_record',
+      object,
+      'has a record of a type that is neither 1 (header) nor 3 (license store)',
+    );
+  }
+  return joinSignalling(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
+}
+
+/** Shows a header that comes as bytes: they must be UTF-16LE. */
+export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): KeySignalling {
+  const header = wholeOf(at, 'The header');
+  if (isUtf16Xml(bytes)) {
+    if (bytes.length % 2 === 1)
+      report.error('cut_short', header, 'ends inside a character of UTF-16; it was cut short');
+    return describePlayReadyHeader(report, at, bytes.toString('utf16le'));
+  }
+  report.error('not_utf16', header, 'must be UTF-16LE; encode its XML so');
+  const text = bytes.toString('utf8');
+  return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : NO_SIGNALLING;
+}
+
+const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
+
+/**
+ * Shows what a PlayReady header says and what is wrong with it by itself (Microsoft, "PlayReady Header Specification").
+ * Answers its key ids and algorithms.
+ */
+export function describePlayReadyHeader(report: Report, at: string, xml: string): KeySignalling {
+  const header = wholeOf(at, 'The header');
+  const parsed = parseXml(xml);
+  if (!parsed.ok) {
+    report.tell(header, { severity: 'error', ...parsed.fault });
+    return NO_SIGNALLING;
+  }
+  const root = parsed.value;
+  if (root.name !== 'WRMHEADER') {
+    report.error('not_a_header', header, 'has another root element than WRMHEADER (upper case)');
+    return NO_SIGNALLING;
+  }
+  checkSyntax(report, header, root, xml);
+  const version = root.attributes.version;
+  if (version === undefined)
+    report.error('version_missing', header, 'has no version attribute; add version="4.0.0.0"');
+  else report.field(`${at}version`, version);
+  const keys = readKeys(root);
+  checkHeaderLayout(report, header, version, root, keys);
+  const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
+  describeAddresses(report, at, root);
+  const ciphers = keys.flatMap(({ algorithm }) => (isCipher(algorithm) ? [algorithm] : []));
+  return { keyIds, ciphers };
+}
+
+function isCipher(algorithm: string | undefined): algorithm is Cipher {
+  return algorithm === 'AESCTR' || algorithm === 'AESCBC';
+}
+
+function checkSyntax(report: Report, header: Subject, root: XmlElement, xml: string): void {
+  if (root.attributes.xmlns !== NAMESPACE) {
+    report.error('wrong_namespace', header, `must have xmlns="${NAMESPACE}"`);
+  }
+  if (/^\s*<\?xml/.test(xml)) {
+    report.warning(
+      'xml_declaration',
+      header,
+      'starts with an XML declaration; leave it out, players may refuse it',
+    );
+  }
+  if (/\/\s*>/.test(xml.replaceAll(/"[^"]*"/g, ''))) {
+    const sentence = 'has an element that closes itself (<X/>); write an end tag, PlayReady asks for one';
+    report.warning('self_closing_element', header, sentence);
+  }
+}
+
+/** The keys that a header names, wherever its version puts them. */
+function readKeys(root: XmlElement): HeaderKey[] {
+  const data = child(root, 'DATA');
+  const info = child(data, 'PROTECTINFO');
+  const old = children(data, 'KID').map((kid) => ({
+    place: 'DATA/KID' as const,
+    value: kid.text,
+    algorithm: child(info, 'ALGID')?.text.trim(),
+    checksum: child(data, 'CHECKSUM')?.text.trim(),
+    attributes: [],
+  }));
+  const place = (kids: XmlElement[], where: HeaderKey['place']) =>
+    kids.map(({ attributes }) => ({
+      place: where,
+      value: attributes.VALUE ?? '',
+      algorithm: attributes.ALGID,
+      checksum: attributes.CHECKSUM,
+      attributes: Object.keys(attributes),
+    }));
+  return [
+    ...old,
+    ...place(children(info, 'KID'), 'PROTECTINFO/KID'),
+    ...place(children(child(info, 'KIDS'), 'KID'), 'PROTECTINFO/KIDS/KID'),
+  ];
+}
+
+function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
+  const name = `${at}kid`;
+  const value = key.value.trim();
+  if (value !== key.value) report.warning('white_space', name, 'has white space around it; take it off');
+  const guid = readBlock(report, name, value, { wanted: 'base64' });
+  if (guid) {
+    report.field(name, value, "as the header has it: base64 in PlayReady's byte order");
+    keyIdField(report, `${at}key_id`, swapKeyIdOrder(guid));
+    report.claim({ of: 'box', at: `${at}key_id`, keyId: swapKeyIdOrder(guid) });
+    if (!isZero(guid)) suspectByteOrder(report, name, swapKeyIdOrder(guid));
+  }
+  if (key.algorithm !== undefined) report.field(`${at}algorithm`, key.algorithm);
+  if (key.checksum !== undefined && key.algorithm !== 'COCKTAIL') {
+    const checksum = readChecksum(report, `${at}checksum`, key.checksum);
+    if (checksum) report.field(`${at}checksum`, checksum);
+    if (checksum && guid)
+      report.claim({ of: 'checksum', at: `${at}checksum`, keyId: swapKeyIdOrder(guid), checksum });
+  }
+  return guid ? [swapKeyIdOrder(guid)] : [];
+}
+
+function describeAddresses(report: Report, at: string, root: XmlElement): void {
+  const data = child(root, 'DATA');
+  for (const tag of ['LA_URL', 'LUI_URL']) {
+    const element = child(data, tag);
+    const name = `${at}${tag.toLowerCase()}`;
+    if (!element) continue;
+    if (element.text !== element.text.trim()) {
+      report.warning(
+        'white_space',
+        name,
+        'has white space around it; take it off, a player may call it as it is',
+      );
+    }
+    const address = element.text.trim();
+    checkAddress(report, name, 'playready', address);
+    if (tag === 'LA_URL') report.claim({ of: 'address', at: name, system: 'playready', address });
+  }
+  const domain = child(data, 'DS_ID')?.text.trim();
+  if (domain) report.field(`${at}ds_id`, domain.slice(0, 100));
+  const setup = child(data, 'DECRYPTORSETUP')?.text.trim();
+  if (setup) report.field(`${at}decryptorsetup`, setup.slice(0, 100));
+  if (child(data, 'CUSTOMATTRIBUTES')) report.field(`${at}customattributes`, 'present');
+}
+
+function child(element: XmlElement | undefined, name: string): XmlElement | undefined {
+  return element?.children.find((candidate) => candidate.name === name);
+}
+
+function children(element: XmlElement | undefined, name: string): XmlElement[] {
+  return element?.children.filter((candidate) => candidate.name === name) ?? [];
+}
+
+/** A key of a PlayReady header as it stands there. `attributes` are the names of its KID's, in their order. */
+interface HeaderKey {
+  readonly place: 'DATA/KID' | 'PROTECTINFO/KID' | 'PROTECTINFO/KIDS/KID';
+  readonly value: string;
+  readonly algorithm: string | undefined;
+  readonly checksum: string | undefined;
+  readonly attributes: readonly string[];
+}
+
+const PLACES: Readonly<Record<string, HeaderKey['place']>> = {
+  '4.0.0.0': 'DATA/KID',
+  '4.1.0.0': 'PROTECTINFO/KID',
+  '4.2.0.0': 'PROTECTINFO/KIDS/KID',
+  '4.3.0.0': 'PROTECTINFO/KIDS/KID',
+};
+
+/** Checks a header's keys against its version: how many there may be, where they stand, and by which algorithm. */
+function checkHeaderLayout(
+  report: Report,
+  header: Subject,
+  version: string | undefined,
+  root: XmlElement,
+  keys: readonly HeaderKey[],
+): void {
+  const place = version === undefined || !Object.hasOwn(PLACES, version) ? undefined : PLACES[version];
+  if (version !== undefined && place === undefined) {
+    report.error('unknown_version', header, 'has a version that does not exist; 4.0.0.0 to 4.3.0.0 do');
+  }
+  if (place && keys.some((key) => key.place !== place)) {
+    const sentence = `has a key id elsewhere than at ${place}, where its version has it; move it, or change the version`;
+    report.error('version_against_layout', header, sentence);
+  }
+  checkCount(report, header, version, keys.length);
+  for (const key of keys) checkAlgorithm(report, header, version, key);
+  const algorithms = new Set(keys.map(({ algorithm }) => algorithm));
+  if (algorithms.size > 1) {
+    report.error(
+      'algorithms_differ',
+      header,
+      'names more than one algorithm; all its keys must have the same',
+    );
+  }
+  if (keys.some(({ attributes }) => !isSorted(attributes)) || !isSorted(Object.keys(root.attributes))) {
+    const sentence = 'has attributes out of order; PlayReady asks for namespaces first, then the alphabet';
+    report.warning('attribute_order', header, sentence);
+  }
+  if (version === '4.0.0.0') checkKeyLength(report, header, root);
+}
+
+function checkCount(report: Report, header: Subject, version: string | undefined, count: number): void {
+  if (version === '4.0.0.0' && count !== 1) {
+    const sentence = `names ${count} key ids; version 4.0.0.0 must name exactly one (4.2.0.0 and 4.3.0.0 take several)`;
+    report.error('key_count', header, sentence);
+  } else if (version === '4.1.0.0' && count > 1) {
+    const sentence = `names ${count} key ids; version 4.1.0.0 takes one (4.2.0.0 and 4.3.0.0 take several)`;
+    report.error('key_count', header, sentence);
+  } else if (count === 0) {
+    report.warning('key_count', header, 'names no key id, so a player cannot ask for a license by it');
+  }
+}
+
+function checkAlgorithm(report: Report, header: Subject, version: string | undefined, key: HeaderKey): void {
+  const { algorithm, checksum } = key;
+  if (algorithm === undefined) {
+    if (version === '4.3.0.0') return;
+    report.error('algorithm_missing', header, 'has a key id without ALGID; add AESCTR');
+  } else if (algorithm === 'AESCBC') {
+    if (version !== '4.3.0.0') {
+      const sentence =
+        'says AESCBC (cbcs), which only version 4.3.0.0 knows; change the version, or the algorithm to AESCTR';
+      report.error('algorithm_against_version', header, sentence);
+    }
+    if (checksum !== undefined) {
+      report.error(
+        'checksum_with_aescbc',
+        header,
+        'has a CHECKSUM with AESCBC, which must have none; leave it out',
+      );
+    }
+  } else if (algorithm === 'COCKTAIL') {
+    report.warning(
+      'old_algorithm',
+      header,
+      'says COCKTAIL, of Windows Media DRM; streams are encrypted with AESCTR or AESCBC',
+    );
+  } else if (algorithm !== 'AESCTR') {
+    report.error(
+      'unknown_algorithm',
+      header,
+      'says an algorithm that is none of AESCTR, AESCBC and COCKTAIL',
+    );
+  }
+}
+
+function checkKeyLength(report: Report, header: Subject, root: XmlElement): void {
+  const info = child(child(root, 'DATA'), 'PROTECTINFO');
+  const length = child(info, 'KEYLEN')?.text.trim();
+  const isAes = child(info, 'ALGID')?.text.trim() === 'AESCTR';
+  if (isAes && length !== '16') report.error('key_length', header, 'must say KEYLEN 16 with AESCTR');
+}
+
+function isSorted(names: readonly string[]): boolean {
+  const rank = (name: string) => `${name.startsWith('xmlns') ? 0 : 1}${name}`;
+  return names.every((name, index) => index === 0 || rank(names[index - 1] ?? '') <= rank(name));
+}

@@ -1,0 +1,182 @@
+import {
+  BYTE_ORDER_SUSPECTED,
+  decodeBase64,
+  decodeBase64Block,
+  decodeHexBlock,
+  formatUuid,
+  isZero,
+  looksSwapped,
+  parseUuid,
+  swapKeyIdOrder,
+  ZERO_KEY_ID,
+} from '../bytes';
+import { addressSlips, checkLicenseUrl } from '../license-url';
+import { decodePlayReadyChecksum } from '../playready';
+import type { CheckFault, Report } from './report';
+
+export type ByteForm =
+  | 'base64'
+  | 'base64url'
+  | 'unpadded'
+  | 'not_canonical'
+  | 'hex'
+  | 'separated_hex'
+  | 'uuid';
+
+export interface ByteText {
+  readonly form: ByteForm;
+  readonly bytes: Buffer;
+}
+
+/** Reads bytes from a text in whatever form people write them; white space is passed over. Undefined when it is none. */
+export function readByteText(text: string): ByteText | undefined {
+  const compact = text.replaceAll(/\s+/g, '');
+  if (compact === '') return undefined;
+  const uuid = parseUuid(compact.replace(/^urn:uuid:/i, ''));
+  if (uuid.ok) return { form: 'uuid', bytes: uuid.value };
+  const hex = readHex(compact);
+  if (hex) return hex;
+  const strict = decodeBase64(compact);
+  if (strict.ok) return { form: 'base64', bytes: strict.value };
+  return readLooseBase64(compact);
+}
+
+function readHex(text: string): ByteText | undefined {
+  // Eight hex digits and fewer are rather base64 that happens to have no other letter.
+  if (/^(?:[0-9a-fA-F]{2}){8,}$/.test(text)) return { form: 'hex', bytes: Buffer.from(text, 'hex') };
+  const digits = text.replace(/^0x/i, '').replaceAll(/(?<=[0-9a-fA-F]{2})[:.,-](?=[0-9a-fA-F]{2})/g, '');
+  if (digits === text || !/^(?:[0-9a-fA-F]{2})+$/.test(digits)) return undefined;
+  return { form: 'separated_hex', bytes: Buffer.from(digits, 'hex') };
+}
+
+function readLooseBase64(text: string): ByteText | undefined {
+  const standard = text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
+  if (!/^[A-Za-z0-9+/]+$/.test(standard) || standard.length % 4 === 1) return undefined;
+  const bytes = Buffer.from(standard, 'base64');
+  if (/[-_]/.test(text)) return { form: 'base64url', bytes };
+  return { form: text.length % 4 === 0 ? 'not_canonical' : 'unpadded', bytes };
+}
+
+/** What bytes hold when they are themselves a text of bytes: something was encoded twice. */
+export function readTwiceEncoded(bytes: Uint8Array): ByteText | undefined {
+  const text = Buffer.from(bytes).toString('latin1');
+  return text.length >= 16 && /^[\x20-\x7e]+$/.test(text) ? readByteText(text) : undefined;
+}
+
+/** Bytes as text when that is what they are, else in hex. */
+export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
+  const text = Buffer.from(bytes).toString('utf8');
+  const isText = /^[^\p{Cc}\p{Cs}\ufffd]+$/u.test(text);
+  const value = isText ? text : Buffer.from(bytes).toString('hex');
+  const shown = value.length > 400 ? `${value.slice(0, 400)}…` : value;
+  return { value: shown, ...(!isText && { note: `hex, ${bytes.length} bytes` }) };
+}
+
+/** How a block of bytes should be written, and how bad it is when a key id is written as a UUID. */
+interface BlockRule {
+  readonly wanted: 'base64' | 'hex';
+  readonly uuid?: CheckFault['severity'];
+}
+
+/**
+ * Reads 16 bytes (a key id, a key, an initialisation vector). A value in another form is a fault, and still answers the
+ * bytes that were meant, so that the other checks can go on.
+ */
+export function readBlock(report: Report, name: string, text: string, rule: BlockRule): Buffer | undefined {
+  const { wanted, uuid = 'error' } = rule;
+  const strict = wanted === 'base64' ? decodeBase64Block(text) : decodeHexBlock(text);
+  if (strict.ok) return strict.value;
+  const meant = readByteText(text);
+  const twice = meant && meant.bytes.length !== 16 ? readTwiceEncoded(meant.bytes) : undefined;
+  if (twice?.bytes.length === 16) {
+    report.error('encoded_twice', name, 'was encoded twice; decode it once');
+    return twice.bytes;
+  }
+  const severity = meant?.form === 'uuid' ? uuid : 'error';
+  const code = encodingFault(text, wanted);
+  report.tell(name, { severity, code, sentence: strict.fault.sentence });
+  return meant?.bytes.length === 16 ? meant.bytes : undefined;
+}
+
+/** The code of what is wrong with a text that should be base64 or hex. */
+export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
+  if (text === '') return 'empty';
+  const meant = readByteText(text);
+  if (!meant) return wanted === 'base64' ? 'not_base64' : 'not_hex';
+  if (meant.form === 'uuid') return `uuid_for_${wanted}`;
+  const isHex = meant.form === 'hex' || meant.form === 'separated_hex';
+  if (isHex !== (wanted === 'hex')) return isHex ? 'hex_for_base64' : 'base64_for_hex';
+  if (/\s/.test(text)) return 'white_space';
+  switch (meant.form) {
+    case 'separated_hex':
+      return 'separators';
+    case 'unpadded':
+      return 'padding_missing';
+    case 'base64url':
+    case 'not_canonical':
+      return meant.form;
+    default:
+      return 'wrong_length';
+  }
+}
+
+/** Reads a PlayReady checksum: base64 of 8 bytes. */
+export function readChecksum(report: Report, name: string, text: string): string | undefined {
+  const decoded = decodePlayReadyChecksum(text);
+  if (decoded.ok) return text;
+  report.error(encodingFault(text, 'base64'), name, decoded.fault.sentence);
+  return undefined;
+}
+
+/** Shows a key id in the three forms in which it is met. */
+export function showKeyId(report: Report, name: string, keyId: Buffer): void {
+  const base64 = keyId.toString('base64');
+  const swapped = swapKeyIdOrder(keyId).toString('base64');
+  report.field(name, formatUuid(keyId), `base64 ${base64}; in PlayReady's byte order ${swapped}`);
+}
+
+/** The same, and says when it is a placeholder. */
+export function keyIdField(report: Report, name: string, keyId: Buffer): void {
+  showKeyId(report, name, keyId);
+  if (isZero(keyId)) report.error('all_zero', name, ZERO_KEY_ID);
+}
+
+/** Warns of a key id that reads as a random UUID in the other byte order alone; `name` is where it should be big endian. */
+export function suspectByteOrder(report: Report, name: string, keyId: Buffer): void {
+  if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, BYTE_ORDER_SUSPECTED);
+}
+
+/** A part of a license address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
+const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
+
+/** Whether a text is one address, of the kinds that licenses are asked from. */
+export function looksLikeAddress(text: string): boolean {
+  return /^(?:skd|https?):\/\/[^\r\n]*$/i.test(text);
+}
+
+/** Checks a license address and shows it when it is one, with the note. */
+export function checkAddress(
+  report: Report,
+  name: string,
+  system: 'playready' | 'fairplay',
+  text: string,
+  note?: string,
+): void {
+  const checked = checkLicenseUrl(system)(text);
+  if (!checked.ok) {
+    report.tell(name, { severity: 'error', ...checked.fault });
+    if (!/[?&;]/.test(text)) return;
+  }
+  for (const slip of addressSlips(system, text)) {
+    // Of an address that is not valid, its form is told, and what would come back in the next one.
+    if (checked.ok || slip.severity === 'error') report.tell(name, slip);
+  }
+  if (checked.ok) report.field(name, maskParts(report, text), note);
+}
+
+function maskParts(report: Report, address: string): string {
+  for (const [, name = '', value = ''] of address.matchAll(SECRET_PART)) {
+    if (!/key[_-]?id[:=]$/i.test(name)) report.secrets.add(value);
+  }
+  return address;
+}

@@ -1,0 +1,39 @@
+import { distance } from 'fastest-levenshtein';
+
+/**
+ * The known name that a misspelt one most likely means, or undefined when none is near: two letters may be wrong, and in a
+ * long name one of every `lettersPerError`.
+ */
+export function nearestName(name: string, known: Iterable<string>, lettersPerError = 4): string | undefined {
+  const lower = name.toLowerCase().slice(0, 100);
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(lower.length / lettersPerError)) + 1;
+  for (const candidate of known) {
+    const edits = distance(lower, candidate.toLowerCase());
+    if (edits < least) {
+      best = candidate;
+      least = edits;
+    }
+  }
+  return best;
+}
+
+/** A name that nobody knows. */
+export interface UnknownName {
+  /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
+  readonly shown: string | undefined;
+  /** The known name that may have been meant. */
+  readonly near: string | undefined;
+}
+
+/**
+ * What to say of a name out of a request or a file that is none of the known ones. It is shown without control characters,
+ * not too long, and not at all when it could be a key: names are words, keys are full of digits and capitals.
+ */
+export function unknownName(name: string, known: Iterable<string>): UnknownName {
+  const near = nearestName(name, known);
+  const isPlain = /^[\x20-\x7e]{1,100}$/.test(name);
+  const isWords = !/[A-Z+/=]/.test(name) && !/\d.*\d.*\d.*\d/.test(name);
+  const isShown = isPlain && (near !== undefined || isWords || name.length <= 15);
+  return { shown: isShown ? name : undefined, near };
+}
