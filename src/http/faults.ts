@@ -28,7 +28,7 @@ export const MAX_PROBLEMS = 50;
 /** What a schema says against a value. */
 export type SchemaFault = UnknownField | WrongValue;
 
-interface UnknownField {
+export interface UnknownField {
   readonly kind: 'unknown';
   /** Where the unknown field stands. */
   readonly path: readonly PropertyKey[];
@@ -50,6 +50,8 @@ interface WrongValue {
 interface FaultOptions {
   /** The schema whose names are known, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
+  /** How many faults are told. */
+  readonly most?: number;
 }
 
 /** Everything that a schema found wrong with a value, in its order. */
@@ -57,9 +59,9 @@ export function schemaFaults(
   schema: z.ZodType,
   error: z.core.$ZodError,
   value: unknown,
-  { names = schema }: FaultOptions = {},
+  { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, MAX_PROBLEMS);
+  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, most);
 }
 
 function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown): SchemaFault[] {

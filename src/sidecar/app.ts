@@ -145,7 +145,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes);
-    healthRoutes(routes, { checkReady });
+    healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
