@@ -6,7 +6,15 @@ import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import
 import type { CmafScheme, KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
-import { knownNames, MAX_PROBLEMS, type Parsed, type Problem, readBody } from '../http/faults';
+import {
+  bodyProblem,
+  knownNames,
+  MAX_PROBLEMS,
+  type Parsed,
+  type Problem,
+  type SchemaFault,
+  schemaFaults,
+} from '../http/faults';
 import { importedBody, providerBody, suppliedBody } from './key-file-request';
 
 /** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
@@ -34,36 +42,85 @@ export interface ProviderContent {
   readonly contentId: string;
 }
 
+/** What keeps a body from being a request: what a schema says, or a rule between fields. */
+export type RequestFault = SchemaFault | BrokenRule;
+
+interface BrokenRule {
+  readonly kind: 'rule';
+  readonly reason: 'missing' | 'value';
+  /** The field that breaks it; undefined for the body as a whole. */
+  readonly field: string | undefined;
+  /** It goes on after the name of the field; for the body as a whole it is a whole sentence. Without a full stop. */
+  readonly sentence: string;
+}
+
+/** A body by its form, as far as it fits. What a key file in it says is another matter. */
+type FormedBody =
+  | { readonly form: 'imported'; readonly value: z.output<typeof importedBody> }
+  | { readonly form: 'supplied'; readonly value: z.output<typeof suppliedBody> }
+  | { readonly form: 'provider'; readonly value: z.output<typeof providerBody> };
+
 /**
  * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cenc` or `fairplay` supplies the
- * keys; any other names a content at the key provider. What a key file needs and the body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
+ * keys; any other names a content at the key provider. What a key file needs and the body leaves out is computed:
+ * PlayReady's checksum, Widevine's PSSH data.
  */
 export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
+  const read = readForm(body);
+  if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(problemOf) };
+  const { form, value } = read;
+  if (form === 'imported')
+    return parseImport(value.keyfile, value.keepunknown ?? false, 'Give "keepunknown": true');
+  const asked = value.cmaf ?? undefined;
+  if (form === 'supplied')
+    return { ok: true, value: { source: 'supplied', ...suppliedValues(value), cmaf: asked } };
+  const { client, clientApiKey, contentId } = value;
+  return { ok: true, value: { source: 'provider', client, clientApiKey, contentId, cmaf: asked } };
+}
+
+function problemOf(fault: RequestFault): Problem {
+  if (fault.kind !== 'rule') return bodyProblem(fault);
+  const { field, sentence } = fault;
+  return { code: 'invalid_body', description: say({ code: '', sentence }, field) };
+}
+
+/** Finds out which form of request a body is, and everything that keeps it from being one. */
+export function readForm(
+  body: unknown,
+): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly RequestFault[] } {
   const given = givenFields(body);
-  if (given.has('keyfile')) return parseImportedBody(given, body);
+  if (given.has('keyfile')) {
+    const others = [...given].filter((name) => FIELDS.includes(name) && !(name in importedBody.shape));
+    const rest = withoutFields(body, others);
+    const result = importedBody.safeParse(rest);
+    const faults = [...faultsIn(importedBody, result, rest), ...besideKeyFile(others)];
+    if (!result.success || faults.length > 0) return { ok: false, faults };
+    return { ok: true, form: 'imported', value: result.data };
+  }
   const orphans = [...partsWithoutCenc(given, body), ...flagWithoutLines(given)];
   if (given.has('cenc') || given.has('fairplay')) {
-    const parsed = readBody(suppliedBody, body);
-    if (!parsed.ok) return { ok: false, problems: [...orphans, ...parsed.problems] };
-    if (orphans.length > 0) return { ok: false, problems: orphans };
-    const asked = parsed.value.cmaf ?? undefined;
-    return { ok: true, value: { source: 'supplied', ...suppliedValues(parsed.value), cmaf: asked } };
+    const result = suppliedBody.safeParse(body);
+    const faults = [...orphans, ...faultsIn(suppliedBody, result, body)];
+    if (!result.success || faults.length > 0) return { ok: false, faults };
+    return { ok: true, form: 'supplied', value: result.data };
   }
-  const parsed = readBody(providerBody, withoutFields(body, []), { names: suppliedBody });
-  if (parsed.ok && orphans.length === 0) {
-    const { client, clientApiKey, contentId, cmaf: asked } = parsed.value;
-    return {
-      ok: true,
-      value: { source: 'provider', client, clientApiKey, contentId, cmaf: asked ?? undefined },
-    };
-  }
-  const problems = parsed.ok ? [] : parsed.problems;
-  if (PROVIDER_FIELDS.some((name) => given.has(name)))
-    return { ok: false, problems: [...orphans, ...problems] };
-  // Nothing of the provider's is there: the three "missing" problems would only hide what was meant.
-  const others = problems.filter(({ code }) => code === 'unknown_field');
-  if (orphans.length > 0 || others.length > 0) return { ok: false, problems: [...orphans, ...others] };
-  return { ok: false, problems: [nothingGiven(body)] };
+  const rest = withoutFields(body, []);
+  const result = providerBody.safeParse(rest);
+  const found = faultsIn(providerBody, result, rest, suppliedBody);
+  // Where nothing of the provider's is there, three "missing" would only hide what was meant.
+  const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
+  const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
+  if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };
+  return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body)] };
+}
+
+function faultsIn(
+  schema: z.ZodType,
+  { error }: z.ZodSafeParseResult<unknown>,
+  body: unknown,
+  names: z.ZodType = schema,
+): SchemaFault[] {
+  return error ? schemaFaults(schema, error, body, { names }) : [];
 }
 
 const FIELDS = knownNames(suppliedBody, []);
@@ -72,19 +129,6 @@ const PROVIDER_FIELDS = [
   'clientApiKey',
   'contentId',
 ] as const satisfies (keyof typeof providerBody.shape)[];
-
-function parseImportedBody(given: ReadonlySet<string>, body: unknown): Parsed<KeyFileRequest> {
-  const others = [...given].filter((name) => FIELDS.includes(name) && !(name in importedBody.shape));
-  const parsed = readBody(importedBody, withoutFields(body, others));
-  const problems = parsed.ok ? [] : parsed.problems;
-  if (others.length > 0) {
-    const description = `keyfile holds all of the key file: leave ${others.join(', ')} out.`;
-    problems.push({ code: 'invalid_body', description });
-  }
-  if (!parsed.ok || problems.length > 0) return { ok: false, problems };
-  const { keyfile, keepunknown } = parsed.value;
-  return parseImport(keyfile, keepunknown ?? false, 'Give "keepunknown": true');
-}
 
 function suppliedValues(body: z.output<typeof suppliedBody>) {
   const { cenc, playready, widevine, fairplay } = body;
@@ -143,13 +187,21 @@ function withoutFields(body: unknown, others: readonly string[]): unknown {
   );
 }
 
-function flagWithoutLines(given: ReadonlySet<string>): Problem[] {
-  if (!given.has('keepunknown')) return [];
-  const description = 'keepunknown needs keyfile: give the lines of a key file with it.';
-  return [{ code: 'invalid_body', description }];
+function rule(field: string | undefined, reason: BrokenRule['reason'], sentence: string): BrokenRule {
+  return { kind: 'rule', reason, field, sentence };
 }
 
-function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] {
+function besideKeyFile(others: readonly string[]): BrokenRule[] {
+  if (others.length === 0) return [];
+  return [rule('keyfile', 'value', `holds all of the key file: leave ${others.join(', ')} out`)];
+}
+
+function flagWithoutLines(given: ReadonlySet<string>): BrokenRule[] {
+  if (!given.has('keepunknown')) return [];
+  return [rule('keepunknown', 'missing', 'needs keyfile: give the lines of a key file with it')];
+}
+
+function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): BrokenRule[] {
   if (given.has('cenc')) return [];
   const names = [
     'playready',
@@ -158,17 +210,14 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): Problem[] 
   ];
   return names
     .filter((name) => given.has(name))
-    .map((name) => ({
-      code: 'invalid_body',
-      description: `${name} needs cenc: give cenc.keyid and cenc.contentkey with it.`,
-    }));
+    .map((name) => rule(name, 'missing', 'needs cenc: give cenc.keyid and cenc.contentkey with it'));
 }
 
-function nothingGiven(body: unknown): Problem {
-  const description = isJsonObject(body)
-    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.'
-    : 'Send a JSON object with content-type: application/json.';
-  return { code: 'invalid_body', description };
+function nothingGiven(body: unknown): BrokenRule {
+  const sentence = isJsonObject(body)
+    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId'
+    : 'Send a JSON object with content-type: application/json';
+  return rule(undefined, 'missing', sentence);
 }
 
 /**

@@ -43,6 +43,7 @@ interface WrongValue {
   readonly kind: 'wrong';
   /** The field that is wrong; empty for the value as a whole. */
   readonly path: readonly PropertyKey[];
+  readonly reason: 'missing' | 'type' | 'value';
   /** What is wrong as a predicate without a full stop, as `must be a string`. It quotes no value. */
   readonly sentence: string;
 }
@@ -79,7 +80,9 @@ function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown): Sc
   const closest = issue.code === 'invalid_union' ? closestOf(issue) : undefined;
   if (closest)
     return closest.flatMap((inner) => faultsOf(names, { ...inner, path: [...path, ...inner.path] }, value));
-  return [{ kind: 'wrong', path, sentence: isMissing(value, path) ? 'is missing' : issue.message }];
+  if (isMissing(value, path)) return [{ kind: 'wrong', path, reason: 'missing', sentence: 'is missing' }];
+  const reason = issue.code === 'invalid_type' ? 'type' : 'value';
+  return [{ kind: 'wrong', path, reason, sentence: issue.message }];
 }
 
 /** Of a union without a sentence of its own: what the option says that came furthest into the value. */
@@ -166,7 +169,8 @@ export function readBody<Output>(
   return { ok: false, problems: schemaFaults(schema, result.error, body, options).map(bodyProblem) };
 }
 
-function bodyProblem(fault: SchemaFault): Problem {
+/** A fault as the problem of a request. */
+export function bodyProblem(fault: SchemaFault): Problem {
   const place = fault.path.join('.');
   if (fault.kind === 'wrong') {
     const description = place ? `${place}: ${fault.sentence}` : fault.sentence;

@@ -18,7 +18,7 @@ export function checkRoutes(app: Express): void {
     const reveal = readReveal(request.query);
     if (request.body === undefined) throw noBody();
     // Loaded with the first check: the service's start has no need of it.
-    const { check }: typeof import('../drm/check/check') = require('../drm/check/check');
+    const { check }: typeof import('../api/check') = require('../drm/check/check');
     response.set('cache-control', 'no-store').json(check(request.body, { reveal }));
   });
   route.all(onlyMethods('POST'));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
+import { check } from '../../src/api/check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
-import { check } from '../../src/drm/check/check';
 import { crossCheck } from '../../src/drm/cross-check';
 import { buildWidevinePsshData, type WidevinePsshData, widevinePsshDataOf } from '../../src/drm/widevine';
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';

@@ -12,7 +12,8 @@ import {
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { type CheckedInput, checkInput } from '../../drm/check/check';
+import { checkInput } from '../../api/check';
+import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { CliError, EXIT, usageError } from '../cli-error';

@@ -1,4 +1,4 @@
-import { formatUuid, isJsonObject, parseUuid, swapKeyIdOrder } from '../bytes';
+import { formatUuid, isJsonObject, type JsonObject, parseUuid, swapKeyIdOrder } from '../bytes';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
@@ -14,7 +14,6 @@ import {
   looksLikePlayReadyObject,
 } from './playready';
 import { type CheckKind, type CheckResult, type Claim, Report, type Subject } from './report';
-import { checkRequestBody } from './request-body';
 import { maskSecrets } from './secrets';
 import { describeSegment, looksLikeSegment } from './segment';
 import {
@@ -32,6 +31,8 @@ const MAX_CHARACTERS = 1024 * 1024;
 const THE_VALUE: Subject = { called: 'The value' };
 
 export interface CheckOptions {
+  /** Checks a body of the key-file API; without it, a JSON object is unknown. */
+  readonly checkRequest?: (report: Report, body: JsonObject) => void;
   /** Whether content keys may stand in the answer. */
   readonly reveal?: boolean;
   /** The name of the file that the text stood in. In one that ends with `.key` whatever is nothing else is a key file. */
@@ -57,18 +58,25 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
 }
 
 /** The same, for an input that is to be held against others. */
-export function checkInput(input: unknown, { reveal = false, name }: CheckOptions = {}): CheckedInput {
-  const { report, kind } = readInput(input, name);
+export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
+  const { reveal = false, name } = options;
+  const { report, kind } = readInput(input, options);
   const { fields, claims, secrets } = report;
   const found = { kind, fields, faults: report.described() };
   const hidden = reveal ? new Set<string>() : secrets;
   return { name: name ?? '', result: maskSecrets(found, hidden), claims, secrets: hidden };
 }
 
-function readInput(input: unknown, name: string | undefined): { report: Report; kind: CheckKind } {
+function readInput(
+  input: unknown,
+  { name, checkRequest }: CheckOptions,
+): { report: Report; kind: CheckKind } {
   const report = new Report();
   if (Buffer.isBuffer(input)) return { report, kind: checkRawBytes(report, input) };
-  const kind = typeof input === 'string' ? checkText(report, input) : checkJson(report, input);
+  const kind =
+    typeof input === 'string'
+      ? checkText(report, input, checkRequest)
+      : checkJson(report, input, checkRequest);
   const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MAX_CHARACTERS;
   if (!isNothingElse || !isKeyFileName(name)) return { report, kind };
   const ofKeyFile = new Report();
@@ -82,31 +90,32 @@ function checkRawBytes(report: Report, bytes: Buffer): CheckKind {
   return checkBytes(report, bytes);
 }
 
-function checkJson(report: Report, input: unknown): CheckKind {
+function checkJson(report: Report, input: unknown, checkRequest: CheckOptions['checkRequest']): CheckKind {
   if (!isJsonObject(input)) return unknown(report, 'wrong_type', 'must be a JSON object, or a text');
   if (Object.keys(input).join() === 'value') {
     return typeof input.value === 'string'
-      ? checkText(report, input.value)
+      ? checkText(report, input.value, checkRequest)
       : unknown(report, 'wrong_type', 'must be a string');
   }
-  checkRequestBody(report, input);
+  if (!checkRequest) return unrecognised(report);
+  checkRequest(report, input);
   return 'request';
 }
 
-function checkText(report: Report, input: string): CheckKind {
+function checkText(report: Report, input: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
   if (input.length > MAX_CHARACTERS)
     return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} characters`);
   const text = input.trim();
-  if (text.startsWith('#EXTM3U') || !looksLikeKeyFile(input)) return checkOther(report, input);
+  if (text.startsWith('#EXTM3U') || !looksLikeKeyFile(input)) return checkOther(report, input, checkRequest);
   checkKeyFile(report, input);
   return 'key_file';
 }
 
-function checkOther(report: Report, input: string): CheckKind {
+function checkOther(report: Report, input: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
   const text = input.trim();
   const inner = unwrapped(text);
   if (text === '') return unknown(report, 'empty', 'is empty');
-  if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text);
+  if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text, checkRequest);
   if (looksLikePlaylist(text)) {
     describePlaylist(report, text, checkBytes);
     return 'manifest';
@@ -149,7 +158,7 @@ function isKeyFileName(name: string | undefined): boolean {
   return name !== undefined && /\.key$/i.test(name);
 }
 
-function checkJsonText(report: Report, text: string): CheckKind {
+function checkJsonText(report: Report, text: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -160,7 +169,7 @@ function checkJsonText(report: Report, text: string): CheckKind {
       'starts as JSON does but is not valid JSON; look for a missing quote or comma',
     );
   }
-  return checkJson(report, parsed);
+  return checkJson(report, parsed, checkRequest);
 }
 
 /** A value without what people copy along with it: quotes, the element of a manifest, `data:…;base64,`. */

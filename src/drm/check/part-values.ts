@@ -77,6 +77,11 @@ function claimParts(report: Report, parts: Parts, values: PartValues, { scheme, 
   if (iv) report.claim({ of: 'iv', at: names['fairplay.iv'], iv });
 }
 
+/** A value that is a text; what is missing or no text was said when the request or the lines were read. */
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 class PartReader {
   readonly source: PartsContext['source'];
   readonly names: ValueNames;
@@ -89,16 +94,8 @@ class PartReader {
     this.names = names;
   }
 
-  /** A value that must be a text; that a key file's line is missing was said when its lines were read. */
-  text(name: string, value: unknown): string | undefined {
-    if (typeof value === 'string') return value;
-    if (value !== undefined) this.report.error('wrong_type', name, 'must be a string');
-    else if (this.source === 'request') this.report.error('missing', name, 'is missing');
-    return undefined;
-  }
-
   secretBlock(name: string, value: unknown, wanted: 'base64' | 'hex'): Buffer | undefined {
-    const text = this.text(name, value);
+    const text = textOf(value);
     if (text === undefined) return undefined;
     const bytes = readBlock(this.report, name, text, { wanted });
     this.report.secretField(name, text, bytes ? '16 bytes' : 'not 16 bytes');
@@ -109,7 +106,7 @@ class PartReader {
 function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): PartValues {
   const { report, source, names } = reader;
   const name = names['cenc.keyid'];
-  const text = reader.text(name, cenc.keyid);
+  const text = textOf(cenc.keyid);
   const uuid = source === 'key_file' ? 'warning' : 'error';
   const keyId = text === undefined ? undefined : readBlock(report, name, text, { wanted: 'base64', uuid });
   if (keyId) showKeyId(report, name, keyId);
@@ -124,7 +121,7 @@ function readWidevine(
   const { report, source, names } = reader;
   const name = names['widevine.psshdata'];
   if (psshdata === undefined || (psshdata === null && source === 'request')) return undefined;
-  const text = reader.text(name, psshdata);
+  const text = textOf(psshdata);
   if (text === undefined) return undefined;
   const read = readWidevinePsshData(text);
   if (!read.ok) return meantWidevineData(report, name, text, read.fault);
@@ -170,12 +167,12 @@ function meantWidevineData(
 
 function readPlayReady(reader: PartReader, playready: Readonly<Record<string, unknown>>): string | undefined {
   const { report, source, names } = reader;
-  const address = reader.text(names['playready.laurl'], playready.laurl);
+  const address = textOf(playready.laurl);
   if (address !== undefined) checkAddress(report, names['playready.laurl'], 'playready', address);
   const given = playready.checksum;
   if (given === undefined || (given === null && source === 'request')) return undefined;
   const name = names['playready.checksum'];
-  const text = reader.text(name, given);
+  const text = textOf(given);
   const checksum = text === undefined ? undefined : readChecksum(report, name, text);
   if (checksum !== undefined) report.field(name, checksum);
   return checksum;
@@ -188,7 +185,7 @@ function readFairPlay(
   const { report, names } = reader;
   const key = reader.secretBlock(names['fairplay.key'], fairplay.key, 'hex');
   const iv = reader.secretBlock(names['fairplay.iv'], fairplay.iv, 'hex');
-  const licenseUrl = reader.text(names['fairplay.laurl'], fairplay.laurl);
+  const licenseUrl = textOf(fairplay.laurl);
   if (licenseUrl !== undefined) checkAddress(report, names['fairplay.laurl'], 'fairplay', licenseUrl);
   return { licenseUrl, key, iv };
 }

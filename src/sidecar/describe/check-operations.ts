@@ -1,4 +1,4 @@
-import { check } from '../../drm/check/check';
+import { check } from '../../api/check';
 import { type PathItem, schemaRef } from './document';
 import { type Example, operation } from './operation';
 import { fileOf, SUPPLIED, SWAPPED, WIDEVINE_BOX } from './samples-wire';

@@ -1,4 +1,4 @@
-import { checkInput } from '../../../src/drm/check/check';
+import { checkInput } from '../../../src/api/check';
 import { compareInputs } from '../../../src/drm/check/compare';
 
 /** Inputs by their names. */

@@ -1,4 +1,4 @@
-import { checkInput } from '../../../src/drm/check/check';
+import { checkInput } from '../../../src/api/check';
 import { withoutAnswered } from '../../../src/drm/check/compare';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';

@@ -1,4 +1,4 @@
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';

@@ -1,4 +1,4 @@
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { type ForwardReader, ManifestOutline, outlineMedia } from '../../../src/drm/check/outline';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { media } from '../../vectors/packaged-media.json';

@@ -1,4 +1,4 @@
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';

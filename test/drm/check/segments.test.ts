@@ -1,4 +1,4 @@
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import vectors from '../../vectors/init-segments.json';

@@ -1,4 +1,4 @@
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { buildPlayReadyObject, PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../src/drm/playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
-import { check } from '../../../src/drm/check/check';
+import { check } from '../../../src/api/check';
 import { drmVectors, keyFileSamples } from '../../vectors/drm-vectors';
 
 function summary(input: unknown) {

@@ -1,0 +1,110 @@
+import { isJsonObject, type JsonObject } from '../drm/bytes';
+import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } from '../drm/check/check';
+import { checkKeyFile } from '../drm/check/key-file-text';
+import { checkParts, tellNoSystem } from '../drm/check/part-values';
+import { type CheckResult, type Report, subjectOf } from '../drm/check/report';
+import { REQUEST_NAMES } from '../drm/cross-check';
+import { unknownName } from '../drm/nearest';
+import type { UnknownField } from '../http/faults';
+import { type RequestFault, readForm } from './read-key-file-request';
+
+/** Tells what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
+export function check(input: unknown, options: CheckOptions = {}): CheckResult {
+  return checkInput(input, options).result;
+}
+
+/** The same, for an input that is to be held against others. */
+export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
+  return checkAnyInput(input, { ...options, checkRequest });
+}
+
+const PARTS = ['cenc', 'playready', 'widevine', 'fairplay'] as const;
+const THE_BODY = { called: 'The body' };
+
+/** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
+function checkRequest(report: Report, body: JsonObject): void {
+  const read = readForm(body);
+  if (!read.ok) for (const fault of read.faults) tell(report, body, fault);
+  const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
+  if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
+  else if (isGiven('cenc') || isGiven('fairplay')) checkSupplied(report, body, isGiven);
+  else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
+}
+
+/** Of a value that is a text, more is told than the schema does, when the value is checked. */
+function tell(report: Report, body: JsonObject, fault: RequestFault): void {
+  if (fault.kind === 'unknown') {
+    tellUnknown(report, fault);
+    return;
+  }
+  if (fault.kind === 'rule') {
+    const code = fault.reason === 'missing' ? 'missing' : 'wrong_value';
+    if (fault.field === undefined) report.error(code, THE_BODY, NO_KEYS);
+    else report.error(code, fault.field, fault.sentence);
+    return;
+  }
+  const [part, field] = fault.path;
+  const isPart = PARTS.some((name) => name === part);
+  const value = isPart && isJsonObject(body[String(part)]) ? valueAt(body, String(part), field) : undefined;
+  if (typeof value === 'string') return;
+  const code = { missing: 'missing', type: 'wrong_type', value: 'wrong_value' }[fault.reason];
+  report.error(code, fault.path.join('.'), fault.sentence);
+}
+
+const NO_KEYS =
+  'names no keys; give cenc (with playready and widevine) and fairplay, or client, clientApiKey and contentId';
+
+function valueAt(body: JsonObject, part: string, field: PropertyKey | undefined): unknown {
+  const fields = body[part];
+  return isJsonObject(fields) && field !== undefined ? fields[String(field)] : undefined;
+}
+
+function tellUnknown(report: Report, { path, name, known }: UnknownField): void {
+  const at = path.map((part) => `${String(part)}.`).join('');
+  const { shown, near } = unknownName(name, known);
+  const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
+  const advice = near ? `did you mean ${at}${near}` : `take it away; fields here are ${known.join(', ')}`;
+  const sentence = `is not a field of this request; ${advice}`;
+  report.tell(subject, { severity: 'error', code: 'unknown_field', sentence, end: near ? '?' : undefined });
+}
+
+/** A body that holds an existing key file. */
+function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): void {
+  if (typeof keyfile !== 'string') return;
+  checkKeyFile(report, keyfile);
+  if (keepunknown === true || !report.faults.some(({ code }) => code === 'unknown_line')) return;
+  const sentence = 'has lines of unknown names; give "keepunknown": true to keep them, or take them away';
+  report.error('unknown_line', 'keyfile', sentence);
+}
+
+/** A body that supplies the keys. */
+function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string) => boolean): void {
+  const parts = Object.fromEntries(
+    PARTS.flatMap((name) => (isJsonObject(body[name]) ? [[name, body[name]]] : [])),
+  );
+  const cmaf = body.cmaf === true ? 'cenc' : body.cmaf;
+  const contentId = show(report, 'contentId', body.contentId);
+  const values = checkParts(report, parts, {
+    source: 'request',
+    scheme: 'cenc',
+    contentId,
+    names: REQUEST_NAMES,
+  });
+  if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) tellNoSystem(report, THE_BODY);
+  if (cmaf === 'cbcs') report.claim({ of: 'scheme', at: 'cmaf', scheme: 'cbcs' });
+  // The service writes the scheme itself into the data of the CMAF lines.
+  if (cmaf === false || cmaf === 'cenc' || cmaf === 'cbcs')
+    report.field('cmaf', String(cmaf), values.checksum && cmaf === 'cbcs' ? 'without a checksum' : undefined);
+}
+
+/** Shows a field of the provider's, and answers it, when the schema has nothing against it. */
+function show(report: Report, name: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (name === 'clientApiKey') {
+    report.secretField(name, value);
+    return value;
+  }
+  if (report.faults.some(({ field }) => field === name)) return undefined;
+  report.field(name, value);
+  return value;
+}
