@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { createApp, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
-import { mountPages } from './dashboard/dashboard';
+import { mountDashboard } from './dashboard/dashboard';
 import { mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { mountChannels } from './live/channel-api';
@@ -36,7 +36,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountWebhooks(app, context);
     mountDelivery(app, context);
     mountEmbed(app, context);
-    mountPages(app, context);
+    mountDashboard(app, context);
     context.faults.routes = routesOf(app.router.stack.slice(faultable));
   });
 }

@@ -1,5 +1,9 @@
 import express, { type Express, type RequestHandler } from 'express';
+import { z } from 'zod';
+import { check } from '../api/check';
 import { onlyMethods } from '../http/app';
+import { parsedOr400 } from '../http/errors';
+import { readQuery } from '../http/faults';
 import { apiError } from './errors';
 
 export const CHECK_PATH = '/api/check';
@@ -15,10 +19,8 @@ const parseJson = express.json({ limit: LIMIT, type: 'application/json' });
 export function checkRoutes(app: Express): void {
   const route = app.route(CHECK_PATH);
   route.post(requireText, parseText, parseJson, (request, response) => {
-    const reveal = readReveal(request.query);
+    const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
     if (request.body === undefined) throw noBody();
-    // Loaded with the first check: the service's start has no need of it.
-    const { check }: typeof import('../api/check') = require('../drm/check/check');
     response.set('cache-control', 'no-store').json(check(request.body, { reveal }));
   });
   route.all(onlyMethods('POST'));
@@ -33,15 +35,9 @@ const requireText: RequestHandler = (request, _response, next) => {
 };
 
 /** A value that is neither true nor false is refused: it might be meant as either. */
-function readReveal(query: Readonly<Record<string, unknown>>): boolean {
-  const unknown = Object.keys(query).some((name) => name !== 'reveal');
-  const { reveal = 'false' } = query;
-  if (!unknown && (reveal === 'true' || reveal === 'false')) return reveal === 'true';
-  const description = unknown
-    ? 'This path takes reveal alone in its query.'
-    : 'reveal must be true or false.';
-  throw apiError('invalid_query', description);
-}
+const query = z.strictObject({
+  reveal: z.enum(['true', 'false'], 'must be true or false').default('false'),
+});
 
 function noBody() {
   const description = 'Send a key file, a body of the key-file API or one value to check.';

@@ -105,10 +105,10 @@ describe('POST /api/check', () => {
   });
 
   it.each([
-    ['reveal=yes', 'reveal must be true or false.'],
-    ['reveal=', 'reveal must be true or false.'],
-    ['reveal=true&reveal=true', 'reveal must be true or false.'],
-    ['revael=true', 'This path takes reveal alone in its query.'],
+    ['reveal=yes', 'reveal: must be true or false'],
+    ['reveal=', 'reveal: must be true or false'],
+    ['reveal=true&reveal=true', 'reveal: must be true or false'],
+    ['revael=true', 'revael is not a parameter of this request. Did you mean reveal?'],
   ])('answers 400 to ?%s', async (query, description) => {
     const { api } = startCheck();
     await api.post(`${CHECK}?${query}`).send(POST_MANUAL).expect(400, error('invalid_query', description));

@@ -15,6 +15,25 @@ import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 
+/** The body that makes a credential. */
+export const CredentialBody = z
+  .strictObject(
+    {
+      name: z.string('must be a string').trim().min(1, 'is empty').max(200, 'is longer than 200 characters'),
+      permission: z.enum(PERMISSIONS, `must be one of ${PERMISSIONS.join(', ')}`),
+      site_ids: z
+        .array(
+          z.string('must be a string').regex(/^[A-Za-z0-9]{8}$/, 'must be a site id'),
+          'must be an array',
+        )
+        .min(1, 'names no site')
+        .max(100, 'has more than 100 entries')
+        .optional(),
+    },
+    'The body must be a JSON object with name and permission.',
+  )
+  .transform(({ name, permission, site_ids }): WantedCredential => ({ name, permission, siteIds: site_ids }));
+
 /** The credentials of the management API. To change them, an Admin's secret is sent as to the management API itself. */
 export function mountCredentials(app: Express, context: EmulatorContext): void {
   const { state } = context;
@@ -29,7 +48,7 @@ export function mountCredentials(app: Express, context: EmulatorContext): void {
     })
     .post(readJson, (request, response) => {
       const admin = credentialOf(context, request);
-      const wanted = wantedCredential(checkedBody(CredentialBody, request.body));
+      const wanted = checkedBody(CredentialBody, request.body);
       const made = createCredential(context, admin, wanted);
       response.status(201).json(renderCredential(made, { reveal: true }));
     })
@@ -58,23 +77,6 @@ function credentialWithId({ state }: EmulatorContext, id: string): Credential {
   const credential = state.credentials.find(id);
   if (credential) return credential;
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });
-}
-
-export const CredentialBody = z.strictObject(
-  {
-    name: z.string('must be a string').trim().min(1, 'is empty').max(200, 'is longer than 200 characters'),
-    permission: z.enum(PERMISSIONS, `must be one of ${PERMISSIONS.join(', ')}`),
-    site_ids: z
-      .array(z.string('must be a string').regex(/^[A-Za-z0-9]{8}$/, 'must be a site id'), 'must be an array')
-      .min(1, 'names no site')
-      .max(100, 'has more than 100 entries')
-      .optional(),
-  },
-  'The body must be a JSON object with name and permission.',
-);
-
-export function wantedCredential(body: z.output<typeof CredentialBody>): WantedCredential {
-  return { name: body.name, permission: body.permission, siteIds: body.site_ids };
 }
 
 export function renderCredential(credential: Credential, { reveal }: { readonly reveal: boolean }) {

@@ -10,6 +10,12 @@ import { layout } from './layout';
 
 const PATH = '/dashboard/clients';
 
+const SYSTEMS: Readonly<Record<string, string>> = {
+  widevine: 'Widevine',
+  playready: 'PlayReady',
+  fairplay: 'FairPlay',
+};
+
 /** The accounts of the key provider, from which the key-file API takes its keys. */
 export function mountClientsPage(app: Express, context: EmulatorContext): void {
   app
@@ -33,8 +39,9 @@ function clientCard(client: Client, origin: string): Html {
   const config = `${origin}/config/v1/clients`;
   const provider = `${origin}/keyprovider`;
   const curl = `curl -sS ${provider}/cenc/${name}/my-content \\\n  -H 'API-KEY: ${apiKey.replaceAll("'", "'\\''")}'`;
-  const systems = drmSystemsOf(client).map(
-    ({ system, licenseUrl }) => html`<li><b>${system}</b> ${address(licenseUrl)}</li>`,
+  const { drm_providers, license_urls } = clientRecord(client);
+  const systems = drm_providers.map(
+    (system) => html`<li><b>${SYSTEMS[system] ?? system}</b> ${address(license_urls[system] ?? '')}</li>`,
   );
   return html`<section class="card" aria-labelledby="client-${name}"><h2 id="client-${name}">${name}</h2>
     ${facts([
@@ -46,7 +53,7 @@ function clientCard(client: Client, origin: string): Html {
         copyableAddress(`config-${name}`, 'address of the configuration service', config),
       ],
       ['Key provider', copyableAddress(`provider-${name}`, 'address of the key provider', provider)],
-      ['Kinds of answer', keyAnswerNames().join(', ')],
+      ['Kinds of answer', Object.keys(KEY_ANSWERS).join(', ')],
     ])}
     ${disclosure(
       `example-${name}`,
@@ -55,21 +62,4 @@ function clientCard(client: Client, origin: string): Html {
         <p class="hint">The answer is an envelope that only the shared secret opens.</p>`,
     )}
   </section>`;
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  widevine: 'Widevine',
-  playready: 'PlayReady',
-  fairplay: 'FairPlay',
-};
-
-/** The DRM systems that a client's record enables, with their license addresses. */
-function drmSystemsOf(client: Client): { system: string; licenseUrl: string }[] {
-  const { drm_providers, license_urls } = clientRecord(client);
-  return drm_providers.map((name) => ({ system: NAMES[name] ?? name, licenseUrl: license_urls[name] ?? '' }));
-}
-
-/** The kinds of keys that the provider answers with, as they stand in its paths. */
-function keyAnswerNames(): string[] {
-  return Object.keys(KEY_ANSWERS);
 }

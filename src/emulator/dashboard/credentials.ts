@@ -12,7 +12,7 @@ import {
   type WantedCredential,
 } from '../auth';
 import type { EmulatorContext } from '../context';
-import { CredentialBody, wantedCredential } from '../control/credentials';
+import { CredentialBody } from '../control/credentials';
 import { confirmedAction, live, secret, table, time } from './elements';
 import {
   checkedForm,
@@ -168,6 +168,5 @@ const LABELS = { name: 'Name', permission: 'Permission', site_ids: 'Sites' };
 /** What the dashboard's form asks for, under the same rules as on the control port. */
 function readCredentialForm(form: FormBody): ReadForm<WantedCredential> {
   const body = { name: form.text('name'), permission: form.text('permission'), site_ids: form.texts('site') };
-  const read = checkedForm(CredentialBody, body, LABELS);
-  return read.ok ? { ok: true, value: wantedCredential(read.value) } : read;
+  return checkedForm(CredentialBody, body, LABELS);
 }

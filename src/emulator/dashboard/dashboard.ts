@@ -16,7 +16,7 @@ import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
 
 /** The dashboard: pages for the people who develop against the platform. Who reaches them administers the account. */
-export function mountPages(app: Express, context: EmulatorContext): void {
+export function mountDashboard(app: Express, context: EmulatorContext): void {
   app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks);
   mountAssets(app, context.assets);
   mountOverviewPage(app, context);

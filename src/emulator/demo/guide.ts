@@ -11,6 +11,48 @@ commands to go on with, and stays up until Ctrl-C.
   --help   shows this text
 `;
 
+type DemoOptions =
+  | { readonly ok: true; readonly once: boolean; readonly help: boolean }
+  | { readonly ok: false; readonly fault: string };
+
+/** Reads the command line's arguments; an unknown one is a fault that names it. */
+export function readDemoOptions(args: readonly string[]): DemoOptions {
+  try {
+    const options = {
+      once: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    } as const;
+    const { values } = parseArgs({ args: [...args], options, strict: true });
+    return { ok: true, ...values };
+  } catch (thrown) {
+    return { ok: false, fault: messageOf(thrown) };
+  }
+}
+
+/** Not `instanceof Error`, which fails across realms. */
+function messageOf(thrown: unknown): string {
+  const known = typeof thrown === 'object' && thrown !== null && 'message' in thrown;
+  return known ? String(thrown.message) : 'The arguments cannot be read.';
+}
+
+/** A channel that the demo made, as far as its text tells of it. */
+export interface DemoChannel {
+  readonly mode: 'auto' | 'manual';
+  readonly id: string;
+  readonly streamKey: string;
+}
+
+const created = z.object({ id: z.string(), stream_key: z.string() });
+
+export function channelBody(title: string, mode: DemoChannel['mode']): object {
+  return { metadata: { title, publishing_mode: mode } };
+}
+
+export function readChannel(mode: DemoChannel['mode'], answer: unknown): DemoChannel {
+  const { id, stream_key: streamKey } = created.parse(answer);
+  return { mode, id, streamKey };
+}
+
 /** What the demo did, for the text that tells it. */
 interface Provisioned {
   readonly sidecarUrl: string;
@@ -51,7 +93,7 @@ Live channels of the emulator, to be seen on its dashboard, ${emulatorUrl}/dashb
 ${done.channels.map((channel) => channelText(channel, done)).join('\n')}
 Their management API: curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
 Without ffmpeg, a simulated encoder:
-${done.channels.map((channel) => `  curl -sS ${done.controlUrl}/encoder/connect -d '${encoderBody(channel)}'`).join('\n')}
+${done.channels.map((channel) => `  curl -sS ${done.controlUrl}/encoder/connect -d '${JSON.stringify({ stream_key: channel.streamKey })}'`).join('\n')}
 `;
 }
 
@@ -63,54 +105,4 @@ function channelText({ mode, id, streamKey }: DemoChannel, { emulatorUrl, rtmpUr
   watch       ${emulatorUrl}/embed/channel.html?channelId=${id}
   stream      ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -c:a aac -f flv ${rtmpUrl}/${streamKey}
 `;
-}
-
-/** A channel that the demo made, as far as its text tells of it. */
-export interface DemoChannel {
-  readonly mode: 'auto' | 'manual';
-  readonly id: string;
-  readonly streamKey: string;
-}
-
-const created = z.object({ id: z.string(), stream_key: z.string() });
-
-export function channelBody(title: string, mode: DemoChannel['mode']): object {
-  return { metadata: { title, publishing_mode: mode } };
-}
-
-export function readChannel(mode: DemoChannel['mode'], answer: unknown): DemoChannel {
-  const { id, stream_key: streamKey } = created.parse(answer);
-  return { mode, id, streamKey };
-}
-
-/** What the control port's simulated encoder takes, as text for a shell. */
-function encoderBody({ streamKey }: DemoChannel): string {
-  return JSON.stringify({ stream_key: streamKey });
-}
-
-type DemoOptions =
-  | { readonly ok: true; readonly once: boolean; readonly help: boolean }
-  | { readonly ok: false; readonly fault: string };
-
-/** Reads the command line's arguments; an unknown one is a fault that names it. */
-export function readDemoOptions(args: readonly string[]): DemoOptions {
-  try {
-    const options = {
-      once: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    } as const;
-    const { values } = parseArgs({ args: [...args], options, strict: true });
-    return { ok: true, ...values };
-  } catch (thrown) {
-    return {
-      ok: false,
-      fault: messageOf(thrown),
-    };
-  }
-}
-
-/** Not `instanceof Error`, which fails across realms. */
-function messageOf(thrown: unknown): string {
-  const known = typeof thrown === 'object' && thrown !== null && 'message' in thrown;
-  return known ? String(thrown.message) : 'The arguments cannot be read.';
 }

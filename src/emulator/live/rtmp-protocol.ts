@@ -102,6 +102,7 @@ interface LibraryRelay extends RtmpRelay {
   rtmpGopCache: unknown;
 }
 
+// Required and not imported: the library comes without types, and its entry does not export these parts.
 const Protocol: new () => LibraryProtocol = require('node-media-server/src/protocol/rtmp.js');
 const Relay: new (
   streamPath: string,

@@ -43,12 +43,17 @@ export function ownCertificates({ folder, names }: OwnCertificates, now: Date): 
   const isUsable = kept !== undefined && fits(kept, names, now);
   const made = isUsable ? kept : makeCertificates(names, now);
   if (!isUsable) {
-    orRefuse(() => {
+    try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       writeFileSync(key, made.key, { mode: 0o600 });
       writeFileSync(certificate, made.certificate);
       writeFileSync(authority, made.authority);
-    });
+    } catch (thrown) {
+      const why = systemCode(thrown) ?? 'no reason given';
+      throw new ConfigError([
+        `EMULATOR_TLSFOLDER: the certificates can’t be written there (${why}); name a folder that this user may write`,
+      ]);
+    }
   }
   return {
     files: { certificate, key, clientAuthorities: undefined },
@@ -82,17 +87,6 @@ function fits(kept: MadeCertificates, names: readonly string[], now: Date): bool
     );
   } catch {
     return false;
-  }
-}
-
-function orRefuse(write: () => void): void {
-  try {
-    write();
-  } catch (thrown) {
-    const why = systemCode(thrown) ?? 'no reason given';
-    throw new ConfigError([
-      `EMULATOR_TLSFOLDER: the certificates can’t be written there (${why}); name a folder that this user may write`,
-    ]);
   }
 }
 

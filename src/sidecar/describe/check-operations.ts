@@ -56,7 +56,7 @@ export function checkOperations(): Record<string, PathItem> {
         errors: [
           [
             400,
-            ['invalid_query', 'reveal must be true or false.'],
+            ['invalid_query', 'reveal: must be true or false'],
             ['invalid_body', 'Send a key file, a body of the key-file API or one value to check.'],
             'malformed_json',
           ],

@@ -1,5 +1,5 @@
-import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { check } from '../../../src/api/check';
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { segments } from '../../vectors/init-segments.json';
 

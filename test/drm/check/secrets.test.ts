@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { check } from '../../../src/api/check';
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { playReadyObjectOf } from '../../../src/drm/playready';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
