@@ -145,4 +145,10 @@ async function main(option) {
 
 const isBuilt = () => ['sidecar', 'cli'].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
 
-await main(process.argv[2]);
+try {
+  await main(process.argv[2]);
+} catch (thrown) {
+  // esbuild has told its own errors.
+  if (!Array.isArray(Reflect.get(Object(thrown), 'errors'))) throw thrown;
+  process.exitCode = 1;
+}

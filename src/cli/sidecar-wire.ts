@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What the command line reads of the sidecar's answers; fields that are added to them later are passed over. */
 const problem = z.object({ code: z.string(), description: z.string() });

@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
 export interface Problem {

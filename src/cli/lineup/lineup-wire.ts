@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The fields of a line-up file. What a value must be inside is the sidecar's to say; here is what stands where. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
