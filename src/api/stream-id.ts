@@ -1,4 +1,4 @@
-import { type Checked, type Fault, fault } from '../drm/bytes';
+import { type Checked, faultsOf } from '../drm/bytes';
 import type { Finding } from '../drm/cross-check';
 
 const MAX_CHARACTERS = 200;
@@ -12,6 +12,8 @@ const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
  * `keyFilePath` is the second.
  */
 export type StreamId = string & { readonly brand: 'StreamId' };
+
+const invalid = faultsOf('invalid_stream_id');
 
 /** Reads a stream id. A fault's sentence is whole, but for its full stop. */
 export function parseStreamId(text: string): Checked<StreamId> {
@@ -35,10 +37,6 @@ export function parseStreamId(text: string): Checked<StreamId> {
     );
   }
   return { ok: true, value: text as StreamId };
-}
-
-function invalid(sentence: string): { ok: false; fault: Fault } {
-  return fault('invalid_stream_id', sentence);
 }
 
 /** What is odd about a stream id that names a group of streams: the key file is written, and never read. */

@@ -32,3 +32,11 @@ export class CliError extends Error {
 export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
+
+/** The fields of a JSON document that say why a command did not come to its end. */
+export function stopFields(stopped: CliError | undefined) {
+  return {
+    stopped: stopped?.problems[0]?.code ?? null,
+    ...(stopped && stopped.exitCode !== EXIT.interrupted && { errors: stopped.problems }),
+  };
+}

@@ -1,9 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Environment } from '../http/config';
 import type { ExitCode } from './cli-error';
-import type { ConfigFile } from './config-file';
+import { createSidecarApi, type SidecarApi } from './client';
+import { type ConfigFile, type ConnectionOptions, findConfigFile, readConnection } from './connection';
+import { createHttpCall } from './http-call';
 import type { Output } from './output';
-import type { SidecarApi } from './sidecar-api';
 
 export type TerminalInput = Readable & { readonly isTTY?: boolean };
 export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -28,7 +29,7 @@ export interface Ambient {
 export interface CliContext extends Ambient {
   readonly out: Output;
   /**
-   * The sidecar that options, environment or configuration file name.
+   * The sidecar that options, environment or configuration file name; all calls of a run share their connections.
    * With `finishCalls` a SIGINT does not cut a call that is under way.
    * @throws CliError when none is named, or the naming has a fault.
    */
@@ -37,4 +38,28 @@ export interface CliContext extends Ambient {
   configFile(): ConfigFile | undefined;
   /** Ends the program with another exit code than 0 although nothing was thrown. */
   endWith(code: ExitCode): void;
+}
+
+/** Makes what a command works with; nothing is read or connected before it is asked for. */
+export function createContext(
+  ambient: Ambient,
+  { out, endWith, options }: Pick<CliContext, 'out' | 'endWith'> & { readonly options: ConnectionOptions },
+): CliContext {
+  const connect = () => {
+    const connection = readConnection(options, ambient.env, ambient.cwd);
+    for (const warning of connection.warnings) out.warn(warning);
+    return { connection, send: createHttpCall(connection) };
+  };
+  let connected: ReturnType<typeof connect> | undefined;
+  return {
+    ...ambient,
+    out,
+    endWith,
+    sidecar: (calls) => {
+      connected ??= connect();
+      const signal = calls?.finishCalls ? new AbortController().signal : ambient.interrupted;
+      return createSidecarApi(connected.connection, signal, connected.send);
+    },
+    configFile: () => findConfigFile(ambient.env, ambient.cwd, options.config),
+  };
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { runCli } from './run-cli';
+import { runCli } from './run';
 
 async function main(): Promise<void> {
   const interrupt = new AbortController();

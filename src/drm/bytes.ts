@@ -23,6 +23,11 @@ export function fault(code: string, sentence: string): { ok: false; fault: Fault
   return { ok: false, fault: { code, sentence } };
 }
 
+/** Makes faults that have one code. */
+export function faultsOf(code: string): (sentence: string) => ReturnType<typeof fault> {
+  return (sentence) => fault(code, sentence);
+}
+
 /**
  * A fault as a whole sentence about `subject`, the name of a field, `The file` or `Line 3`; without one where the fault's
  * sentence brings its own.

@@ -40,22 +40,8 @@ interface ValueSlip extends Slip {
   readonly field: string;
 }
 
-/** What the values of a key file are called where they come from: in a request, or in the lines of a key file. */
-export type ValueNames = Readonly<
-  Record<
-    | 'cenc.keyid'
-    | 'cenc.contentkey'
-    | 'widevine.psshdata'
-    | 'playready.laurl'
-    | 'playready.checksum'
-    | 'fairplay.laurl'
-    | 'fairplay.key'
-    | 'fairplay.iv',
-    string
-  >
->;
-
-export const REQUEST_NAMES: ValueNames = {
+/** What a request calls the values of a key file. */
+export const REQUEST_NAMES = {
   'cenc.keyid': 'cenc.keyid',
   'cenc.contentkey': 'cenc.contentkey',
   'widevine.psshdata': 'widevine.psshdata',
@@ -64,7 +50,10 @@ export const REQUEST_NAMES: ValueNames = {
   'fairplay.laurl': 'fairplay.laurl',
   'fairplay.key': 'fairplay.key',
   'fairplay.iv': 'fairplay.iv',
-};
+} as const;
+
+/** What the values are called where they come from: in a request, or in the lines of a key file. */
+export type ValueNames = Readonly<Record<keyof typeof REQUEST_NAMES, string>>;
 
 interface CrossCheckOptions {
   /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
@@ -87,14 +76,10 @@ export function crossCheck(
     ...(values.widevine ? dataSlips(values.widevine) : []),
     ...slipsOfAddresses(keyFile),
   ];
-  const findings = slips.map(
-    ({ severity, code, field, sentence }): Finding => ({
-      severity,
-      code,
-      field,
-      description: `${field} ${sentence}`,
-    }),
-  );
+  const findings = slips.map(({ sentence, ...slip }) => ({
+    ...slip,
+    description: `${slip.field} ${sentence}`,
+  }));
   return [...findings, ...systemFindings(keyFile)];
 }
 

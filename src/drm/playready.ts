@@ -1,5 +1,7 @@
 import { createCipheriv } from 'node:crypto';
-import { type Checked, decodeBase64, type Fault, fault, swapKeyIdOrder } from './bytes';
+import { type Checked, decodeBase64, fault, faultsOf, swapKeyIdOrder } from './bytes';
+
+const malformed = faultsOf('malformed_object');
 
 /** PlayReady's system id in `pssh` boxes and key files. */
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
@@ -91,8 +93,4 @@ export function playReadyObjectOf(keyId: Uint8Array, contentKey: Uint8Array, lic
     `<CHECKSUM>${playReadyChecksum(keyId, contentKey)}</CHECKSUM>` +
     `<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
   return buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
-}
-
-function malformed(sentence: string): { ok: false; fault: Fault } {
-  return fault('malformed_object', sentence);
 }

@@ -1,4 +1,6 @@
-import { type Checked, type Fault, fault } from './bytes';
+import { type Checked, faultsOf } from './bytes';
+
+const malformed = faultsOf('malformed_data');
 
 /** One field of a protobuf message as it stands on the wire. `varint` is set for type 0, `bytes` for types 1, 2 and 5. */
 export interface ProtobufField {
@@ -93,8 +95,4 @@ function varint(value: number): Buffer {
   }
   bytes.push(rest);
   return Buffer.from(bytes);
-}
-
-function malformed(sentence: string): { ok: false; fault: Fault } {
-  return fault('malformed_data', sentence);
 }

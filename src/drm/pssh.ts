@@ -1,4 +1,6 @@
-import { type Checked, type Fault, fault, formatUuid, parseUuid } from './bytes';
+import { type Checked, faultsOf, formatUuid, parseUuid } from './bytes';
+
+const malformed = faultsOf('malformed_box');
 
 /** A `pssh` box (ISO/IEC 23001-7 § 8.1). Version 1 lists key ids, 16 bytes each, big endian. */
 export interface PsshBox {
@@ -69,8 +71,4 @@ function u32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
-}
-
-function malformed(sentence: string): { ok: false; fault: Fault } {
-  return fault('malformed_box', sentence);
 }

@@ -1,5 +1,7 @@
-import { type Checked, type Fault, fault } from './bytes';
+import { type Checked, faultsOf } from './bytes';
 import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
+
+const malformed = faultsOf('malformed_smil');
 
 const MAX_SMIL_MEMBERS = 1000;
 
@@ -111,8 +113,4 @@ function allBelow(element: XmlElement): XmlElement[] {
   };
   visit(element);
   return found;
-}
-
-function malformed(sentence: string): { ok: false; fault: Fault } {
-  return fault('malformed_smil', sentence);
 }

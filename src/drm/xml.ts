@@ -1,5 +1,7 @@
 import { type QualifiedTag, SAXParser, type Tag } from 'sax';
-import { type Checked, type Fault, fault } from './bytes';
+import { type Checked, faultsOf } from './bytes';
+
+const malformed = faultsOf('malformed_xml');
 
 /** An element of an XML document. Names keep their prefix. */
 export interface XmlElement {
@@ -92,8 +94,4 @@ export function parseXml(text: string): Checked<XmlElement> {
 
 function withoutPrototype(attributes: ReadonlyMap<string, string>): Record<string, string> {
   return Object.assign(Object.create(null), Object.fromEntries(attributes));
-}
-
-function malformed(sentence: string): { ok: false; fault: Fault } {
-  return fault('malformed_xml', sentence);
 }

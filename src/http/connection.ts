@@ -2,6 +2,58 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Intake } from './intake';
 
+export interface ConnectionLimits {
+  /** How many connections a server holds at a time. */
+  readonly total: number;
+  /** How many of them one address holds; of IPv6, the first 64 bits count as one. */
+  readonly perAddress: number;
+}
+
+/** Idle connections must not take the file descriptors that files need; 1024 is a usual limit for both. */
+export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
+
+/**
+ * Why a connection was ended or refused. `limit`: another one needed its place. `address_limit`: its address had too many.
+ * `request_timeout`: a head, a body or a TLS handshake did not come in time. `answer_timeout`: the client did not take
+ * its answer. `pipelined`: too many requests were sent ahead. `not_http`: what came is no HTTP.
+ */
+export const REFUSAL_CAUSES = [
+  'limit',
+  'address_limit',
+  'request_timeout',
+  'answer_timeout',
+  'pipelined',
+  'not_http',
+] as const;
+export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
+
+/** Places beyond the limit, for connections that may turn out to be probes or rightful clients. */
+export const RESERVE = 16;
+
+export interface ConnectionTimes {
+  /** As long nobody can tell a new connection of a rightful client, whose request is on its way, from a silent one. */
+  readonly freshMs: number;
+  /** How long nothing of an answer may be taken; the system notices it after one to two such spans. */
+  readonly answerMs: number;
+  /** The same for clients without a valid key, once the server is to stop. */
+  readonly drainMs: number;
+  /** How long a client may take to read its last answer, or to send the rest of a body that nobody waits for. */
+  readonly lingerMs: number;
+  /** How long the rest of a head may take that was late while requests before it were under way. */
+  readonly lateMs: number;
+  /** How often it is looked who does not take answers. */
+  readonly checkMs: number;
+}
+
+export const TIMES: ConnectionTimes = {
+  freshMs: 250,
+  answerMs: 5000,
+  drainMs: 1000,
+  lingerMs: 3000,
+  lateMs: 10_000,
+  checkMs: 1000,
+};
+
 /**
  * `opening`: nothing, or half the head of the first request, has come, or the TLS handshake is not done. `idle`: between
  * requests. `receiving`: a body is on its way. `working`: the answer is being made. `answering`: the client has not taken
@@ -76,3 +128,42 @@ export const RANKS = {
   fresh: 5,
   trustedIdle: 6,
 };
+
+/** How many requests of a connection may wait for the one under way, in any case. */
+const AHEAD_IN_ANY_CASE = 4;
+/** How many more may wait, of all connections: of clients without a valid key, and of those with one. */
+const MAX_AHEAD = 1024;
+const MAX_AHEAD_TRUSTED = 4096;
+
+/** What clients send ahead: the requests that wait for those under way on their connections. */
+interface Ahead {
+  letWait(connection: Connection, run: () => void): void;
+  /** What waits next on a connection, which waits no longer. */
+  take(connection: Connection): (() => void) | undefined;
+  forget(connection: Connection): void;
+  /** Whether no more requests of a connection may wait. */
+  isFull(connection: Connection): boolean;
+}
+
+export function createAhead(isFromTrusted: (connection: Connection) => boolean): Ahead {
+  /** How many wait, beside those that may in any case. */
+  let more = 0;
+  return {
+    letWait({ waiting }, run) {
+      if (waiting.push(run) > AHEAD_IN_ANY_CASE) more += 1;
+    },
+    take({ waiting }) {
+      if (waiting.length > AHEAD_IN_ANY_CASE) more -= 1;
+      return waiting.shift();
+    },
+    forget({ waiting }) {
+      more -= Math.max(0, waiting.length - AHEAD_IN_ANY_CASE);
+      waiting.length = 0;
+    },
+    isFull(connection) {
+      const own = connection.waiting.length;
+      if (own < AHEAD_IN_ANY_CASE) return false;
+      return more >= (isFromTrusted(connection) ? MAX_AHEAD_TRUSTED : MAX_AHEAD);
+    },
+  };
+}

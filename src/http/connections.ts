@@ -4,16 +4,22 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { networkOf } from './address';
-import { createAhead } from './ahead';
-import { type Connection, type ConnectionState, destroy, isBusy, peerOf, RANKS, stateOf } from './connection';
 import {
+  type Connection,
   type ConnectionLimits,
+  type ConnectionState,
   type ConnectionTimes,
+  createAhead,
   DEFAULT_LIMITS,
+  destroy,
+  isBusy,
+  peerOf,
+  RANKS,
   RESERVE,
   type RefusalCause,
+  stateOf,
   TIMES,
-} from './connection-limits';
+} from './connection';
 import type { HttpError } from './errors';
 import { createCrowd, createTurns, listenersOf, takeInTurn } from './intake';
 import { answerThrough, BUSY, type UnreadableCause, USE_HTTPS, wholeAnswer } from './last-answer';

@@ -1,5 +1,5 @@
-import { distance } from 'fastest-levenshtein';
 import * as z from 'zod';
+import { nearestName } from '../drm/nearest';
 
 /** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
 export interface Problem {
@@ -28,7 +28,7 @@ export const MAX_PROBLEMS = 50;
 /** What a schema says against a value. */
 export type SchemaFault = UnknownField | WrongValue;
 
-interface UnknownField {
+export interface UnknownField {
   readonly kind: 'unknown';
   /** Where the unknown field stands. */
   readonly path: readonly PropertyKey[];
@@ -50,6 +50,8 @@ interface WrongValue {
 interface FaultOptions {
   /** The schema whose names are known, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
+  /** How many faults are told. */
+  readonly most?: number;
 }
 
 /** Everything that a schema found wrong with a value, in its order. */
@@ -57,9 +59,9 @@ export function schemaFaults(
   schema: z.ZodType,
   error: z.core.$ZodError,
   value: unknown,
-  { names = schema }: FaultOptions = {},
+  { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, MAX_PROBLEMS);
+  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, most);
 }
 
 function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown): SchemaFault[] {
@@ -204,17 +206,7 @@ export function printable(text: string): string {
   return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
 }
 
-/** The known name that a misspelt one most likely means, or undefined when none is near. */
+/** The known name that a misspelt field most likely means, or undefined when none is near. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const lower = name.toLowerCase().slice(0, 100);
-  let best: string | undefined;
-  let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
-  for (const candidate of known) {
-    const edits = distance(lower, candidate.toLowerCase());
-    if (edits < least) {
-      best = candidate;
-      least = edits;
-    }
-  }
-  return best;
+  return nearestName(name, known, 3);
 }

@@ -13,7 +13,7 @@ import { type Connections, createConnections } from './connections';
 import { describeThrown, systemCode } from './errors';
 import { answerThrough, NO_HOST, NO_TUNNEL, unreadable } from './last-answer';
 import type { Log } from './log';
-import type { Tls } from './tls';
+import { createSecureServer, type Tls } from './tls';
 
 export interface RunningServer {
   /** Where the server listens, as an address to call. */
@@ -100,8 +100,6 @@ const OPTIONS: ServerOptions = {
 
 function create(tls: Tls | undefined, listener: RequestListener): Server | SecureServer {
   if (!tls) return createServer(OPTIONS, listener);
-  // Loaded where it is used: most sidecars stand beside their packager and speak plain HTTP.
-  const { createSecureServer }: typeof import('./secure-server') = require('./secure-server');
   return createSecureServer(OPTIONS, tls, listener);
 }
 

@@ -1,12 +1,11 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
 import { createRoutes, onlyMethods } from '../http/app';
-import { createRequireCertificate } from '../http/client-certificate';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
 import { createShell, pathOf, type Shell } from '../http/shell';
-import type { CertificateEnds } from '../http/tls';
+import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import { type FindApiKey, requireApiKey } from './access/api-key';
 import { createRefuseUnauthenticated } from './access/unauthenticated';
 import { createBatch } from './batch/handlers';
@@ -25,9 +24,9 @@ import type { OpenAudit } from './observe/audit';
 import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import { createConfigService, createKeyProvider } from './provisioning/key-provider';
+import { createUpstreams } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
-import { createProvision, type Upstreams } from './provisioning/provision';
+import { createProvision } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
@@ -85,7 +84,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const cache = createCache(config, ambient, writer, observation);
   const { checks, cmaf } = config;
   const { answered: onAnswer } = observation;
-  const upstreams = createUpstreams(config, log, now, observation);
+  const upstreams = createUpstreams(config, (name) =>
+    createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, ...observation.calls(name) }),
+  );
   const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer });
   const refusals = createRefusals(observation.audit);
   const changes = createKeyFileChanges({
@@ -144,7 +145,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes);
-    healthRoutes(routes, { checkReady });
+    healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
     describeRoutes(routes, { version });
   });
@@ -192,41 +193,4 @@ function createCache(
   if (!providerCache || configServiceUrl === undefined || keyProviderUrl === undefined) return undefined;
   const scope = { configServiceUrl, keyProviderUrl };
   return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });
-}
-
-function createUpstreams(
-  config: SidecarConfig,
-  log: Log,
-  now: () => number,
-  observation: Observation,
-): Upstreams {
-  const { configServiceUrl, keyProviderUrl, upstreamTimeoutMs: timeoutMs } = config;
-  const configService = {
-    name: 'configuration service',
-    code: 'config_service_failed',
-    variable: 'PACKAGERDRMAPI_GRANDCENTRALURL',
-  };
-  const keyProvider = {
-    name: 'key provider',
-    code: 'key_provider_failed',
-    variable: 'PACKAGERDRMAPI_KEYPROVIDERURL',
-  };
-  if (configServiceUrl === undefined || keyProviderUrl === undefined) {
-    const absent = [
-      ...(configServiceUrl === undefined ? [configService] : []),
-      ...(keyProviderUrl === undefined ? [keyProvider] : []),
-    ];
-    return { missing: absent.map(({ variable }) => variable) };
-  }
-  const common = { timeoutMs, log, now };
-  return {
-    configService: createConfigService(
-      configServiceUrl,
-      createUpstream({ ...configService, ...common, ...observation.calls('config_service') }),
-    ),
-    keyProvider: createKeyProvider(
-      keyProviderUrl,
-      createUpstream({ ...keyProvider, ...common, ...observation.calls('key_provider') }),
-    ),
-  };
 }

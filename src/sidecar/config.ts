@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
-import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection-limits';
+import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import { isLoopback } from './start-up';

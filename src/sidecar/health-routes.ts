@@ -1,30 +1,44 @@
+import { stat } from 'node:fs/promises';
 import type { Express } from 'express';
 import { HttpError, type Problem, toHttpError } from '../http/errors';
+import type { FindApiKey } from './access/api-key';
 import { whyDenied } from './start-up';
 
 export interface HealthContext {
   /** Resolves when the service can do its work, else rejects with the `HttpError` that says why not. */
   readonly checkReady: () => Promise<void>;
+  readonly findApiKey: FindApiKey;
+  readonly keyFilesPath: string;
 }
 
 export const HEALTH_PATHS = ['/healthz', '/readyz'];
 
-/** `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes. */
-export function healthRoutes(app: Express, { checkReady }: HealthContext): void {
+/**
+ * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; who has
+ * one is told, too, which folder it is: `packager-drm doctor` compares that with the packager's.
+ */
+export function healthRoutes(app: Express, { checkReady, findApiKey, keyFilesPath }: HealthContext): void {
   app.get('/healthz', (_request, response) => {
     response.json({ status: 'ok' });
   });
 
-  app.get('/readyz', async (_request, response) => {
+  app.get('/readyz', async ({ headers }, response) => {
     try {
       await checkReady();
+      const folder = findApiKey(headers['x-api-key']) && (await identityOf(keyFilesPath));
+      response.json({ status: 'ready', ...(folder && { folder }) });
     } catch (thrown) {
       // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
       const { problems, cause } = toHttpError(thrown);
       throw new HttpError(503, withRights(problems, cause), { cause });
     }
-    response.json({ status: 'ready' });
   });
+}
+
+/** What tells a folder from all others of a machine, whatever path leads to it. The numbers may have 64 bits: text. */
+async function identityOf(path: string): Promise<{ readonly device: string; readonly inode: string }> {
+  const { dev, ino } = await stat(path, { bigint: true });
+  return { device: String(dev), inode: String(ino) };
 }
 
 /** Says whose the folder is and what to do, where rights are what is wrong: a probe that fails is all that many see. */

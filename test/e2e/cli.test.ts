@@ -38,7 +38,7 @@ async function keyFiles(): Promise<string[]> {
     : [];
 }
 
-test('a line-up whose apply is killed in the middle is finished by the next apply', async () => {
+test('a manifest whose apply is killed in the middle is finished by the next apply', async () => {
   const url = await startSidecar();
   const killed = run(['apply', 'lineup.csv', '--yes'], url);
   while ((await keyFiles()).length < 150) await new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import type { RefusalCause } from '../../src/http/connection-limits';
+import type { RefusalCause } from '../../src/http/connection';
 import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
 import { listen, type RunningServer } from '../../src/http/server';
 import { openTls, type Tls } from '../../src/http/tls';

@@ -1,4 +1,4 @@
-import { nearest } from '../../src/http/nearest';
+import { nearest } from '../../src/http/faults';
 
 const KNOWN = ['cenc', 'playready', 'widevine', 'fairplay', 'contentId', 'client', 'clientApiKey'];
 

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -16,6 +17,18 @@ test.each([
   const { status, body } = await stranger.get(path);
   expect({ status, body }).toEqual({ status: 200, body: expected });
   expect(await files()).toEqual({});
+});
+
+test('tells holders of an API key, and nobody else, which folder it is, by device and inode', async () => {
+  const { api, stranger, folder } = await startSidecar();
+  const { dev, ino } = await stat(folder, { bigint: true });
+  const { status, body } = await api.get('/readyz');
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: { status: 'ready', folder: { device: String(dev), inode: String(ino) } },
+  });
+  for (const key of ['', 'wrong-key'])
+    expect((await stranger.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
 });
 
 test('probes the folder by a file that is written and synced, for a /readyz and no /healthz', async () => {

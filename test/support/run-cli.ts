@@ -1,5 +1,5 @@
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { runCli } from '../../src/cli/run-cli';
+import { runCli } from '../../src/cli/run';
 import type { Environment } from '../../src/http/config';
 
 export interface CliRun {

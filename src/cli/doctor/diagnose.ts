@@ -1,19 +1,23 @@
 import { join } from 'node:path';
 import type { Checked } from '../../drm/bytes';
+import type { ListedKeyFile } from '../client';
 import { count } from '../output';
-import type { ListedKeyFile } from '../sidecar-wire';
-import { checkAccess } from './access-rights';
-import type { Examined, ExaminedApplication, ExaminedFolder } from './examine';
+import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
+import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
-import { CLASH_CODES, checkKeyClashes, type KeyedFile } from './key-clashes';
-import { type CheckedKeyFile, checkCmafLines, checkKeyFiles } from './key-file-checks';
-import { checkNames, isGroupName, keyFileIdOf } from './key-folder-names';
-import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './known-streams';
-import { DEFAULT_KEY_DIR } from './path-variables';
-import { compareFolders } from './same-folder';
-import { checkHlsSettings } from './setting-checks';
-import { checkSidecar } from './sidecar-checks';
-import { checkStreaming, needsCmafLines } from './streaming-checks';
+import { DEFAULT_KEY_DIR } from './installation';
+import {
+  type CheckedKeyFile,
+  CLASH_CODES,
+  checkCmafLines,
+  checkKeyClashes,
+  checkKeyFiles,
+  type KeyedFile,
+} from './key-files';
+import { checkNames, isGroupName, keyFileIdOf } from './key-folder';
+import { checkAccess } from './rights';
+import { checkSidecar, compareFolders } from './sidecar';
+import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './streams';
 
 interface JudgedFolder {
   readonly section: Section;
@@ -91,8 +95,8 @@ function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Findi
   );
 }
 
-function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined): JudgedFolder {
-  const { path, applications, disk, named, probed } = folder;
+function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): JudgedFolder {
+  const { path, applications, disk, named } = folder;
   const note = `the key folder of ${someOf(applications)}`;
   if ('fault' in disk) {
     const findings = [fault('key_folder', `The key folder ${disk.fault.sentence}`, disk.todo)];
@@ -107,12 +111,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
     return id === undefined ? [] : [{ ...entry, id }];
   });
   const files = entries.filter(({ kind }) => kind === 'file');
-  const { finding, prefix } = compareFolders({
-    folder: disk.realPath,
-    files,
-    listed: sidecar.listed,
-    probed,
-  });
+  const { finding, prefix } = compareFolders({ folder: disk.realPath, places: disk.places, files }, sidecar);
   // The sidecar's word counts for a file that the doctor may not read.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
@@ -126,7 +125,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user, names }: Examined)
   const findings = [
     finding,
     ...(user
-      ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights }, names)
+      ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights })
       : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
     ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),

@@ -3,7 +3,7 @@ import { onlyMethods } from '../../http/app';
 import { describeThrown, HttpError, toHttpError } from '../../http/errors';
 import { html } from '../../http/html';
 import type { Log } from '../../http/log';
-import { securityHeaders } from '../../http/security-headers';
+import { securityHeaders } from '../../http/shell';
 import { isPublicName } from '../addresses';
 import type { Assets, EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/receiver-call';

@@ -3,7 +3,7 @@ import type { Express } from 'express';
 import type { HelmetOptions } from 'helmet';
 import { onlyMethods } from '../../http/app';
 import { html } from '../../http/html';
-import { securityHeaders } from '../../http/security-headers';
+import { securityHeaders } from '../../http/shell';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { breakable } from '../dashboard/elements';

@@ -3,9 +3,10 @@ import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/cross-check';
 import { keysIn } from '../../drm/key-file';
-import { HttpError } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
+import { apiError } from '../errors';
 import { toStorageError } from '../storage/key-file-store';
 import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
 import { searchesFor } from './search';
@@ -112,13 +113,13 @@ export function createListings({
   };
 
   const makePage = async (listing: Listing, number: number, limit: number): Promise<Page> => {
-    if (listing.state !== 'open') throw expired();
+    if (listing.state !== 'open') throw apiError('cursor_expired');
     try {
       const { walk, key } = listing;
       const isWanted = (streamId: StreamId) => mayRead(key, streamId);
       const { entries, ended } = await collect(walk, limit, isWanted, summariseFor(key));
       // The walk of a listing that was closed meanwhile ends like one that has seen everything.
-      if (isClosed(listing)) throw expired();
+      if (isClosed(listing)) throw apiError('cursor_expired');
       if (!ended) return { entries, cursor: `${listing.id}.${number + 1}` };
       listing.state = 'ended';
       // Nobody holds a cursor of a listing that ends with its first page.
@@ -160,10 +161,10 @@ export function createListings({
       closeIdle();
       const [, id = '', number = ''] = /^([^.]+)\.(\d{1,9})$/.exec(cursor) ?? [];
       const listing = listings.get(id);
-      if (!listing || !isOf(listing.key, key)) throw expired();
+      if (!listing || !isOf(listing.key, key)) throw apiError('cursor_expired');
       if (prefix !== undefined && prefix !== listing.prefix) throw anotherPrefix();
       const pages = Number(number) - listing.number;
-      if (pages !== 0 && (pages !== 1 || listing.state !== 'open')) throw expired();
+      if (pages !== 0 && (pages !== 1 || listing.state !== 'open')) throw apiError('cursor_expired');
       listing.usedAt = now();
       listings.delete(id);
       listings.set(id, listing);
@@ -184,16 +185,10 @@ function isOf(opener: ApiKey, key: ApiKey): boolean {
   return JSON.stringify([opener.name, opener.streams]) === JSON.stringify([key.name, key.streams]);
 }
 
-function expired(): HttpError {
-  const description =
-    'This cursor is unknown or has expired: a listing is closed after 5 minutes without a request, when too many are open, and when the service stops. Start again without cursor.';
-  return new HttpError(410, { code: 'cursor_expired', description });
-}
-
 function anotherPrefix(): HttpError {
   const description =
     'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
-  return new HttpError(400, { code: 'invalid_query', description });
+  return apiError('invalid_query', description);
 }
 
 /** Goes on with a walk until so many key files are described, or enough entries were looked at; `ended`: it is over. */

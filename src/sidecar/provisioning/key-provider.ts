@@ -7,8 +7,34 @@ import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
-import { HttpError } from '../../http/errors';
-import { type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
+import { apiError } from '../errors';
+import { UPSTREAMS, type Upstream, type UpstreamCall, type UpstreamName, upstreamUrl } from './upstream';
+
+/** Both upstreams, or which variables are missing for them. */
+export type Upstreams =
+  | { readonly configService: ConfigService; readonly keyProvider: KeyProvider }
+  | { readonly missing: readonly string[] };
+
+/** `ask` makes what an upstream is asked with. */
+export function createUpstreams(
+  addresses: { readonly configServiceUrl: string | undefined; readonly keyProviderUrl: string | undefined },
+  ask: (name: UpstreamName) => Upstream,
+): Upstreams {
+  const { configServiceUrl, keyProviderUrl } = addresses;
+  if (configServiceUrl !== undefined && keyProviderUrl !== undefined) {
+    return {
+      configService: createConfigService(configServiceUrl, ask('config_service')),
+      keyProvider: createKeyProvider(keyProviderUrl, ask('key_provider')),
+    };
+  }
+  const { config_service, key_provider } = UPSTREAMS;
+  return {
+    missing: [
+      ...(configServiceUrl === undefined ? [config_service.variable] : []),
+      ...(keyProviderUrl === undefined ? [key_provider.variable] : []),
+    ],
+  };
+}
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
 interface ClientRecord {
@@ -16,7 +42,7 @@ interface ClientRecord {
   readonly sharedSecret: string | undefined;
 }
 
-export interface ConfigService {
+interface ConfigService {
   /** Reads a client's record. Throws `HttpError` 422 when the client or its key is refused, else 502 or 504. */
   client(name: string, call: Omit<UpstreamCall, 'url'>): Promise<ClientRecord>;
 }
@@ -24,18 +50,20 @@ export interface ConfigService {
 const secret = z.string().min(1).nullish();
 const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
 
-export function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
+function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
   return {
     async client(name, call) {
       const { status, json } = await upstream.get({ ...call, url: upstreamUrl(baseUrl, name) });
       if (status === 404) {
-        const description = 'The configuration service does not know this client. Check client.';
-        throw new HttpError(422, { code: 'client_unknown', description });
+        throw apiError(
+          'client_unknown',
+          'The configuration service does not know this client. Check client.',
+        );
       }
       if (status === 401 || status === 403) {
         const description =
           'The configuration service refused the API key of this client. Check clientApiKey.';
-        throw new HttpError(422, { code: 'client_api_key_refused', description });
+        throw apiError('client_api_key_refused', description);
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
       const record = clientRecord.safeParse(json);
@@ -48,7 +76,7 @@ export function createConfigService(baseUrl: string, upstream: Upstream): Config
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */
 type SealedKeys = { readonly json: unknown };
 
-export interface KeyProvider {
+interface KeyProvider {
   /** Asks for a content's keys. The same content id always has the same keys. */
   fetch(system: 'cenc' | 'fairplay', content: ProviderContent, call: ProviderCall): Promise<SealedKeys>;
   /** Opens and checks both answers. Throws `HttpError` 502 for whatever can't be trusted or is missing. */
@@ -84,7 +112,7 @@ const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
   undecryptable: 'answered an envelope that does not decrypt',
 };
 
-export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
+function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
   const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
@@ -116,7 +144,7 @@ export function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvi
       const { status, json } = await upstream.get({ ...call, clientApiKey, url });
       if (status === 401 || status === 403) {
         const description = 'The key provider refused the API key of this client. Check clientApiKey.';
-        throw new HttpError(422, { code: 'client_api_key_refused', description });
+        throw apiError('client_api_key_refused', description);
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
       return { json };

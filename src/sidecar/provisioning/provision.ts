@@ -2,7 +2,8 @@ import type { KeyFileRequest, ProviderContent } from '../../api/read-key-file-re
 import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
-import type { ConfigService, KeyProvider } from './key-provider';
+import { apiError } from '../errors';
+import type { Upstreams } from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import { OutageError, type UpstreamName } from './upstream';
 
@@ -57,7 +58,7 @@ function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): 
   }
   const what = errors.map(({ description }) => description).join('; ');
   const description = `The key provider's values contradict each other: ${what}. No key file was changed.`;
-  return new HttpError(502, { code: 'key_provider_failed', description });
+  return apiError('key_provider_failed', description);
 }
 
 /** What a `Warning` says of values that the provider did not answer just now. */
@@ -83,11 +84,6 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [3600, 'hour'],
   [60, 'minute'],
 ];
-
-/** Both upstreams, or which variables are missing for them. */
-export type Upstreams =
-  | { readonly configService: ConfigService; readonly keyProvider: KeyProvider }
-  | { readonly missing: readonly string[] };
 
 /** A content's values. */
 interface ProviderAnswer {
@@ -115,7 +111,7 @@ function createAskProvider(
   if ('missing' in upstreams) {
     const description = `Keys can't be provisioned: set ${upstreams.missing.join(' and ')}, or supply cenc and fairplay in the body.`;
     return async () => {
-      throw new HttpError(503, { code: 'provisioning_not_configured', description });
+      throw apiError('provisioning_not_configured', description);
     };
   }
   const { configService, keyProvider } = upstreams;

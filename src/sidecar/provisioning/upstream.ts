@@ -3,9 +3,16 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { HttpError, systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
+import { apiError } from '../errors';
 
-/** The two services that are asked for keys, as metrics name them. */
-export type UpstreamName = 'config_service' | 'key_provider';
+/** The services that are asked for keys: what descriptions call each, and the variable that holds its address. */
+export const UPSTREAMS = {
+  config_service: { called: 'configuration service', variable: 'PACKAGERDRMAPI_GRANDCENTRALURL' },
+  key_provider: { called: 'key provider', variable: 'PACKAGERDRMAPI_KEYPROVIDERURL' },
+} as const;
+
+/** How metrics and the codes of errors name an upstream. */
+export type UpstreamName = keyof typeof UPSTREAMS;
 
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {
@@ -28,11 +35,6 @@ export interface Upstream {
 }
 
 export interface UpstreamOptions {
-  /** How the upstream is called in descriptions, and the code of its failures. */
-  readonly name: string;
-  readonly code: string;
-  /** The variable that holds its address: what to look at when it fails. */
-  readonly variable: string;
   readonly timeoutMs: number;
   readonly log: Log;
   /** Monotonic milliseconds. */
@@ -46,10 +48,15 @@ export type CallOutcome = number | 'none' | 'cancelled';
 
 const MAX_BYTES = 256 * 1024;
 
-export function createUpstream(options: UpstreamOptions): Upstream {
-  const { name, code, variable, timeoutMs, log, now, observe } = options;
-  const problem = (why: string) => ({ code, description: `The ${name} ${why}. No key file was changed.` });
-  const failed = (why: string, cause?: unknown) => new HttpError(502, problem(why), { cause });
+export function createUpstream(
+  name: UpstreamName,
+  { timeoutMs, log, now, observe }: UpstreamOptions,
+): Upstream {
+  const { called, variable } = UPSTREAMS[name];
+  const code = `${name}_failed` as const;
+  const sentence = (why: string) => `The ${called} ${why}. No key file was changed.`;
+  const problem = (why: string) => ({ code, description: sentence(why) });
+  const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
   const call = createCall(timeoutMs, late);
 
@@ -75,7 +82,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const status = head?.statusCode ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
       const upstreamRequestId = printableId(head?.headers['x-request-id']);
-      log.info('upstream call', { requestId, upstream: name, status, upstreamRequestId, ms });
+      log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       observe?.(head?.statusCode ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
 import { HttpError, systemCode } from '../../http/errors';
+import { apiError } from '../errors';
 import type { DurableWriter, NotSynced } from './durable-file';
 import { type FoundFile, readSmallFile } from './read-file';
 import { FOLDER_MODE, type HeldFolder, holdFolder, makeFolder, notAKeyFile, rootFolder } from './sub-folder';
@@ -292,19 +293,12 @@ const REASONS: Readonly<Record<string, string>> = {
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    const description =
-      'There is no space left for key files; none was damaged. Free some space and try again.';
-    return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
-  }
-  if (code === 'EMFILE' || code === 'ENFILE') {
-    const description =
-      'The service has no file descriptor left. Try again, or raise its limit of open files.';
-    return new HttpError(503, { code: 'too_many_open_files', description }, { cause: thrown });
-  }
+  const options = { cause: thrown };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return apiError('insufficient_storage', undefined, options);
+  if (code === 'EMFILE' || code === 'ENFILE') return apiError('too_many_open_files', undefined, options);
   const reason = REASONS[code];
   if (reason === undefined) return thrown;
   const verb = doing === 'read' ? 'readable' : 'writable';
   const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
-  return new HttpError(500, { code: `key_files_not_${verb}`, description }, { cause: thrown });
+  return apiError(`key_files_not_${verb}`, description, options);
 }

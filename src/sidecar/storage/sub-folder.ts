@@ -8,7 +8,8 @@ import {
   mkdirSync,
   openSync,
 } from 'node:fs';
-import { HttpError, systemCode } from '../../http/errors';
+import { type HttpError, systemCode } from '../../http/errors';
+import { apiError } from '../errors';
 
 /** A folder that is held open while files in it are used. */
 export interface HeldFolder {
@@ -90,6 +91,5 @@ function refuseOther(path: string): void {
 
 /** The error for what stands in a key file's place, or on the way to it. */
 export function notAKeyFile(what: string): HttpError {
-  const description = `${what}; it is left as it is. Remove it, or use another stream id.`;
-  return new HttpError(409, { code: 'not_a_key_file', description });
+  return apiError('not_a_key_file', `${what}; it is left as it is. Remove it, or use another stream id.`);
 }

@@ -1,19 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type Identity, may } from '../../../src/cli/doctor/access-rights';
-import { parseAccounts } from '../../../src/cli/doctor/accounts';
+import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
+import { shellWord } from '../../../src/cli/output';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
 const UID = process.getuid?.() ?? 0;
 const GID = process.getgid?.() ?? 0;
 
-/** A machine on which the files' owner is `files`, in the group `media`; `wowza` is a stranger, `member` and `mate` in the group. */
+/** A machine on which the files' owner is `files`; `wowza` is another, `member` and `mate` are in the files' group. */
 const ACCOUNTS = {
-  passwd: `files:x:${UID}:${GID}:Files:/:/bin/sh\nwowza:x:54321:54321::/:/bin/false\nmember:x:54322:54322::/:/bin/false\nmate:x:54323:${GID}::/:/bin/false\n`,
-  group: `media:x:${GID}:files,member\nwowza:x:54321:\n`,
+  accounts: [
+    { name: 'files', uid: UID, gids: [GID] },
+    { name: 'wowza', uid: 54321, gids: [54321] },
+    { name: 'member', uid: 54322, gids: [54322, GID] },
+    { name: 'mate', uid: 54323, gids: [GID] },
+  ],
 };
+const OWNED = `${UID}:${GID}`;
 
 const OWNER: Identity = { name: 'owner', uid: 1000, gids: [1000] };
 
@@ -45,10 +50,10 @@ test('names the file that the packager may not read, with mode and owner, and wh
       about: 'keys',
       severity: 'fault',
       code: 'file_unreadable',
-      message: 'wowza may not read 1 of 3 key files: news_720p.key (0640 files:media)',
+      message: `wowza may not read 1 of 3 key files: news_720p.key (0640 ${OWNED})`,
       todo: 'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
       command:
-        "find keys -type d -exec chgrp wowza {} + -exec chmod ug+x,g+s {} + && find keys -type f -name '*.key' -exec chgrp wowza {} + -exec chmod ug+r {} +",
+        "find keys -type d -exec chgrp 54321 {} + -exec chmod ug+x,g+s {} + && find keys -type f -name '*.key' -exec chgrp 54321 {} + -exec chmod ug+r {} +",
     },
   ]);
   expect(await troubles(packager, ['--user', 'member'], ACCOUNTS)).toEqual([]);
@@ -59,13 +64,13 @@ test('shows a command on a line of its own, to be pasted whole', async () => {
   await fs.chmod(packager, 0o700);
   const { stdout } = await runDoctor(packager, ['--user', 'wowza'], ACCOUNTS);
   expect(stdout).toContain(
-    `           to do: run as root:\n             chgrp wowza ${packager} && chmod g+x ${packager}\n`,
+    `           to do: run as root:\n             chgrp 54321 ${packager} && chmod g+x ${packager}\n`,
   );
 });
 
 test.each([
-  ['the key folder', 'keys', 0o750, 'keys (0750 files:media)', /^find keys -type d -exec chgrp wowza /],
-  ['a folder above it', '.', 0o700, ' (0700 files:media)', /^chgrp wowza .* && chmod g\+x /],
+  ['the key folder', 'keys', 0o750, `keys (0750 ${OWNED})`, /^find keys -type d -exec chgrp 54321 /],
+  ['a folder above it', '.', 0o700, ` (0700 ${OWNED})`, /^chgrp 54321 .* && chmod g\+x /],
 ])('names %s when the packager may not enter it', async (_which, path, mode, shown, command) => {
   const packager = await install();
   await fs.chmod(join(packager, path), mode);
@@ -92,17 +97,15 @@ test('gives commands that mend it all in one round, with sub-folders, whatever t
     troubles(packager, ['--application', 'live', '--user', 'mate'], { ...ACCOUNTS, sidecar });
   const found = await seen();
   expect(found.map(({ code, message }) => [code, message])).toEqual([
-    ['folder_closed', `mate may not enter ${odd} (0700 files:media)`],
-    ['folder_closed', 'mate may not enter live (0700 files:media), live/deep (0700 files:media)'],
+    ['folder_closed', `mate may not enter ${odd} (0700 ${OWNED})`],
+    ['folder_closed', `mate may not enter live (0700 ${OWNED}), live/deep (0700 ${OWNED})`],
     [
       'file_unreadable',
-      'mate may not read 3 of 3 key files: a.key (0600 files:media), live/b.key (0600 files:media), live/deep/c.key (0600 files:media)',
+      `mate may not read 3 of 3 key files: a.key (0600 ${OWNED}), live/b.key (0600 ${OWNED}), live/deep/c.key (0600 ${OWNED})`,
     ],
   ]);
   const sections = await sectionsOf(packager, ['--application', 'live', '--user', 'mate'], {
     ...ACCOUNTS,
-    // The machine of the test has no group of the name `media`.
-    group: `${GID}:x:${GID}:\n`,
     sidecar,
   });
   for (const { command } of sections.flatMap(({ findings }) => findings)) {
@@ -116,12 +119,12 @@ test('gives commands that mend it all in one round, with sub-folders, whatever t
 test('gives no command where the groups of the packager are not known, since none would mend it', async () => {
   const packager = await install();
   await fs.chmod(join(packager, 'keys/news_720p.key'), 0o600);
-  const [found] = await troubles(packager, ['--user', '4242'], { passwd: 'nobody:x:1:1::/:\n', group: '' });
+  const [found] = await troubles(packager, ['--user', '4242'], { accounts: [] });
   expect(found).toEqual({
     about: 'keys',
     severity: 'fault',
     code: 'file_unreadable',
-    message: `uid 4242 may not read 1 of 3 key files: news_720p.key (0600 ${UID}:${GID})`,
+    message: `uid 4242 may not read 1 of 3 key files: news_720p.key (0600 ${OWNED})`,
     todo: 'no account of this machine says which groups uid 4242 has: start the packager and leave --user out, or let --user name an account',
   });
 });
@@ -133,15 +136,15 @@ test('names the folder above the target of a link', async () => {
   await fs.chmod(join(packager, 'vault'), 0o700);
   const found = await troubles(packager, ['--user', 'wowza'], ACCOUNTS);
   expect(found.map(({ code, message }) => [code, message])).toEqual([
-    ['folder_closed', 'wowza may not enter vault (0700 files:media)'],
+    ['folder_closed', `wowza may not enter vault (0700 ${OWNED})`],
   ]);
 });
 
 test('says who owns a file when the machine has no such account', async () => {
   const packager = await install();
   await fs.chmod(join(packager, 'keys/news_720p.key'), 0o600);
-  const [found] = await troubles(packager, ['--user', '4242'], { passwd: 'nobody:x:1:1::/:\n', group: '' });
-  expect(found?.message).toBe(`uid 4242 may not read 1 of 3 key files: news_720p.key (0600 ${UID}:${GID})`);
+  const [found] = await troubles(packager, ['--user', '4242'], { accounts: [] });
+  expect(found?.message).toBe(`uid 4242 may not read 1 of 3 key files: news_720p.key (0600 ${OWNED})`);
 });
 
 test.each([
@@ -182,12 +185,34 @@ test('reads the groups that a process runs with, not those of the account', asyn
   });
 });
 
-test('takes neither comments nor broken rows for accounts', () => {
-  const accounts = parseAccounts(
-    '# a comment\nroot:x:0:0:root:/root:/bin/sh\n\nbroken:x\n',
-    'root:x:0:\nvideo:x:44:root,me\n',
+test('knows the accounts of this machine, by name and by number', async () => {
+  const root = { name: 'root', uid: 0, gids: expect.arrayContaining([0]) };
+  expect(await identityOf(THIS_MACHINE, 'root')).toEqual(root);
+  expect(await identityOf(THIS_MACHINE, '0')).toEqual(root);
+  expect(await identityOf(THIS_MACHINE, '4294967')).toEqual({ name: 'uid 4294967', uid: 4294967, gids: [] });
+  for (const name of ['no-such-user-here', '--help', ''])
+    expect(await identityOf(THIS_MACHINE, name)).toBeUndefined();
+});
+
+test.each([
+  ['/usr/local/W-1.2', '/usr/local/W-1.2'],
+  ['/W sp$(id)', "'/W sp$(id)'"],
+  ["/it's", "'/it'\\''s'"],
+  ['', "''"],
+])('makes %j one word of a shell', (text, word) => {
+  expect(shellWord(text)).toBe(word);
+});
+
+test('opens with the owner’s rights what the packager owns', () => {
+  const uid = 54321;
+  const folder = { path: '/w', mode: 0o40060, uid, gid: 7 };
+  const file = { path: '/w/k/a.key', mode: 0o100040, uid, gid: 7 };
+  const found = checkAccess(
+    { name: 'wowza', uid, gids: [7] },
+    { path: '/w/k', folders: [folder], files: [file] },
   );
-  expect(accounts.find('root')).toEqual({ name: 'root', uid: 0, gids: [0, 44] });
-  expect(accounts.find('broken')).toBeUndefined();
-  expect(accounts.find('12')).toEqual({ name: 'uid 12', uid: 12, gids: [] });
+  expect(found.map(({ command }) => command)).toEqual([
+    'chmod u+x /w',
+    expect.stringContaining('chmod ug+r'),
+  ]);
 });

@@ -3,12 +3,16 @@ import { Writable, type WritableOptions } from 'node:stream';
 import { Command, CommanderError } from 'commander';
 import fs from 'fs-extra';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
+import type { ListedKeyFile } from '../../../src/cli/client';
 import type { CliContext } from '../../../src/cli/context';
-import type { AskedSidecar } from '../../../src/cli/doctor/ask-sidecar';
-import { registerDoctor } from '../../../src/cli/doctor/command';
+import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Finding, Section } from '../../../src/cli/doctor/finding';
+import type { Identity, Machine } from '../../../src/cli/doctor/rights';
+import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { createOutput } from '../../../src/cli/output';
-import type { ListedKeyFile } from '../../../src/cli/sidecar-wire';
+import { describeDoctor } from '../../../src/cli/program';
+
+const ME: Identity = { name: 'me', uid: process.getuid?.() ?? 0, gids: [process.getgid?.() ?? 0] };
 
 export interface DoctorRun {
   readonly code: ExitCode;
@@ -19,16 +23,15 @@ export interface DoctorRun {
 
 export interface DoctorSetting {
   readonly sidecar?: () => AskedSidecar;
-  /** Texts of `/etc/passwd` and `/etc/group`. */
-  readonly passwd?: string;
-  readonly group?: string;
+  /** The accounts of the machine; the one who runs the test, as `me`, when left out. */
+  readonly accounts?: readonly Identity[];
   /** Whether the answer goes to a terminal. */
   readonly isTerminal?: boolean;
   /** Files below `/proc`. */
   readonly proc?: Readonly<Record<string, string>>;
 }
 
-/** Runs `packager-drm doctor` on an installation, with a machine of its own: accounts and processes lie in `machine`. */
+/** Runs `packager-drm doctor` on an installation, with a machine of its own, whose processes lie in `machine`. */
 export async function runDoctor(
   packager: string,
   args: readonly string[] = [],
@@ -40,16 +43,11 @@ export async function runDoctor(
     done();
   };
   const stdout = Object.assign(new Writable({ write }), { isTTY: setting.isTerminal ?? false });
-  const machine = {
-    passwd: join(packager, 'machine/passwd'),
-    group: join(packager, 'machine/group'),
+  const accounts = setting.accounts ?? [ME];
+  const machine: Machine = {
     proc: join(packager, 'machine/proc'),
+    findUser: async (user) => accounts.find(({ name, uid }) => name === user || String(uid) === user),
   };
-  await fs.outputFile(
-    machine.passwd,
-    setting.passwd ?? `me:x:${process.getuid?.()}:${process.getgid?.()}::/:/bin/sh\n`,
-  );
-  await fs.outputFile(machine.group, setting.group ?? '');
   for (const [path, text] of Object.entries(setting.proc ?? {}))
     await fs.outputFile(join(machine.proc, path), text);
   let code: ExitCode = EXIT.done;
@@ -75,7 +73,7 @@ export async function runDoctor(
     .option('--json')
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
-  registerDoctor(program, context, machine);
+  describeDoctor(program).action((options: DoctorOptions) => doctor(context, options, machine));
   try {
     await program.parseAsync(
       ['doctor', ...(args.includes('--packager') ? [] : ['--packager', packager]), ...args],
@@ -122,14 +120,13 @@ export async function troubles(
   return JSON.parse(text.replaceAll(`${packager}/`, ''));
 }
 
-/** A sidecar on a folder: ready, with the trace that its check leaves there, and listing the files as they are. */
+/** A sidecar on a folder: ready, saying which it is, and listing the files as they are. */
 export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): AskedSidecar {
   return {
     address: 'http://127.0.0.1:9000',
     ready: async () => {
-      const temporary = join(folder, '.packagerdrmapi-probe.tmp');
-      await fs.writeFile(temporary, '');
-      await fs.remove(temporary);
+      const { dev, ino } = await fs.stat(folder, { bigint: true });
+      return { device: String(dev), inode: String(ino) };
     },
     list: async () => ({ keyfiles: await listed(folder), cursor: null }),
     ...changes,

@@ -1,6 +1,6 @@
 import { CENC_ONLY } from '../../support/post-manual';
 import { applicationXml, install, KEY_FILE, smil } from './installation';
-import { troubles } from './run-doctor';
+import { runDoctor, troubles } from './run-doctor';
 
 test.each<[kind: string, changes: Record<string, string | undefined>, finding: Record<string, string>]>([
   [
@@ -72,7 +72,7 @@ test('checks the streams that the user names, by their stream ids and by their n
       severity: 'fault',
       code: 'key_file_missing',
       message: 'No key file for b',
-      todo: 'provision them with packager-drm put, or a line-up with packager-drm apply',
+      todo: 'provision them with packager-drm put, or a manifest with packager-drm apply',
     },
   ]);
 });
@@ -143,10 +143,10 @@ test.each([
   },
 );
 
-test('asks for all streams of a line-up', async () => {
+test('asks for all streams of a manifest', async () => {
   const streams = ['news_360p', 'radio'].map((streamid) => ({ streamid, ...CENC_ONLY }));
   const packager = await install({ 'lineup.json': JSON.stringify({ streams }) });
-  const found = await troubles(packager, ['--lineup', 'lineup.json']);
+  const found = await troubles(packager, ['--manifest', 'lineup.json']);
   expect(found.map(({ code, message }) => [code, message])).toEqual([
     ['key_file_missing', 'No key file for radio'],
   ]);
@@ -163,9 +163,17 @@ test.each([
   'takes %s as apply does, without the client, the contents and the keys that are told elsewhere',
   async (name, text) => {
     const packager = await install({ [name]: text });
-    const found = await troubles(packager, ['--lineup', name]);
+    const found = await troubles(packager, ['--manifest', name]);
     expect(found.map(({ code, message }) => [code, message])).toEqual([
       ['key_file_missing', 'No key file for radio'],
     ]);
   },
 );
+
+test('takes --manifest by its former name, too, but not by both', async () => {
+  const packager = await install({ 'ids.csv': 'streamid\nradio\n' });
+  const found = await troubles(packager, ['--lineup', 'ids.csv']);
+  expect(found.map(({ message }) => message)).toEqual(['No key file for radio']);
+  const { code, problems } = await runDoctor(packager, ['--lineup', 'ids.csv', '--manifest', 'ids.csv']);
+  expect([code, problems]).toEqual([2, [expect.stringContaining('cannot be used with')]]);
+});

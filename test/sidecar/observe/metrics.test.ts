@@ -1,8 +1,7 @@
 import { connect } from 'node:net';
 import express from 'express';
 import request from 'supertest';
-import { CONNECTION_STATES } from '../../../src/http/connection';
-import { REFUSAL_CAUSES } from '../../../src/http/connection-limits';
+import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connection';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
 import { bounded, createMetrics, metricsRoutes, type Scrape } from '../../../src/sidecar/observe/metrics';

@@ -1,0 +1,327 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import * as z from 'zod';
+import { type BatchResult, batchAnswer } from '../api/batch';
+import { parseStreamId } from '../api/stream-id';
+import { say } from '../drm/bytes';
+import type { Problem } from '../http/errors';
+import { CliError, EXIT, usageError } from './cli-error';
+import type { Connection } from './connection';
+import type { CliContext } from './context';
+import { type Answer, type Call, describeNoAnswer, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';
+import type { Progress } from './terminal';
+
+/** A key file as the sidecar has it. */
+interface StoredKeyFile {
+  readonly bytes: Buffer;
+  readonly etag: string | undefined;
+  /** What is odd about it and yet written. */
+  readonly warnings: readonly Problem[];
+}
+
+/** What a change asks of the present key file. */
+export type Precondition = { readonly ifMatch: string } | { readonly createOnly: true };
+
+/** The key-file API. Every call rejects with a CliError that says what to do. */
+export interface SidecarApi {
+  /** Its address, for a message. */
+  readonly address: string;
+  get(streamId: string): Promise<StoredKeyFile>;
+  /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
+  etagOf(streamId: string): Promise<string | undefined>;
+  put(streamId: string, body: unknown, precondition?: Precondition): Promise<StoredKeyFile>;
+  dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
+  remove(streamId: string, precondition?: Precondition): Promise<StoredKeyFile>;
+  /**
+   * Resolves when a key file could be written now, with the folder it would be written in (undefined: a sidecar that
+   * doesn't tell); rejects with what the sidecar says otherwise.
+   */
+  ready(): Promise<FolderIdentity | undefined>;
+  list(query: {
+    readonly prefix?: string;
+    readonly limit: number;
+    readonly cursor?: string;
+  }): Promise<ListAnswer>;
+  /** @throws SidecarAway too, which is worth another try. */
+  batch(body: unknown, dryRun: boolean): Promise<{ readonly results: readonly BatchResult[] }>;
+}
+
+/** The sidecar can't be reached, or is too busy: a later try may find it. */
+export class SidecarAway extends CliError {}
+
+const SINGLE_MS = 60_000;
+const BATCH_MS = 600_000;
+
+/** `send` makes the calls; all calls of a run go through one, which keeps the connections. */
+export function createSidecarApi(connection: Connection, signal: AbortSignal, send: HttpCall): SidecarApi {
+  const address = connection.url.href.replace(/\/$/, '');
+
+  const call = async (request: Omit<Call, 'timeoutMs'>, timeoutMs = SINGLE_MS): Promise<Answer> => {
+    let answer: Answer;
+    try {
+      answer = await send({ ...request, timeoutMs }, signal);
+    } catch (thrown) {
+      if (signal.aborted) throw interrupted();
+      if (!(thrown instanceof NoAnswer)) throw thrown;
+      const error = describeNoAnswer(thrown, connection);
+      // What answers so is something else, and will be so the next time.
+      const isOther = thrown.causeCode === TOO_LARGE || thrown.causeCode.startsWith('HPE_');
+      throw isOther ? error : new SidecarAway(error.exitCode, error.problems);
+    }
+    if (answer.status === 200) return answer;
+    // The refusal of a HEAD has no words.
+    if (request.method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
+    throw refusal(answer, address, connection.apiKeyFrom);
+  };
+
+  const read = <Output>(schema: z.ZodType<Output>, answer: Answer): Output => {
+    const parsed = schema.safeParse(parseJson(answer.body));
+    if (!parsed.success) throw notASidecar(answer, address);
+    return parsed.data;
+  };
+
+  return {
+    address,
+    get: async (streamId) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    etagOf: async (streamId) => {
+      const { headers } = await call({ method: 'HEAD', path: keyFile(streamId) });
+      return headers.etag;
+    },
+    put: async (streamId, body, precondition) => {
+      const headers = headersOf(precondition);
+      return stored(await call({ method: 'POST', path: keyFile(streamId), body, headers }), address);
+    },
+    dryRun: async (streamId, body, precondition) => {
+      const path = `${keyFile(streamId)}?dryrun=true`;
+      const headers = { ...headersOf(precondition), accept: 'application/json' };
+      return read(dryRunAnswer, await call({ method: 'POST', path, body, headers }));
+    },
+    remove: async (streamId, precondition) => {
+      const headers = headersOf(precondition);
+      return stored(await call({ method: 'DELETE', path: keyFile(streamId), headers }), address);
+    },
+    ready: async () => read(readyAnswer, await call({ method: 'GET', path: '/readyz' })).folder,
+    list: async ({ prefix, limit, cursor }) => {
+      const query = new URLSearchParams({
+        ...(prefix !== undefined && { prefix }),
+        limit: String(limit),
+        ...(cursor !== undefined && { cursor }),
+      });
+      return read(listAnswer, await call({ method: 'GET', path: `/api/keyfiles?${query}` }));
+    },
+    batch: async (body, dryRun) => {
+      const path = `/api/keyfiles${dryRun ? '?dryrun=true' : ''}`;
+      return read(batchResults, await call({ method: 'POST', path, body }, BATCH_MS));
+    },
+  };
+}
+
+function keyFile(streamId: string): string {
+  const parsed = parseStreamId(streamId);
+  if (!parsed.ok) throw usageError(say(parsed.fault));
+  return `/api/keyfile/${encodeURIComponent(streamId)}`;
+}
+
+/** The error of a command that was stopped amid a call. */
+export function interrupted(description = 'Stopped.'): CliError {
+  return new CliError(EXIT.interrupted, { code: 'interrupted', description });
+}
+
+function headersOf(precondition: Precondition | undefined): Record<string, string> {
+  if (precondition === undefined) return {};
+  if ('createOnly' in precondition) return { 'if-none-match': '*' };
+  const { ifMatch } = precondition;
+  // A shell takes the quotes that belong to an entity tag.
+  return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
+}
+
+function stored(answer: Answer, address: string): StoredKeyFile {
+  if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
+  return { bytes: answer.body, etag: answer.headers.etag, warnings: warningsOf(answer.headers) };
+}
+
+/** What each `Warning: 299 - "code: description"` says. */
+function warningsOf({ warning }: IncomingHttpHeaders): Problem[] {
+  return [...(warning ?? '').matchAll(/299 - "(?:([a-z_]*): )?([^"]*)"/g)].map(
+    ([, code = 'warning', description = '']) => ({ code, description }),
+  );
+}
+
+function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError {
+  const parsed = errorAnswer.safeParse(parseJson(answer.body));
+  const problems = parsed.success ? parsed.data.errors : [];
+  // `not_found` is no stream's: the path itself is unknown there.
+  if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
+  const { status } = answer;
+  const [{ code, description } = { code: '', description: '' }] = problems;
+  if (code === 'unauthorized' || code === 'too_many_attempts') {
+    const refused = `${address} refused the API key of ${apiKeyFrom}: ${description}`;
+    return new CliError(EXIT.unreachable, { code, description: refused });
+  }
+  if (code === 'client_certificate_required' || code === 'client_certificate_refused') {
+    return new CliError(EXIT.unreachable, problems);
+  }
+  // This one lasts until somebody configures the sidecar; the others of its status pass.
+  const passes = status === 503 && code !== 'provisioning_not_configured';
+  return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
+}
+
+function notASidecar({ status, headers }: Answer, address: string): CliError {
+  const away = status === 502 || status === 503 || status === 504;
+  const problem = {
+    code: 'not_a_sidecar',
+    description: away
+      ? `What stands before the sidecar at ${address} does not reach it (status ${status}).`
+      : `What answers at ${address} is not this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
+  };
+  return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the command line reads of the sidecar's answers; fields that are added to them later are passed over. */
+const problem = z.object({ code: z.string(), description: z.string() });
+
+const errorAnswer = z.object({ errors: z.array(problem).min(1) });
+
+const lineChange = z.object({
+  name: z.string(),
+  value: z.string(),
+  change: z.enum(['added', 'changed', 'removed', 'same']),
+  former: z.string().optional(),
+});
+
+/** The numbers beside the results of a batch can be told from them. */
+const batchResults = batchAnswer.pick({ results: true });
+
+/** Which folder of its machine a folder is, whatever path leads to it. */
+const folderIdentity = z.object({ device: z.string(), inode: z.string() });
+
+/** What `/readyz` says; a proxy's own page may stand there as well. */
+const readyAnswer = z.object({ status: z.literal('ready'), folder: folderIdentity.optional() });
+
+const dryRunAnswer = z.object({
+  streamid: z.string(),
+  result: z.enum(['created', 'changed', 'unchanged']),
+  etag: z.string(),
+  present_etag: z.string().nullable(),
+  lines: z.array(lineChange),
+  warnings: z.array(problem),
+});
+
+const listAnswer = z.object({
+  keyfiles: z.array(
+    z.object({
+      streamid: z.string(),
+      modified: z.string(),
+      size: z.number(),
+      parts: z.array(z.string()),
+      key_id: z.string().nullable(),
+      content_id: z.string().nullable(),
+      faults: z.array(problem.extend({ severity: z.enum(['error', 'warning']) })),
+    }),
+  ),
+  // It travels back in an address.
+  cursor: z.string().max(4096).nullable(),
+});
+
+export type FolderIdentity = z.output<typeof folderIdentity>;
+export type LineChange = z.output<typeof lineChange>;
+export type DryRunAnswer = z.output<typeof dryRunAnswer>;
+export type ListAnswer = z.output<typeof listAnswer>;
+export type ListedKeyFile = ListAnswer['keyfiles'][number];
+
+/** As many as the sidecar puts on a page. */
+export const PAGE = 1000;
+
+/** A sidecar looks at 20,000 names for a page before it answers with fewer key files than it was asked for. */
+const MAX_SHORT_PAGES = 1000;
+
+/** Ten times the most that a sidecar is measured with. */
+const MAX_FILES = 10_000_000;
+
+interface PagesQuery {
+  readonly prefix?: string | undefined;
+  /** How many key files the next page may have, PAGE at most. */
+  readonly room?: () => number;
+  /** How many key files there may be. */
+  readonly most?: number;
+}
+
+/**
+ * The pages of a sidecar's list, one after the other.
+ * @throws CliError when what answers makes no end of it.
+ */
+export async function* listPages(
+  sidecar: Pick<SidecarApi, 'address' | 'list'>,
+  { prefix, room = () => PAGE, most = MAX_FILES }: PagesQuery = {},
+): AsyncGenerator<ListAnswer, void, undefined> {
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  let keyFiles = 0;
+  let shortPages = 0;
+  for (;;) {
+    const limit = room();
+    const page = await sidecar.list({
+      limit,
+      ...(prefix !== undefined && { prefix }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    const { length } = page.keyfiles;
+    if (length > limit) throw endless(sidecar, `sends ${length} key files for ${limit}`);
+    yield page;
+    if (page.cursor === null) return;
+    cursor = page.cursor;
+    if (seen.has(cursor)) throw endless(sidecar, 'gives a cursor of its list a second time');
+    seen.add(cursor);
+    keyFiles += length;
+    if (keyFiles > most) throw tooMany(most);
+    if (length < limit) shortPages += 1;
+    if (shortPages > MAX_SHORT_PAGES) {
+      throw endless(
+        sidecar,
+        `gives ${shortPages} pages with few or no key files, and says that there are more`,
+      );
+    }
+  }
+}
+
+function endless({ address }: Pick<SidecarApi, 'address'>, what: string): CliError {
+  const description = `What answers at ${address} ${what}: its list does not end. Check the address, and what stands before the sidecar.`;
+  return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+}
+
+function tooMany(most: number): CliError {
+  const description = `The list has more than ${most.toLocaleString('en-US')} key files. List a part of them by --prefix.`;
+  return new CliError(EXIT.failed, { code: 'list_too_long', description });
+}
+
+const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
+
+/**
+ * Makes a call to a sidecar that may be away or busy: it is tried again for half a minute.
+ * @throws SidecarAway when it stays so; CliError when the user wants no further try, and what the call throws else.
+ */
+export async function withRetries<Result>(
+  { interrupted: signal, wait }: Pick<CliContext, 'interrupted' | 'wait'>,
+  progress: Pick<Progress, 'waiting'>,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await call();
+    } catch (thrown) {
+      const pause = PAUSES_MS[tries];
+      if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
+      progress.waiting(pause / 1000);
+      await wait(pause, signal);
+      if (signal.aborted) throw interrupted();
+      progress.waiting(undefined);
+    }
+  }
+}

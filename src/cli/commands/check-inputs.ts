@@ -1,0 +1,339 @@
+import { isUtf8 } from 'node:buffer';
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { type CheckedInput, checkInput } from '../../drm/check/check';
+import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
+import { looksLikeSegment } from '../../drm/check/segment';
+import { CliError, EXIT, usageError } from '../cli-error';
+import { interrupted } from '../client';
+import type { CliContext } from '../context';
+import { isEightBitText, isUtf16Words, unusable } from '../input';
+import { shown } from '../output';
+
+/** One thing to check, as it was found. */
+export interface FoundInput extends CheckedInput {
+  /** Whether it is one of a folder's, and nobody asked for what it says. */
+  readonly isOfFolder: boolean;
+}
+
+interface Given {
+  /** Files, folders, values, and `-` for standard input; none at all is standard input, too. */
+  readonly inputs: readonly string[];
+  /** Streams whose key files the sidecar has. */
+  readonly streams: readonly string[];
+  readonly reveal: boolean;
+}
+
+/**
+ * Reads and checks all that is given. @throws CliError that tells of every input that can't be used, or what the sidecar
+ * said of a stream.
+ */
+export async function checkGiven(
+  context: CliContext,
+  { inputs, streams, reveal }: Given,
+): Promise<FoundInput[]> {
+  if (inputs.length === 0 && streams.length === 0 && context.stdin.isTTY)
+    throw usageError(
+      'Check what? Give files, a folder, a value, --stream with a stream id, or - for standard input.',
+    );
+  if (inputs.filter((input) => input === '-').length > 1)
+    throw usageError('Standard input (-) can be read once only.');
+  const found: FoundInput[] = [];
+  const problems: CliError['problems'][number][] = [];
+  for (const input of inputs.length + streams.length === 0 ? ['-'] : inputs) {
+    try {
+      found.push(...(await checkOne(context, input, reveal)));
+    } catch (thrown) {
+      if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.usage) throw thrown;
+      problems.push(...thrown.problems);
+    }
+  }
+  if (problems.length > 0) throw new CliError(EXIT.usage, problems);
+  for (const stream of streams) {
+    const { bytes } = await context.sidecar().get(stream);
+    const checked = checkInput(bytes.toString('utf8'), { reveal, name: `${stream}.key` });
+    found.push({ ...checked, name: `stream ${stream}`, isOfFolder: false });
+  }
+  return found;
+}
+
+async function checkOne(context: CliContext, input: string, reveal: boolean): Promise<FoundInput[]> {
+  if (input === '-') {
+    const content = await readAndClose(new StreamReader(context.stdin), 'Standard input');
+    return [{ ...checkContent(content, 'standard input', reveal), isOfFolder: false }];
+  }
+  const stats = statsOf(context, input);
+  if (stats?.isDirectory()) return checkFolder(context, input, reveal);
+  if (stats) {
+    const content = await readFileContent(context, input, stats);
+    return [{ ...checkContent(content, input, reveal), isOfFolder: false }];
+  }
+  const checked = checkInput(input, { reveal });
+  if (checked.result.kind === 'unknown' && looksLikePath(input))
+    throw unusable(`There is no file ${shown(input)}, and as a value it is nothing that can be checked.`);
+  return [{ ...checked, name: 'the value', isOfFolder: false }];
+}
+
+async function checkFolder(context: CliContext, folder: string, reveal: boolean): Promise<FoundInput[]> {
+  const names = keyFilesIn(context, folder);
+  if (names.length === 0)
+    throw unusable(`There is no .key file in ${shown(folder)}; name the files to check.`);
+  const found: FoundInput[] = [];
+  for (const name of names) {
+    if (context.interrupted.aborted) throw interrupted();
+    found.push({ ...(await checkFolderFile(context, name, reveal)), isOfFolder: true });
+  }
+  return found;
+}
+
+/** One that can't be read hides no other. */
+async function checkFolderFile(context: CliContext, name: string, reveal: boolean): Promise<CheckedInput> {
+  try {
+    return checkContent(await readFileContent(context, name, statsOf(context, name)), name, reveal);
+  } catch (thrown) {
+    if (!(thrown instanceof CliError)) throw thrown;
+    const faults = thrown.problems.map(
+      ({ code, description }) => ({ severity: 'error', code, description }) as const,
+    );
+    return { name, result: { kind: 'unknown', fields: [], faults }, claims: [], secrets: new Set() };
+  }
+}
+
+/** The key files of a folder and those below it, in the order of their names; links and temporary files are passed over. */
+function keyFilesIn(context: CliContext, folder: string): string[] {
+  try {
+    return readdirSync(resolve(context.cwd, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /^[^.].*\.key$/i.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name).slice(resolve(context.cwd, folder).length + 1))
+      .map((name) => join(folder, name))
+      .sort();
+  } catch {
+    throw unusable(`The folder ${shown(folder)} can't be read; check who may read it and what is below it.`);
+  }
+}
+
+function checkContent({ value, isWhole }: Content, name: string, reveal: boolean): CheckedInput {
+  const checked = checkInput(value, { reveal, name });
+  if (isWhole) return checked;
+  const description = `${name} has more boxes than are looked at; what is told here is of its first part.`;
+  const faults = [...checked.result.faults, { severity: 'warning', code: 'cut_short', description } as const];
+  return { ...checked, result: { ...checked.result, faults } };
+}
+
+async function readFileContent(
+  context: CliContext,
+  name: string,
+  stats: Stats | undefined,
+): Promise<Content> {
+  const path = resolve(context.cwd, name);
+  try {
+    // A pipe has no size, and can't be read from anywhere but where it is.
+    const reader = stats?.isFile() ? new FileReader(path) : new StreamReader(createReadStream(path));
+    return await readAndClose(reader, name);
+  } catch (thrown) {
+    if (thrown instanceof CliError) throw thrown;
+    throw unusable(`The file ${shown(name)} can't be read; check the path and who may read it.`);
+  }
+}
+
+async function readAndClose(reader: FileReader | StreamReader, name: string): Promise<Content> {
+  try {
+    return await readContent(reader, name);
+  } finally {
+    await reader.close();
+  }
+}
+
+function statsOf({ cwd }: CliContext, name: string): Stats | undefined {
+  try {
+    return statSync(resolve(cwd, name));
+  } catch {
+    // No such file, or a name that none can have: a value.
+    return undefined;
+  }
+}
+
+function looksLikePath(input: string): boolean {
+  return /^[\w@~.+/\\-]{1,500}$/.test(input) && /[./\\]/.test(input) && !/^[A-Za-z0-9+/]+={0,2}$/.test(input);
+}
+
+/** What an input holds, for `check`: its text, or its bytes. */
+interface Content {
+  readonly value: string | Buffer;
+  /** Whether nothing of it was left out that could matter. */
+  readonly isWhole: boolean;
+}
+
+/** As much is checked as it stands; of what is longer, what says something of its protection. */
+const MAX_WHOLE = 1024 * 1024;
+const PIECE = 64 * 1024;
+
+/** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
+async function readContent(reader: ForwardReader, name: string): Promise<Content> {
+  const head = await reader.read(MAX_WHOLE + 1);
+  if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
+  if (looksLikeSegment(head)) {
+    const { bytes, isWhole } = await outlineMedia(withHead(head, reader));
+    return { value: bytes, isWhole };
+  }
+  if (!beginsAsManifest(head.toString('utf8', 0, 200)))
+    throw unusable(`${name} is larger than 1 MiB, and neither media nor a manifest or playlist.`);
+  const value = await outlineManifest(withHead(head, reader));
+  if (value === undefined)
+    throw unusable(`${name} has more than 1 MiB beside its segments; check a part of it, which names keys.`);
+  return { value, isWhole: true };
+}
+
+/** Without its segments; undefined where even that is too long. */
+async function outlineManifest(reader: ForwardReader): Promise<string | undefined> {
+  const decoder = new StringDecoder('utf8');
+  const outline = new ManifestOutline(MAX_WHOLE);
+  for (;;) {
+    const piece = await reader.read(PIECE);
+    outline.add(decoder.write(piece));
+    if (piece.length < PIECE) {
+      const kept = outline.end();
+      return outline.isTooLong ? undefined : kept;
+    }
+    if (outline.isTooLong) return undefined;
+  }
+}
+
+function contentOf(bytes: Buffer, name: string): string | Buffer {
+  if (/\.key$/i.test(name)) return bytes.toString('utf8');
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
+  if (isUtf16Words(bytes)) throw unusable(`${name} is UTF-16; save it as UTF-8.`);
+  // Text of another encoding is told to be that; a box or an object may lie in a file as it is.
+  return isEightBitText(bytes) ? bytes.toString('utf8') : bytes;
+}
+
+/** What is read ahead at a place: the boxes of a fragment rarely have more. */
+const AHEAD = 8 * 1024;
+
+/** Reads a file from its first byte to its last; what is skipped is not read. Close it when done. */
+class FileReader implements ForwardReader {
+  readonly #file: number;
+  readonly #size: number;
+  #at = 0;
+  #ahead: Buffer = Buffer.alloc(0);
+  #aheadAt = 0;
+
+  /** @throws the system's error when the file can't be opened. */
+  constructor(path: string) {
+    this.#file = openSync(path, 'r');
+    this.#size = fstatSync(this.#file).size;
+  }
+
+  async read(length: number): Promise<Buffer> {
+    const from = this.#at - this.#aheadAt;
+    if (from < 0 || from + length > this.#ahead.length) {
+      this.#ahead = this.#readAt(Math.max(length, AHEAD));
+      this.#aheadAt = this.#at;
+    }
+    const start = this.#at - this.#aheadAt;
+    const bytes = this.#ahead.subarray(start, start + length);
+    this.#at += bytes.length;
+    return bytes;
+  }
+
+  async skip(length: number): Promise<number> {
+    const passed = Math.min(length, Math.max(0, this.#size - this.#at));
+    this.#at += passed;
+    return passed;
+  }
+
+  async close(): Promise<void> {
+    closeSync(this.#file);
+  }
+
+  #readAt(length: number): Buffer {
+    const bytes = Buffer.alloc(Math.min(length, Math.max(0, this.#size - this.#at)));
+    let filled = 0;
+    while (filled < bytes.length) {
+      const count = readSync(this.#file, bytes, filled, bytes.length - filled, this.#at + filled);
+      if (count === 0) break;
+      filled += count;
+    }
+    return bytes.subarray(0, filled);
+  }
+}
+
+/** Reads a stream, as standard input or a pipe; what is skipped is dropped as it comes. */
+class StreamReader implements ForwardReader {
+  readonly #chunks: AsyncIterator<unknown>;
+  #waiting: Buffer[] = [];
+  #length = 0;
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  async read(length: number): Promise<Buffer> {
+    while (this.#length < length && (await this.#more())) {}
+    const all = Buffer.concat(this.#waiting);
+    const bytes = all.subarray(0, length);
+    this.#setWaiting(all.subarray(bytes.length));
+    return bytes;
+  }
+
+  async skip(length: number): Promise<number> {
+    let left = length;
+    while (left > 0) {
+      const passed = Math.min(left, this.#length);
+      this.#setWaiting(Buffer.concat(this.#waiting).subarray(passed));
+      left -= passed;
+      if (left > 0 && !(await this.#more())) break;
+    }
+    return length - left;
+  }
+
+  /** Ends the stream, which would else keep the program waiting for what nobody reads. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  async #more(): Promise<boolean> {
+    const { done, value } = await this.#chunks.next();
+    if (done) return false;
+    const chunk = Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+    this.#waiting.push(chunk);
+    this.#length += chunk.length;
+    return true;
+  }
+
+  #setWaiting(bytes: Buffer): void {
+    this.#waiting = bytes.length > 0 ? [bytes] : [];
+    this.#length = bytes.length;
+  }
+}
+
+/** A reader after some of its bytes were read: these come first again. */
+function withHead(head: Buffer, rest: ForwardReader): ForwardReader {
+  let left = head;
+  const take = (length: number) => {
+    const taken = left.subarray(0, length);
+    left = left.subarray(taken.length);
+    return taken;
+  };
+  return {
+    read: async (length) => {
+      const first = take(length);
+      return first.length === length ? first : Buffer.concat([first, await rest.read(length - first.length)]);
+    },
+    skip: async (length) => {
+      const first = take(Math.min(length, left.length)).length;
+      return first + (length > first ? await rest.skip(length - first) : 0);
+    },
+  };
+}

@@ -1,0 +1,333 @@
+import type { Problem } from '../../http/errors';
+import { CliError, EXIT, stopFields, usageError } from '../cli-error';
+import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
+import type { CliContext } from '../context';
+import { readStreamIds } from '../manifest/read-manifest';
+import { count, firstOf, type Output, shown, tellRest, timeText } from '../output';
+import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
+import { preconditionOf } from './put';
+
+export interface DeleteOptions extends Selection {
+  readonly ifMatch?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly all?: boolean;
+}
+
+const NOTHING = 'Nothing was deleted.';
+
+/** `delete`: removes the key file of a stream, of several, below a prefix, or those that a manifest does not name. */
+export async function deleteKeyFiles(
+  context: CliContext,
+  streamIds: readonly string[],
+  options: DeleteOptions,
+): Promise<void> {
+  checkCall(streamIds, options);
+  const [only = ''] = streamIds;
+  if (streamIds.length === 1 && !options.dryRun) {
+    await deleteOne(context, only, options.ifMatch);
+    return;
+  }
+  if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
+  const found =
+    streamIds.length > 0
+      ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
+      : await findByRule(context, options);
+  const { doomed } = found;
+  if (!context.out.json) showPlan(context.out, found, options.all ?? false);
+  const isDry = options.dryRun || doomed.length === 0;
+  if (!isDry && !options.yes) {
+    const question = `Delete ${count(doomed.length, 'key file')} at ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, NOTHING))) return;
+  }
+  const sent = isDry ? undefined : await deleteFiles(context, doomed);
+  const results = sent?.results ?? doomed.map(({ streamid }) => planned(streamid));
+  tellOutcome(context, { found, results, isDone: sent !== undefined, stopped: sent?.stopped, options });
+}
+
+function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
+  const isByRule = prefix !== undefined || notIn !== undefined;
+  if (streamIds.length > 0 && isByRule)
+    throw usageError('Name streams, or say which ones by --prefix and --not-in; not both.');
+  if (streamIds.length === 0 && !isByRule)
+    throw usageError(
+      'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.',
+    );
+  if (ifMatch !== undefined && streamIds.length !== 1)
+    throw usageError('--if-match is for one stream: an ETag is that of one file.');
+}
+
+async function deleteOne(context: CliContext, streamId: string, ifMatch: string | undefined): Promise<void> {
+  const { out } = context;
+  await context.sidecar().remove(streamId, preconditionOf(ifMatch));
+  if (out.json) out.document({ streamid: streamId, result: 'deleted' });
+  else out.note(out.noteStyle('green', `Removed the key file of ${shown(streamId)}.`));
+}
+
+function planned(streamid: string): DeleteResult {
+  return { streamid, result: 'deleted', errors: [] };
+}
+
+function showPlan(out: Output, { doomed, failed, staying }: Found, all: boolean): void {
+  if (doomed.length > 0) {
+    out.write(`${out.style('bold', `${count(doomed.length, 'key file')} would be deleted`)}\n`);
+    for (const one of firstOf(doomed, all))
+      out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`);
+    tellRest(out, doomed, all);
+  }
+  showFailed(out, failed, all);
+  if (staying !== undefined && staying > 0)
+    out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
+}
+
+/** What tells one key file from another, for the person who is asked. */
+function detailsOf({ modified, content_id }: Doomed): string {
+  const parts = [
+    ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
+    ...(content_id === undefined || content_id === null ? [] : [`content ${content_id}`]),
+  ];
+  return parts.length === 0 ? '' : `  (${shown(parts.join(', '))})`;
+}
+
+function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean): void {
+  if (failed.length === 0) return;
+  out.write(`${out.style('bold', `${count(failed.length, 'key file')} can’t be deleted`)}\n`);
+  for (const { streamid, errors } of firstOf(failed, all)) {
+    out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
+    for (const { description } of errors) out.write(`      ${shown(description)}\n`);
+  }
+  tellRest(out, failed, all);
+}
+
+interface Outcome {
+  readonly found: Found;
+  readonly results: readonly DeleteResult[];
+  /** Whether something was to be deleted, not only looked at. */
+  readonly isDone: boolean;
+  readonly stopped: CliError | undefined;
+  readonly options: DeleteOptions;
+}
+
+function tellOutcome(context: CliContext, outcome: Outcome): void {
+  const { found, isDone, stopped, options } = outcome;
+  const { dryRun = false, all = false } = options;
+  const results = [...found.failed, ...outcome.results];
+  const { out } = context;
+  const number = (wanted: DeleteResult['result']) => results.filter(({ result }) => result === wanted).length;
+  const summary = {
+    deleted: number('deleted'),
+    gone: number('gone'),
+    failed: number('failed'),
+    not_reached: number('not_reached'),
+  };
+  if (out.json) {
+    out.document({ dry_run: dryRun, results, summary, ...stopFields(stopped) });
+  } else {
+    showFailed(
+      out,
+      outcome.results.filter(({ result }) => result === 'failed'),
+      all,
+    );
+    if (stopped && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
+    if (stopped) out.note('Run the same command again to go on.');
+    const text = isDone ? sentenceOf(summary) : dryRun ? NOTHING : 'There is nothing to delete.';
+    out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
+  }
+  if (stopped) context.endWith(stopped.exitCode);
+  else if (summary.failed > 0) context.endWith(EXIT.failed);
+}
+
+function sentenceOf(summary: Readonly<Record<DeleteResult['result'], number>>): string {
+  const words = {
+    deleted: 'deleted',
+    gone: 'gone already',
+    failed: 'failed',
+    not_reached: 'not reached',
+  } as const;
+  const told = (['deleted', 'gone', 'failed', 'not_reached'] as const).flatMap((result) =>
+    summary[result] > 0 ? [`${summary[result].toLocaleString('en-US')} ${words[result]}`] : [],
+  );
+  return `Key files: ${told.join(', ')}.`;
+}
+
+/** Which key files are meant by what they are, not by name. */
+export interface Selection {
+  readonly prefix?: string;
+  /** The manifest of what stays. */
+  readonly notIn?: string;
+}
+
+/** A key file that is to go. */
+export interface Doomed {
+  readonly streamid: string;
+  /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
+  readonly etag: string | undefined;
+  readonly modified?: string;
+  readonly content_id?: string | null;
+}
+
+export interface Found {
+  readonly doomed: readonly Doomed[];
+  readonly failed: readonly DeleteResult[];
+  /** How many key files were looked at and stay; undefined when streams were named. */
+  readonly staying: number | undefined;
+}
+
+/** Looks at the key files of streams that the user names. */
+export async function findNamed(
+  context: CliContext,
+  streamIds: readonly string[],
+  ifMatch: string | undefined,
+): Promise<Found> {
+  const looked = await withEtags(
+    context,
+    streamIds.map((streamid) => ({ streamid, ...(ifMatch !== undefined && { etag: ifMatch }) })),
+  );
+  return { ...looked, staying: undefined };
+}
+
+/**
+ * Looks for the key files that a selection means.
+ * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly the one of this
+ *   sidecar.
+ */
+export async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
+  const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
+  const candidates: Omit<Doomed, 'etag'>[] = [];
+  let staying = 0;
+  for await (const { keyfiles } of listPages(context.sidecar(), { prefix })) {
+    for (const { streamid, modified, content_id } of keyfiles) {
+      if (kept?.has(streamid)) staying += 1;
+      else candidates.push({ streamid, modified, content_id });
+    }
+  }
+  if (kept && staying === 0 && candidates.length > 0) {
+    const where = prefix === undefined ? '' : ` below ${prefix}`;
+    const all = count(candidates.length, 'key file');
+    throw usageError(
+      `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them all the same, use --prefix alone.`,
+    );
+  }
+  candidates.sort((one, other) => (one.streamid < other.streamid ? -1 : 1));
+  return { ...(await withEtags(context, candidates)), staying };
+}
+
+type Candidate = Omit<Doomed, 'etag'> & { readonly etag?: string };
+
+const AT_ONCE = 8;
+
+/** Takes the ETags down, so that what changes from here on is left. A stream without a key file is a failure. */
+async function withEtags(
+  context: CliContext,
+  candidates: readonly Candidate[],
+): Promise<Omit<Found, 'staying'>> {
+  const doomed: Doomed[] = [];
+  const failed: DeleteResult[] = [];
+  const progress = showProgress(context, 'Looking at', candidates.length);
+  try {
+    for (let from = 0; from < candidates.length; from += AT_ONCE) {
+      const some = candidates.slice(from, from + AT_ONCE);
+      const looked = await Promise.all(some.map((candidate) => lookAt(context, progress, candidate)));
+      for (const one of looked) {
+        if (one === 'gone') continue;
+        if ('result' in one) failed.push(one);
+        else doomed.push(one);
+      }
+      progress.advance(some.length);
+    }
+  } finally {
+    progress.stop();
+  }
+  return { doomed, failed };
+}
+
+async function lookAt(
+  context: CliContext,
+  progress: Progress,
+  candidate: Candidate,
+): Promise<Doomed | DeleteResult | 'gone'> {
+  const { streamid, modified } = candidate;
+  try {
+    const etag = await withRetries(context, progress, () => context.sidecar().etagOf(streamid));
+    return { ...candidate, etag: candidate.etag ?? etag };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
+    // What was listed a moment ago and is no more need not be deleted.
+    const isGone = modified !== undefined && isAbsent(thrown);
+    return isGone ? 'gone' : { streamid, result: 'failed', errors: thrown.problems };
+  }
+}
+
+/** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */
+export interface DeleteResult {
+  readonly streamid: string;
+  readonly result: 'deleted' | 'gone' | 'failed' | 'not_reached';
+  readonly errors: readonly Problem[];
+}
+
+export interface Deleted {
+  readonly results: readonly DeleteResult[];
+  /** Why the rest was not deleted. */
+  readonly stopped: CliError | undefined;
+}
+
+/** Deletes key files one after the other, each only while it is the one that was looked at. */
+export async function deleteFiles(context: CliContext, doomed: readonly Doomed[]): Promise<Deleted> {
+  const sidecar = context.sidecar({ finishCalls: true });
+  const results: DeleteResult[] = [];
+  const progress = showProgress(context, 'Deleting', doomed.length);
+  const rest = () =>
+    doomed.slice(results.length).map(
+      ({ streamid }): DeleteResult => ({
+        streamid,
+        result: 'not_reached',
+        errors: [],
+      }),
+    );
+  try {
+    for (const { streamid, etag } of doomed) {
+      if (context.interrupted.aborted) return { results: [...results, ...rest()], stopped: interrupted() };
+      try {
+        const precondition = etag === undefined ? undefined : { ifMatch: etag };
+        await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
+        results.push({ streamid, result: 'deleted', errors: [] });
+      } catch (thrown) {
+        if (!(thrown instanceof CliError)) throw thrown;
+        if (thrown instanceof SidecarAway || thrown.exitCode !== EXIT.failed) {
+          const stopped =
+            thrown instanceof SidecarAway ? new CliError(EXIT.unreachable, thrown.problems) : thrown;
+          return { results: [...results, ...rest()], stopped };
+        }
+        results.push(
+          (await isGone(sidecar, streamid, thrown))
+            ? { streamid, result: 'gone', errors: [] }
+            : { streamid, result: 'failed', errors: thrown.problems },
+        );
+      }
+      progress.advance(1);
+    }
+  } finally {
+    progress.stop();
+  }
+  return { results, stopped: undefined };
+}
+
+/** Whether a deletion failed because the file is deleted already: by another, or by a try whose answer was lost. */
+async function isGone(
+  sidecar: Pick<SidecarApi, 'etagOf'>,
+  streamid: string,
+  failure: CliError,
+): Promise<boolean> {
+  if (failure.problems[0]?.code !== 'precondition_failed') return isAbsent(failure);
+  try {
+    await sidecar.etagOf(streamid);
+    return false;
+  } catch (thrown) {
+    return thrown instanceof CliError && isAbsent(thrown);
+  }
+}
+
+/** Whether the sidecar says that a stream has no key file. */
+export function isAbsent({ problems }: CliError): boolean {
+  return problems[0]?.code === 'key_file_not_found';
+}

@@ -1,0 +1,44 @@
+import type { CliContext } from '../context';
+import { renderLines, showKeyFile, textOf } from '../key-files';
+import { count, shown, shownLines } from '../output';
+
+export interface GetOptions {
+  readonly reveal?: boolean;
+}
+
+/** `get`: shows the key file of a stream, with its key material masked unless told otherwise. */
+export async function get(
+  context: CliContext,
+  streamId: string,
+  { reveal = false }: GetOptions,
+): Promise<void> {
+  const { out } = context;
+  const { bytes, etag } = await context.sidecar().get(streamId);
+  const { lines, unreadable } = showKeyFile(bytes, reveal);
+  if (out.json) {
+    out.document({ streamid: streamId, etag, lines });
+    return;
+  }
+  if (reveal) writeRevealed(context, bytes);
+  else out.write(shownLines(renderLines(lines)));
+  if (unreadable.length > 0 && !reveal) {
+    out.warn(
+      `${count(unreadable.length, 'line')} can't be read and ${unreadable.length === 1 ? 'is' : 'are'} left out, the first is line ${unreadable[0]}; --reveal shows the file as it is`,
+    );
+  }
+  if (etag) out.note(out.noteStyle('dim', `ETag ${shown(etag)}`));
+}
+
+/** Writes a key file byte for byte; at a terminal without what would steer that. */
+export function writeRevealed({ out, stdout }: CliContext, bytes: Buffer): void {
+  if (!stdout.isTTY) {
+    out.write(bytes);
+    return;
+  }
+  const text = textOf(bytes).replaceAll('\r\n', '\n');
+  const safe = shownLines(text);
+  out.write(safe);
+  if (safe !== text) {
+    out.warn('control characters are not shown; send the output to a file to have the bytes as they are');
+  }
+}

@@ -1,0 +1,187 @@
+import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseStreamId } from '../../api/stream-id';
+import type { Problem } from '../../http/errors';
+import { CliError, EXIT } from '../cli-error';
+import type { CliContext } from '../context';
+import { encodingFault } from '../input';
+import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileFaults, MAX_KEY_FILE_BYTES } from '../key-files';
+import type { Manifest, ManifestItem } from '../manifest/read-manifest';
+import { count, shown } from '../output';
+import { type FileFault, sentenceOf } from '../yaml-fields';
+
+const MAX_FAULTS = 50;
+/** How many files are named that have the same fault. */
+const MAX_NAMES = 5;
+
+/**
+ * Reads existing key files as a manifest, a stream for each.
+ * @throws CliError with every fault of all files; the same fault of many is told once, with their names.
+ */
+export function readKeyFiles(
+  context: Pick<CliContext, 'cwd'>,
+  sources: readonly string[],
+  keepUnknown: boolean,
+): Manifest {
+  const { found, missing } = findKeyFiles(context, sources);
+  const faults: FaultOfFile[] = missing.map(({ path, description }) => ({ path, description }));
+  const pathOf = new Map<string, string>();
+  let hasUnknown = false;
+  const streams: ManifestItem[] = [];
+
+  for (const file of found) {
+    const { path, streamId } = file;
+    const tell = (fault: FileFault) => void faults.push({ path, ...fault });
+    const named = parseStreamId(streamId);
+    if (!named.ok) tell({ description: `its name makes no stream id: ${named.fault.sentence}` });
+    const other = pathOf.get(streamId);
+    // The same file may be meant by a folder and by its name.
+    if (other !== undefined && resolve(context.cwd, other) === resolve(context.cwd, path)) continue;
+    if (other !== undefined)
+      tell({
+        description: `is of the stream ${shown(streamId)}, as ${shown(other)} is; give the folder above both, or one of them`,
+      });
+    pathOf.set(streamId, path);
+    const read = readText(context, file);
+    if ('fault' in read) {
+      tell({ description: read.fault });
+      continue;
+    }
+    const own = keyFileFaults(read.text, keepUnknown);
+    own.faults.forEach(tell);
+    hasUnknown ||= own.hasUnknown;
+    const body = { streamid: streamId, ...importBody(read.text, keepUnknown) };
+    streams.push({ kind: 'streams', name: streamId, line: undefined, streamIds: [streamId], body });
+  }
+  if (faults.length > 0) throw faulty(faults, hasUnknown);
+  return streams;
+}
+
+interface FaultOfFile extends FileFault {
+  readonly path: string;
+}
+
+function readText(
+  { cwd }: Pick<CliContext, 'cwd'>,
+  { path }: FoundKeyFile,
+): { text: string } | { fault: string } {
+  try {
+    const file = resolve(cwd, path);
+    if (statSync(file).size > MAX_KEY_FILE_BYTES)
+      return { fault: `has more than ${MAX_KEY_FILE_BYTES / 1024} KiB, far more than a key file has` };
+    const bytes = readFileSync(file);
+    const fault = encodingFault(bytes);
+    return fault === undefined ? { text: bytes.toString('utf8') } : { fault };
+  } catch {
+    return { fault: 'can’t be read; check who may read it' };
+  }
+}
+
+function faulty(faults: readonly FaultOfFile[], hasUnknown: boolean): CliError {
+  const together = new Map<string, { readonly fault: FaultOfFile; readonly paths: string[] }>();
+  for (const fault of faults) {
+    const key = `${fault.line} ${sentenceOf(fault)}`;
+    const same = together.get(key);
+    if (same) same.paths.push(fault.path);
+    else together.set(key, { fault, paths: [fault.path] });
+  }
+  const all = [...together.values()].map(({ fault, paths }): Problem => {
+    const { line } = fault;
+    const place = line === undefined ? '' : paths.length > 1 ? `, line ${line}` : `:${line}`;
+    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentenceOf(fault)}` };
+  });
+  const told = all.slice(0, MAX_FAULTS);
+  const more = all.length - told.length;
+  return new CliError(EXIT.usage, [
+    ...told,
+    ...(more > 0 ? [{ code: 'key_file', description: `${count(more, 'more fault')}.` }] : []),
+    ...(hasUnknown ? [KEEP_UNKNOWN] : []),
+  ]);
+}
+
+function namesOf(paths: readonly string[]): string {
+  const named = paths.slice(0, MAX_NAMES).join(', ');
+  const more = paths.length - MAX_NAMES;
+  return more > 0 ? `${named} and ${more.toLocaleString('en-US')} more` : named;
+}
+
+/** A key file that the user named, or that lies in a folder that he named. */
+interface FoundKeyFile {
+  /** As a message names it. */
+  readonly path: string;
+  /** What its place says that the stream is called; it may be no stream id. */
+  readonly streamId: string;
+}
+
+/** Something that was named, or found, and is no key file. */
+interface NotFound {
+  readonly path: string;
+  /** Goes on after the path. */
+  readonly description: string;
+}
+
+/** Whether the user means key files, and no manifest. */
+export function namesKeyFiles({ cwd }: Pick<CliContext, 'cwd'>, source: string): boolean {
+  return isKeyFileName(source) || statsOf(resolve(cwd, source))?.isDirectory() === true;
+}
+
+export function isThere({ cwd }: Pick<CliContext, 'cwd'>, source: string): boolean {
+  return statsOf(resolve(cwd, source)) !== undefined;
+}
+
+/**
+ * The key files of folders, with those below them, and files, in the order of their names. A file in a sub-folder is of
+ * the stream `sub/name`; one that is named itself is of the stream of its name. Links are followed.
+ */
+function findKeyFiles(
+  { cwd }: Pick<CliContext, 'cwd'>,
+  sources: readonly string[],
+): { readonly found: readonly FoundKeyFile[]; readonly missing: readonly NotFound[] } {
+  const found: FoundKeyFile[] = [];
+  const missing: NotFound[] = [];
+
+  const addFile = (path: string, streamId: string) => {
+    const stats = statsOf(resolve(cwd, path));
+    if (stats?.isFile()) found.push({ path, streamId: streamId.replace(/\.key$/i, '') });
+    else missing.push({ path, description: stats ? 'is no file' : 'is not there, or can’t be read' });
+  };
+
+  const addFolder = (path: string, prefix: string, above: readonly string[]) => {
+    let real: string;
+    let names: readonly string[];
+    try {
+      real = realpathSync(resolve(cwd, path));
+      names = readdirSync(real).sort();
+    } catch {
+      missing.push({ path, description: 'can’t be read; check who may read it' });
+      return;
+    }
+    // A link to a folder above would have no end.
+    if (above.includes(real)) return;
+    for (const name of names) {
+      // What begins with a dot is not read by a packager: such are files that are being written.
+      if (name.startsWith('.')) continue;
+      const inner = join(path, name);
+      if (statsOf(resolve(cwd, inner))?.isDirectory())
+        addFolder(inner, `${prefix}${name}/`, [...above, real]);
+      else if (isKeyFileName(name)) addFile(inner, prefix + name);
+    }
+  };
+
+  for (const source of sources) {
+    const before = found.length + missing.length;
+    if (statsOf(resolve(cwd, source))?.isDirectory()) addFolder(source, '', []);
+    else addFile(source, source.split(/[\\/]/).at(-1) ?? source);
+    if (found.length + missing.length === before)
+      missing.push({ path: source, description: 'has no .key file in it' });
+  }
+  return { found, missing };
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,176 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { showProgress } from '../terminal';
+
+/** The file of the system that tells of mounts. */
+const MOUNTINFO = '/proc/self/mountinfo';
+
+/** The files of some streams as they were at a time; undefined for one that was not there. */
+export type Snapshot = ReadonlyMap<string, FileState | undefined>;
+
+interface FileState {
+  readonly inode: bigint;
+  readonly modifiedNs: bigint;
+  readonly accessedNs: bigint;
+}
+
+/** What came of watching. */
+export interface Watched {
+  readonly read: readonly string[];
+  readonly unread: readonly string[];
+  /** Streams whose new key file is not in the folder: it is another one. */
+  readonly elsewhere: readonly string[];
+  readonly end: 'all_read' | 'timeout' | 'interrupted' | 'other_folder';
+}
+
+const LOOK_MS = 1000;
+
+/**
+ * A folder in which a read of a key file can be seen.
+ * @throws CliError with the reason when it can't be: a promise that can't be kept is not made.
+ */
+export function watchableFolder(
+  { cwd }: Pick<CliContext, 'cwd'>,
+  folder: string,
+  mountinfo = MOUNTINFO,
+): string {
+  const path = realFolder(resolve(cwd, folder));
+  if (path === undefined)
+    throw usageError(`The folder ${folder} of --folder is not there, or may not be read.`);
+  const why = untraceable(mountOf(path, textOf(mountinfo)));
+  if (why === undefined) return path;
+  throw usageError(
+    `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and see at the packager when the streams started. Nothing was written.`,
+  );
+}
+
+function realFolder(path: string): string | undefined {
+  try {
+    const found = realpathSync(path);
+    return statSync(found).isDirectory() ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Looks at key files without reading them, which would count as a read. */
+export function snapshotOf(folder: string, streamIds: readonly string[]): Snapshot {
+  return new Map(streamIds.map((streamId) => [streamId, stateOf(folder, streamId)]));
+}
+
+function stateOf(folder: string, streamId: string): FileState | undefined {
+  try {
+    const { ino, mtimeNs, atimeNs } = statSync(join(folder, `${streamId}.key`), { bigint: true });
+    return { inode: ino, modifiedNs: mtimeNs, accessedNs: atimeNs };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Waits until each key file that was written since a snapshot has been read. With relatime, too, the first read after
+ * a change is later than the change; whose it was, nothing tells.
+ */
+export async function watchReads(
+  context: CliContext,
+  folder: string,
+  before: Snapshot,
+  timeoutMs: number,
+): Promise<Watched> {
+  const streamIds = [...before.keys()];
+  const elsewhere = streamIds.filter((streamId) => !isNew(before.get(streamId), stateOf(folder, streamId)));
+  if (elsewhere.length > 0) return { read: [], unread: streamIds, elsewhere, end: 'other_folder' };
+  let unread = streamIds;
+  const progress = showProgress(context, 'Read', streamIds.length);
+  const result = (end: Watched['end']): Watched => ({
+    read: streamIds.filter((streamId) => !unread.includes(streamId)),
+    unread,
+    elsewhere,
+    end,
+  });
+  try {
+    for (let waited = 0; ; waited += LOOK_MS) {
+      const left = unread.filter((streamId) => !isRead(stateOf(folder, streamId)));
+      progress.advance(unread.length - left.length);
+      unread = left;
+      if (unread.length === 0) return result('all_read');
+      if (context.interrupted.aborted) return result('interrupted');
+      if (waited >= timeoutMs) return result('timeout');
+      await context.wait(LOOK_MS, context.interrupted);
+    }
+  } finally {
+    progress.stop();
+  }
+}
+
+function isNew(before: FileState | undefined, now: FileState | undefined): boolean {
+  return now !== undefined && (before?.inode !== now.inode || before.modifiedNs !== now.modifiedNs);
+}
+
+function isRead(state: FileState | undefined): boolean {
+  return state !== undefined && state.accessedNs > state.modifiedNs;
+}
+
+/** How a folder is mounted, by a line of `/proc/self/mountinfo`. */
+interface Mount {
+  readonly point: string;
+  readonly options: readonly string[];
+  readonly type: string;
+}
+
+/** The mount that a path without links lies on; the last one at a point hides those before it. */
+export function mountOf(path: string, mountinfo: string): Mount | undefined {
+  let best: Mount | undefined;
+  for (const line of mountinfo.split('\n')) {
+    const [own = '', rest = ''] = line.split(' - ');
+    const [, , , , escaped, options = ''] = own.split(' ');
+    if (escaped === undefined) continue;
+    const [type = '', , ofDevice = ''] = rest.split(' ');
+    const point = unescaped(escaped);
+    const isAbove = path === point || path.startsWith(point.endsWith('/') ? point : `${point}/`);
+    if (!isAbove || point.length < (best?.point.length ?? 0)) continue;
+    best = { point, options: [...options.split(','), ...ofDevice.split(',')], type };
+  }
+  return best;
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\(\d{3})/g, (_whole, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
+}
+
+/** File systems of this machine's own that keep the time of the first read after a change. */
+const LOCAL = new Set([
+  'ext2',
+  'ext3',
+  'ext4',
+  'xfs',
+  'btrfs',
+  'f2fs',
+  'jfs',
+  'zfs',
+  'bcachefs',
+  'tmpfs',
+  'overlay',
+]);
+
+/** Why reads leave no trace that can be relied on, as the rest of a sentence about the folder; undefined when they do. */
+export function untraceable(mount: Mount | undefined): string | undefined {
+  if (!mount) return 'is on a mount that this system does not tell of (there is no /proc/self/mountinfo)';
+  const { point, options, type } = mount;
+  if (options.includes('noatime')) return `is mounted noatime (${point}): reads leave no trace`;
+  if (options.includes('ro')) return `is mounted read-only (${point}): reads leave no trace`;
+  if (LOCAL.has(type)) return undefined;
+  return `is on ${type} (${point}), a network or unknown file system: when others read a file there is not seen here`;
+}

@@ -1,0 +1,185 @@
+import { join, resolve } from 'node:path';
+import { parseStreamId } from '../../api/stream-id';
+import { type Checked, say } from '../../drm/bytes';
+import { EXIT, usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { readStreamIds } from '../manifest/read-manifest';
+import type { Setting } from './application';
+import { diagnose } from './diagnose';
+import {
+  type ApplicationFile,
+  DEFAULT_KEY_DIR,
+  DEFAULT_STORAGE_DIR,
+  type FoundStreams,
+  readNamedStreams,
+  readPackager,
+  resolvePath,
+  type Unread,
+} from './installation';
+import { type KeyFolder, readKeyFolder } from './key-folder';
+import { renderReport, reportDocument, reportRows, summaryOf } from './report';
+import { findPackagerUser, identityOf, type Machine, type PackagerUser, THIS_MACHINE } from './rights';
+import { type AskedSidecar, askSidecar, type SidecarState } from './sidecar';
+
+export interface DoctorOptions {
+  readonly packager: string;
+  readonly application?: readonly string[];
+  readonly streams?: readonly string[];
+  readonly manifest?: string;
+  /** Its former name. */
+  readonly lineup?: string;
+  readonly user?: string;
+  readonly csv?: boolean;
+}
+
+/** `doctor`: checks a packager's installation against the sidecar, and says what to change where. */
+export async function doctor(
+  context: CliContext,
+  options: DoctorOptions,
+  machine = THIS_MACHINE,
+): Promise<void> {
+  const { out } = context;
+  const manifest = options.manifest ?? options.lineup;
+  if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
+  checkNames(options);
+  const examined = await examine({
+    packager: resolve(context.cwd, options.packager),
+    applications: options.application,
+    user: options.user,
+    given: [...(options.streams ?? []), ...(manifest === undefined ? [] : readStreamIds(context, manifest))],
+    sidecar: () => context.sidecar(),
+    machine,
+  }).catch((thrown: unknown) => {
+    throw thrown instanceof NothingToExamine ? usageError(thrown.message) : thrown;
+  });
+  const sections = diagnose(examined);
+  if (out.json) out.document(reportDocument(examined, sections));
+  else if (options.csv) out.write(reportRows(sections));
+  else out.write(renderReport(examined, sections, out));
+  if (summaryOf(sections).faults > 0) context.endWith(EXIT.failed);
+}
+
+/** What is no stream id would be looked for, and not found for a reason that nobody sees. */
+function checkNames({ application, streams }: DoctorOptions): void {
+  if (application?.length === 0) throw usageError('--application names none.');
+  if (streams?.length === 0) throw usageError('--streams names none.');
+  for (const name of streams ?? []) {
+    const parsed = parseStreamId(name);
+    if (!parsed.ok) throw usageError(`--streams ${name}: ${say(parsed.fault)}`);
+  }
+}
+
+export interface ExaminedApplication extends ApplicationFile {
+  /** Where it looks for key files, without variables; undefined when its configuration can't be read. */
+  readonly keyDir: Checked<string> | undefined;
+}
+
+export interface ExaminedFolder {
+  readonly path: string;
+  /** The applications that read it. */
+  readonly applications: readonly string[];
+  readonly disk: KeyFolder | Unread;
+  readonly named: FoundStreams;
+}
+
+/** All that the doctor judges by. */
+export interface Examined {
+  readonly packager: string;
+  readonly applications: readonly ExaminedApplication[];
+  readonly streamerDefaults: Checked<readonly Setting[]>;
+  readonly keyFolders: readonly ExaminedFolder[];
+  readonly sidecar: SidecarState;
+  readonly user: PackagerUser | undefined;
+  /** Streams that the user named. */
+  readonly given: readonly string[];
+}
+
+export interface Examination {
+  readonly packager: string;
+  /** Names of applications; all when undefined. */
+  readonly applications: readonly string[] | undefined;
+  readonly user: string | undefined;
+  readonly given: readonly string[];
+  readonly sidecar: () => AskedSidecar;
+  readonly machine: Machine;
+}
+
+/** The user called for something that isn't there; its message says what. */
+export class NothingToExamine extends Error {}
+
+/**
+ * Reads the packager's installation, asks the sidecar, and writes nothing.
+ * @throws NothingToExamine when the folder is no installation, or an application or user that is named isn't there.
+ */
+export async function examine(examination: Examination): Promise<Examined> {
+  const { packager, given } = examination;
+  const files = await readPackager(packager);
+  if ('fault' in files) {
+    const conf = join(packager, 'conf');
+    throw new NothingToExamine(
+      files.isAbsent
+        ? `${packager} is no packager's installation: it has no conf folder.`
+        : `${conf} ${files.fault.sentence}: ${files.todo}.`,
+    );
+  }
+  const applications = chosen(files.applications, examination).map((application) => ({
+    ...application,
+    keyDir: keyDirOf(application, packager),
+  }));
+  const user = await userOf(examination);
+  const state = await askSidecar(examination.sidecar);
+  const paths = [...new Set(applications.flatMap(({ keyDir }) => (keyDir?.ok ? [keyDir.value] : [])))];
+  const keyFolders: ExaminedFolder[] = [];
+  for (const path of paths) {
+    const readers = applications.filter(({ keyDir }) => keyDir?.ok && keyDir.value === path);
+    const disk = await readKeyFolder(path);
+    const named = await readNamedStreams(readers.flatMap((reader) => contentFolders(reader, packager)));
+    keyFolders.push({ path, applications: readers.map(({ name }) => name), disk, named });
+  }
+  const { streamerDefaults } = files;
+  return {
+    packager,
+    applications,
+    streamerDefaults,
+    keyFolders,
+    sidecar: state,
+    user,
+    given,
+  };
+}
+
+function chosen(
+  all: readonly ApplicationFile[],
+  { applications, packager }: Examination,
+): readonly ApplicationFile[] {
+  if (all.length === 0)
+    throw new NothingToExamine(`${packager} has no application: no conf/<application>/Application.xml.`);
+  const unknown = applications?.find((wanted) => !all.some(({ name }) => name === wanted));
+  if (unknown !== undefined) {
+    const names = all.map(({ name }) => name).join(', ');
+    throw new NothingToExamine(`${packager} has no application ${unknown}. It has: ${names}.`);
+  }
+  return all.filter(({ name }) => applications?.includes(name) ?? true);
+}
+
+async function userOf({ user, packager, machine }: Examination): Promise<PackagerUser | undefined> {
+  if (user === undefined) return findPackagerUser(packager, machine);
+  const identity = await identityOf(machine, user);
+  if (!identity) throw new NothingToExamine(`This machine has no user ${user}.`);
+  return { identity, because: 'named by --user' };
+}
+
+function keyDirOf({ name, settings }: ApplicationFile, packager: string): Checked<string> | undefined {
+  return settings.ok ? resolvePath(settings.value.keyDir ?? DEFAULT_KEY_DIR, packager, name) : undefined;
+}
+
+/** Where an application's `.smil` and `.stream` files may lie. */
+function contentFolders({ name, settings }: ApplicationFile, packager: string): string[] {
+  const storageDir = settings.ok ? (settings.value.storageDir ?? DEFAULT_STORAGE_DIR) : DEFAULT_STORAGE_DIR;
+  const content = resolvePath(storageDir, packager, name);
+  return [
+    ...(content.ok ? [content.value] : []),
+    join(packager, 'applications', name),
+    join(packager, 'conf', name),
+  ];
+}

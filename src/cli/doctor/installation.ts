@@ -1,0 +1,218 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { isAbsolute, join, normalize } from 'node:path';
+import { type Checked, type Fault, fault } from '../../drm/bytes';
+import { readSmil } from '../../drm/smil';
+import { systemCode } from '../../http/errors';
+import {
+  type ApplicationSettings,
+  readApplicationSettings,
+  readStreamerDefaults,
+  type Setting,
+} from './application';
+import type { NamedStreams } from './streams';
+
+/** An application of the packager. */
+export interface ApplicationFile {
+  readonly name: string;
+  /** The configuration it runs with, below the installation. */
+  readonly file: string;
+  readonly settings: Checked<ApplicationSettings>;
+  /** What to do when the settings can't be read. */
+  readonly todo: string;
+  /** Whether it has its folder in `applications`, without which the packager does not know it. */
+  readonly hasFolder: boolean;
+}
+
+interface PackagerFiles {
+  readonly applications: readonly ApplicationFile[];
+  /** What `conf/HTTPStreamers.xml` gives the HLS streamer of all applications. */
+  readonly streamerDefaults: Checked<readonly Setting[]>;
+}
+
+const APPLICATION_XML = 'Application.xml';
+/** The packager's own reader may take what this one refuses, as a DOCTYPE. */
+const NOT_READ =
+  'change the file so that it can be checked; whether the packager reads it as it is, is not known here';
+
+/** What `.smil` and `.stream` files name, and those of them that were not read. */
+export interface FoundStreams extends NamedStreams {
+  readonly unread: readonly { readonly what: string; readonly todo: string }[];
+}
+
+/** Reads the configuration of a packager's installation. */
+export async function readPackager(packager: string): Promise<PackagerFiles | Unread> {
+  let configured: string[];
+  try {
+    configured = await foldersIn(join(packager, 'conf'));
+  } catch (thrown) {
+    return unread(thrown);
+  }
+  const own: string[] = [];
+  for (const name of configured) {
+    if (await exists(join(packager, 'conf', name, APPLICATION_XML))) own.push(name);
+  }
+  const folders = await foldersIn(join(packager, 'applications')).catch(() => undefined);
+  const names = [...new Set([...own, ...(folders ?? [])])].sort();
+  const applications: ApplicationFile[] = [];
+  for (const name of names) {
+    const file = own.includes(name) ? `conf/${name}/${APPLICATION_XML}` : `conf/${APPLICATION_XML}`;
+    const text = await readText(join(packager, file));
+    const settings = text.ok ? readApplicationSettings(text.value) : text;
+    const todo = text.ok ? NOT_READ : text.todo;
+    applications.push({ name, file, settings, todo, hasFolder: folders?.includes(name) ?? true });
+  }
+  const defaults = await readText(join(packager, 'conf/HTTPStreamers.xml'));
+  const streamerDefaults = defaults.ok
+    ? readStreamerDefaults(defaults.value)
+    : defaults.isAbsent
+      ? { ok: true as const, value: [] }
+      : defaults;
+  return { applications, streamerDefaults };
+}
+
+/** Reads which streams the `.smil` and `.stream` files of some folders name, and which of those files can't be read. */
+export async function readNamedStreams(folders: readonly string[]): Promise<FoundStreams> {
+  const groups: { file: string; members: string[] }[] = [];
+  const streamFiles = new Set<string>();
+  const notRead: { what: string; todo: string }[] = [];
+  for (const folder of new Set(folders)) {
+    const names = await filesIn(folder).catch((thrown) => unread(thrown));
+    if ('fault' in names) {
+      notRead.push({ what: `${folder} ${names.fault.sentence}`, todo: names.todo });
+      continue;
+    }
+    for (const name of names.sort()) {
+      if (/\.stream$/i.test(name)) streamFiles.add(name);
+      if (!/\.smil$/i.test(name)) continue;
+      const file = join(folder, name);
+      const text = await readText(file);
+      const members = text.ok ? readSmil(text.value) : text;
+      if (members.ok) groups.push({ file, members: members.value });
+      else
+        notRead.push({
+          what: `${file} ${members.fault.sentence}`,
+          todo: text.ok ? 'mend the file' : text.todo,
+        });
+    }
+  }
+  return { groups, streamFiles: [...streamFiles], unread: notRead };
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  const found: string[] = [];
+  for (const entry of entries) {
+    if (entry.name.startsWith('.')) continue;
+    if (entry.isDirectory() || (entry.isSymbolicLink() && (await isFolder(join(path, entry.name)))))
+      found.push(entry.name);
+  }
+  return found;
+}
+
+/** None when the folder is not there: an application need not have each. */
+async function filesIn(path: string): Promise<string[]> {
+  try {
+    return (await readdir(path, { withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
+  } catch (thrown) {
+    if (unread(thrown).isAbsent) return [];
+    throw thrown;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (thrown) => systemCode(thrown) !== 'ENOENT',
+  );
+}
+
+/** The key folder of an application that names none. */
+export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
+/** The same for its content. */
+export const DEFAULT_STORAGE_DIR = `\${com.wowza.wms.context.VHostConfigHome}/content`;
+
+/**
+ * Puts the packager's variables into a path, for an application of the default virtual host, whose folder is the
+ * installation itself.
+ */
+export function resolvePath(text: string, packager: string, application: string): Checked<string> {
+  const values: Readonly<Record<string, string>> = {
+    'com.wowza.wms.AppHome': packager,
+    'com.wowza.wms.ConfigHome': packager,
+    'com.wowza.wms.context.VHost': '_defaultVHost_',
+    'com.wowza.wms.context.VHostConfigHome': packager,
+    'com.wowza.wms.context.Application': application,
+    'com.wowza.wms.context.ApplicationInstance': '_definst_',
+  };
+  const unknown: string[] = [];
+  const path = text.replaceAll(/\$\{([^}]*)\}/g, (variable, name: string) => {
+    const value = values[name];
+    if (value === undefined) unknown.push(variable);
+    return value ?? '';
+  });
+  if (unknown.length > 0)
+    return fault(
+      'unknown_variable',
+      `holds ${unknown.join(', ')}, which is no variable of an Application.xml`,
+    );
+  if (!isAbsolute(path))
+    return fault(
+      'relative_path',
+      'is a relative path, which depends on the folder the packager was started in',
+    );
+  return { ok: true, value: normalize(path).replace(/(?<=.)\/$/, '') };
+}
+
+/** Why something on the disk was not read, and what to do about it. */
+export interface Unread {
+  readonly ok: false;
+  readonly fault: Fault;
+  readonly todo: string;
+  readonly isAbsent: boolean;
+}
+
+/** Puts a failed call of the file system in words; throws on what is no failure of it. */
+export function unread(thrown: unknown, absent = 'make it'): Unread {
+  const code = systemCode(thrown);
+  if (code === undefined) throw thrown;
+  const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
+  if (isAbsent) return { ...fault('absent', 'is not there'), todo: absent, isAbsent };
+  if (isDenied(thrown)) {
+    return { ...fault('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
+  }
+  return {
+    ...fault('unreadable', `can’t be read (${code})`),
+    todo: 'look why, and run this again',
+    isAbsent,
+  };
+}
+
+/** Whether another user might be let in. */
+export function isDenied(thrown: unknown): boolean {
+  const code = systemCode(thrown);
+  return code === 'EACCES' || code === 'EPERM';
+}
+
+/** Reads a text in UTF-8, or in UTF-16 when its first bytes say so, as an XML reader does. */
+async function readText(path: string): Promise<{ readonly ok: true; readonly value: string } | Unread> {
+  try {
+    return { ok: true, value: decode(await readFile(path)) };
+  } catch (thrown) {
+    return unread(thrown);
+  }
+}
+
+function decode(bytes: Buffer): string {
+  const mark = bytes.toString('hex', 0, 2);
+  const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
+  return new TextDecoder(encoding).decode(bytes);
+}

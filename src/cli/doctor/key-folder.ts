@@ -1,0 +1,244 @@
+import type { Stats } from 'node:fs';
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parseStreamId } from '../../api/stream-id';
+import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
+import { systemCode } from '../../http/errors';
+import { count } from '../output';
+import { type Finding, someOf, warning } from './finding';
+import { isDenied, type Unread, unread } from './installation';
+import { type FileKeys, readFileKeys } from './key-files';
+import type { Rights } from './rights';
+import type { FolderPlace } from './sidecar';
+
+/** A key folder as it lies on the disk. */
+export interface KeyFolder {
+  /** Without links on the way. */
+  readonly realPath: string;
+  readonly entries: readonly FolderEntry[];
+  /** The folder, its sub-folders and all above it. */
+  readonly places: readonly FolderPlace[];
+  /** The same, and all else that a user passes on the way to it. */
+  readonly rights: readonly Rights[];
+}
+
+/** Larger than any key file; nothing of a larger file is read. */
+const MAX_BYTES = 64 * 1024;
+const MAX_DEPTH = 8;
+const AT_ONCE = 64;
+
+/** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
+export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread> {
+  try {
+    const realPath = await realpath(folder);
+    const entries: FolderEntry[] = [];
+    const subFolders: string[] = [];
+    await readInto(realPath, '', entries, subFolders);
+    const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
+    const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
+    return { realPath, entries, places, rights: [...places, ...(await Promise.all(links.map(lookAt)))] };
+  } catch (thrown) {
+    return unread(thrown, `make it, or correct KeyDir: ${folder}`);
+  }
+}
+
+async function readInto(
+  root: string,
+  below: string,
+  entries: FolderEntry[],
+  subFolders: string[],
+): Promise<void> {
+  const found = await readdir(join(root, below), { withFileTypes: true });
+  // A folder counts only where a key file could stand.
+  const files = found
+    .filter((entry) => !entry.isDirectory() || entry.name.endsWith('.key'))
+    .map(({ name }) => name);
+  for (let at = 0; at < files.length; at += AT_ONCE) {
+    const names = files.slice(at, at + AT_ONCE);
+    const read = await Promise.all(
+      names.map((name) => readEntry(root, below === '' ? name : `${below}/${name}`)),
+    );
+    entries.push(...read.filter((entry) => entry !== undefined));
+  }
+  for (const entry of found) {
+    if (!entry.isDirectory() || below.split('/').length >= MAX_DEPTH) continue;
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    subFolders.push(join(root, path));
+    await readInto(root, path, entries, subFolders);
+  }
+}
+
+/** One file; undefined when it went away meanwhile. */
+async function readEntry(root: string, path: string): Promise<FolderEntry | undefined> {
+  const file = join(root, path);
+  try {
+    const stats = await lstat(file);
+    const { size, mtimeMs, mode, uid, gid } = stats;
+    const kind = kindOf(stats);
+    const isKeyFile = kind === 'file' && path.endsWith('.key');
+    const said = isKeyFile ? await readSaid(file, size) : UNKNOWN;
+    return { path, kind, size, mtimeMs, mode, uid, gid, ...said };
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+function kindOf(stats: Stats): EntryKind {
+  if (stats.isFile()) return 'file';
+  if (stats.isSymbolicLink()) return 'link';
+  return stats.isDirectory() ? 'folder' : 'other';
+}
+
+type Said = Pick<FolderEntry, 'summary' | 'keys'>;
+
+const UNKNOWN: Said = { summary: undefined, keys: undefined };
+
+/** What a key file says. */
+async function readSaid(file: string, size: number): Promise<Said> {
+  if (size > MAX_BYTES) return faulty('too_large', 'The file is too large for a key file.');
+  try {
+    const text = await readFile(file, 'utf8');
+    return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
+  } catch (thrown) {
+    // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
+    return isDenied(thrown) ? UNKNOWN : faulty('unreadable', `The file ${unread(thrown).fault.sentence}.`);
+  }
+}
+
+function faulty(code: string, description: string): Said {
+  const faults = [{ severity: 'error' as const, code, description }];
+  return { summary: { parts: [], keyId: undefined, contentId: undefined, faults }, keys: undefined };
+}
+
+async function lookAt(path: string): Promise<Rights & FolderPlace> {
+  const { dev, ino, mode, uid, gid } = await stat(path, { bigint: true });
+  const rights = { mode: Number(mode), uid: Number(uid), gid: Number(gid) };
+  return { path, device: String(dev), inode: String(ino), ...rights };
+}
+
+/** The folders on the way to a path, the nearest first. */
+function foldersAbove(path: string): string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [parent, ...foldersAbove(parent)];
+}
+
+/** `other` is a device, a pipe or a socket. */
+type EntryKind = 'file' | 'link' | 'folder' | 'other';
+
+/** Something in a key folder. */
+interface FolderEntry {
+  /** Below the key folder, with slashes. */
+  readonly path: string;
+  readonly kind: EntryKind;
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** What a key file's text says, without its secrets; undefined when it may not be read. */
+  readonly summary: KeyFileSummary | undefined;
+  /** Undefined when it has none that are well formed, or may not be read. */
+  readonly keys: FileKeys | undefined;
+}
+
+const KEY = '.key';
+const GROUP = /\.smil$|^(?:smil|ngrp):/i;
+
+/** The stream id of a key file's path, or undefined when the path is not that of a key file. */
+function streamIdOf({ path }: FolderEntry): string | undefined {
+  const isHidden = path.split('/').some((part) => part.startsWith('.'));
+  return path.endsWith(KEY) && !isHidden ? path.slice(0, -KEY.length) : undefined;
+}
+
+/** The same for what the packager can read there: a file or a link. */
+export function keyFileIdOf(entry: FolderEntry): string | undefined {
+  return isFileOrLink(entry) ? streamIdOf(entry) : undefined;
+}
+
+/** Whether a key file is named after a group of streams: by a form of name that no stream has, or by a known group. */
+export function isGroupName(id: string, groups: ReadonlySet<string>, streams: ReadonlySet<string>): boolean {
+  return GROUP.test(id) || (groups.has(id) && !streams.has(id));
+}
+
+/**
+ * Finds files in a key folder that the packager never reads, or the sidecar. `groups` are the names of
+ * SMIL documents, `streams` those of streams.
+ */
+export function checkNames(
+  entries: readonly FolderEntry[],
+  groups: ReadonlySet<string>,
+  streams: ReadonlySet<string>,
+): Finding[] {
+  const named = entries.filter(isFileOrLink);
+  const ids = named.flatMap((entry) => streamIdOf(entry) ?? []);
+  const isGroup = (id: string) => isGroupName(id, groups, streams);
+  const pathsOf = (found: (entry: FolderEntry) => boolean, among: readonly FolderEntry[] = named) =>
+    among.filter(found).map(({ path }) => path);
+  return [
+    about(ids.filter(isGroup), (names, files) =>
+      warning(
+        'group_key_file',
+        `${files}: named after a group, which the packager never reads: ${names}`,
+        'give each member stream a key file (packager-drm apply takes the SMIL), and delete these',
+      ),
+    ),
+    about(pathsOf(isWrongSuffix), (paths, files) =>
+      warning(
+        'wrong_suffix',
+        `${files}: not named <stream>.key, so the packager never reads it: ${paths}`,
+        'rename to <stream>.key (small letters, nothing after it), or delete',
+      ),
+    ),
+    about(pathsOf(isTemporary), (paths, files) =>
+      warning(
+        'temporaries',
+        `${files}: temporary of the sidecar, left over unless it is writing now: ${paths}`,
+        'restart the sidecar on this folder: it sweeps them at start',
+      ),
+    ),
+    about(
+      ids.filter((id) => !isGroup(id) && !parseStreamId(id).ok),
+      (names, files) =>
+        warning(
+          'unmanageable_name',
+          `${files}: a name that the sidecar takes for no stream id: ${names}`,
+          'name streams with letters, digits and . _ - ~ @ +',
+        ),
+    ),
+    about(
+      pathsOf((entry) => entry.kind === 'link' && streamIdOf(entry) !== undefined),
+      (paths, files) =>
+        warning(
+          'link',
+          `${files}: a link, which the packager follows and the sidecar does not: ${paths}`,
+          'put the file itself there, or provision the stream',
+        ),
+    ),
+    about(
+      pathsOf((entry) => !isFileOrLink(entry) && streamIdOf(entry) !== undefined, entries),
+      (paths) =>
+        warning(
+          'not_a_file',
+          `In the place of a key file stands a folder or a pipe, so the sidecar refuses to write there: ${paths}`,
+          'take it away, or name it otherwise',
+        ),
+    ),
+  ].flat();
+}
+
+function about(names: readonly string[], say: (names: string, files: string) => Finding): Finding[] {
+  return names.length === 0 ? [] : [say(someOf(names), count(names.length, 'file'))];
+}
+
+function isFileOrLink({ kind }: FolderEntry): boolean {
+  return kind === 'file' || kind === 'link';
+}
+
+function isTemporary({ path }: FolderEntry): boolean {
+  return /(?:^|\/)\.packagerdrmapi-[^/]*\.tmp$/.test(path);
+}
+
+function isWrongSuffix(entry: FolderEntry): boolean {
+  return /\.key[^/]*$/i.test(entry.path) && streamIdOf(entry) === undefined;
+}

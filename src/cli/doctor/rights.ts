@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { count, shellWord } from '../output';
+import { type Finding, fault, ok, someOf } from './finding';
+
+/** Who the packager runs as. */
+export interface Identity {
+  readonly name: string;
+  readonly uid: number;
+  /** The main group and all others. */
+  readonly gids: readonly number[];
+}
+
+/** The rights of a file or folder, as `stat` tells them. */
+export interface Rights {
+  readonly path: string;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const READ = 4;
+const ENTER = 1;
+
+/** Whether a user has a right, by the mode alone: what an access-control list adds or takes is not seen. */
+export function may({ uid, gids }: Identity, rights: Rights, right: number): boolean {
+  if (uid === 0) return true;
+  if (uid === rights.uid) return ((rights.mode >> 6) & right) === right;
+  if (gids.includes(rights.gid)) return ((rights.mode >> 3) & right) === right;
+  return (rights.mode & right) === right;
+}
+
+/** A key folder and what lies on the way to its files. */
+interface GuardedFolder {
+  readonly path: string;
+  /** The folder itself, its sub-folders, and all folders above. */
+  readonly folders: readonly Rights[];
+  readonly files: readonly Rights[];
+}
+
+/** Checks that the packager's user can open the key files: all that is closed to it, with what opens it. */
+export function checkAccess(identity: Identity, guarded: GuardedFolder): Finding[] {
+  const { path, folders, files } = guarded;
+  const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
+  const closed = folders.filter((folder) => !may(identity, folder, ENTER));
+  const findings = closed.filter(isAbove).map((folder) => closedAbove(identity, folder));
+  const inside = closed.filter((folder) => !isAbove(folder));
+  const unreadable = files.filter((file) => !may(identity, file, READ));
+  const opened = openedBy(identity, path);
+  const list = (rights: readonly Rights[]) =>
+    someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
+  if (inside.length > 0) {
+    const [todo, command] = unreadable.length > 0 ? ['the next line mends this, too'] : opened;
+    findings.push(told('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
+  }
+  if (unreadable.length > 0) {
+    const message = `${identity.name} may not read ${unreadable.length} of ${files.length} key files: ${list(unreadable)}`;
+    findings.push(told('file_unreadable', message, ...opened));
+  }
+  if (findings.length > 0) return findings;
+  const read =
+    files.length === 0
+      ? '; there is no key file to read yet'
+      : ` and read ${count(files.length, 'key file')}`;
+  return [ok('access', `${identity.name} may enter the folder${read}`)];
+}
+
+type Todo = readonly [todo: string, command?: string];
+
+function told(code: string, message: string, ...[todo, command]: Todo): Finding {
+  return { ...fault(code, message, todo), ...(command !== undefined && { command }) };
+}
+
+/** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
+function openedBy(identity: Identity, folder: string): Todo {
+  const [group] = identity.gids;
+  if (group === undefined) return groupsUnknown(identity);
+  const path = shellWord(folder);
+  return [
+    'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
+    `find ${path} -type d -exec chgrp ${group} {} + -exec chmod ug+x,g+s {} + && find ${path} -type f -name '*.key' -exec chgrp ${group} {} + -exec chmod ug+r {} +`,
+  ];
+}
+
+function closedAbove(identity: Identity, folder: Rights): Finding {
+  const message = `${identity.name} may not enter ${shownRights(folder)}`;
+  const path = shellWord(folder.path);
+  if (identity.uid === folder.uid) return told('folder_closed', message, 'run as root', `chmod u+x ${path}`);
+  const [group] = identity.gids;
+  if (group === undefined) return told('folder_closed', message, ...groupsUnknown(identity));
+  const change = identity.gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
+  return told('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
+}
+
+function groupsUnknown({ name }: Identity): Todo {
+  return [
+    `no account of this machine says which groups ${name} has: start the packager and leave --user out, or let --user name an account`,
+  ];
+}
+
+function shownRights({ path, mode, uid, gid }: Rights): string {
+  return `${path} (${(mode & 0o7777).toString(8).padStart(4, '0')} ${uid}:${gid})`;
+}
+
+/** What the doctor asks of a machine. */
+export interface Machine {
+  /** The folder that tells of its processes. */
+  readonly proc: string;
+  /** Who has a name, or a number written in digits; undefined when nobody has it. */
+  readonly findUser: (user: string) => Promise<Identity | undefined>;
+}
+
+const run = promisify(execFile);
+
+/** This machine. Its accounts are asked for by `id`, which knows those of a directory service, too. */
+export const THIS_MACHINE: Machine = {
+  proc: '/proc',
+  findUser: async (user) => {
+    const id = async (option: string) => (await run('id', [option, '--', user])).stdout.trim();
+    try {
+      const [name, uid, gids] = await Promise.all([id('-un'), id('-u'), id('-G')]);
+      return { name, uid: Number(uid), gids: gids.split(' ').map(Number) };
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+/** Whom a name or a number means; undefined when this machine has no such account, and it is no number. */
+export async function identityOf({ findUser }: Machine, user: string): Promise<Identity | undefined> {
+  return (await findUser(user)) ?? (/^\d{1,10}$/.test(user) ? unknownUser(Number(user)) : undefined);
+}
+
+function unknownUser(uid: number): Identity {
+  return { name: `uid ${uid}`, uid, gids: [] };
+}
+
+/** Who the packager runs as, and what says so. */
+export interface PackagerUser {
+  readonly identity: Identity;
+  readonly because: string;
+}
+
+/** The mark of the packager's Java process on its command line. */
+const PROCESS_MARK = 'com.wowza';
+
+/** Finds whom the packager runs as: by its process, or else by the owner of its programs. */
+export async function findPackagerUser(
+  packager: string,
+  machine: Machine,
+): Promise<PackagerUser | undefined> {
+  const running = await findProcess(machine);
+  if (running) return running;
+  for (const folder of ['bin', 'conf']) {
+    const path = join(packager, folder);
+    const stats = await stat(path).catch(() => undefined);
+    if (stats)
+      return {
+        identity: (await machine.findUser(String(stats.uid))) ?? unknownUser(stats.uid),
+        because: `assumed: it owns ${path}, and no packager is running here`,
+      };
+  }
+  return undefined;
+}
+
+async function findProcess(machine: Machine): Promise<PackagerUser | undefined> {
+  const { proc } = machine;
+  const ids = (await readdir(proc).catch(() => [])).filter((name) => /^\d+$/.test(name));
+  for (const id of ids) {
+    const command = await textOf(join(proc, id, 'cmdline'));
+    if (!command?.includes(PROCESS_MARK) || !/(?:^|\/)java$/.test(command.split('\0')[0] ?? '')) continue;
+    const status = await textOf(join(proc, id, 'status'));
+    const effective = (name: string) => status?.match(new RegExp(`^${name}:\\s+\\d+\\s+(\\d+)`, 'm'))?.[1];
+    const [uid, gid] = [effective('Uid'), effective('Gid')];
+    if (uid === undefined || gid === undefined) continue;
+    const more = status?.match(/^Groups:[ \t]*([\d ]*)$/m)?.[1] ?? '';
+    const gids = [gid, ...more.split(' ').filter((one) => one !== '')].map(Number);
+    const { name } = (await machine.findUser(uid)) ?? unknownUser(Number(uid));
+    return { identity: { name, uid: Number(uid), gids }, because: `process ${id} runs as it` };
+  }
+  return undefined;
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(() => undefined);
+}

@@ -1,0 +1,89 @@
+import { count } from '../output';
+import { type Finding, fault, ok, someOf, warning } from './finding';
+
+/** A group of streams as a SMIL document names them. */
+interface StreamGroup {
+  /** The document's file, for a person. */
+  readonly file: string;
+  readonly members: readonly string[];
+}
+
+/** The streams that the packager's own files name. */
+export interface NamedStreams {
+  readonly groups: readonly StreamGroup[];
+  /** From `.stream` files; the packager knows such a stream by the file's whole name. */
+  readonly streamFiles: readonly string[];
+}
+
+/** The names of the groups: a SMIL document's without its ending. */
+export function groupNames({ groups }: NamedStreams): Set<string> {
+  return new Set(groups.map(({ file }) => (file.split('/').at(-1) ?? '').replace(/\.smil$/i, '')));
+}
+
+/** The names of the streams, in groups or not. */
+export function streamNames({ groups, streamFiles }: NamedStreams): Set<string> {
+  return new Set([...groups.flatMap(({ members }) => members), ...streamFiles]);
+}
+
+/** Which of the streams named by the packager's files have no key file among `ids`. */
+export function checkNamedStreams(
+  { groups, streamFiles }: NamedStreams,
+  ids: ReadonlySet<string>,
+): Finding[] {
+  const findings: Finding[] = [];
+  for (const { file, members } of groups) {
+    const missing = members.filter((member) => !ids.has(member));
+    if (missing.length === 0) continue;
+    const named = someOf(missing.map((member) => withHint(member, ids)));
+    findings.push(
+      missing.length < members.length
+        ? fault(
+            'group_partly_keyed',
+            `${file}: no key file for ${named}, so part of the group plays in the clear`,
+            'provision these streams: each rendition needs its own file',
+          )
+        : warning(
+            'group_without_keys',
+            `${file}: no stream of it has a key file (${named})`,
+            'provision them, if this content is to be protected',
+          ),
+    );
+  }
+  const bare = streamFiles.filter((name) => !ids.has(name));
+  if (bare.length > 0) {
+    findings.push(
+      warning(
+        'stream_without_key',
+        `No key file for ${someOf(bare.map((name) => withHint(name, ids)))}, which a .stream file names`,
+        'provision them, if these streams are to be protected',
+      ),
+    );
+  }
+  if (findings.length > 0) return findings;
+  const all = streamNames({ groups, streamFiles }).size;
+  return all === 0
+    ? []
+    : [ok('streams', `The packager’s files name ${count(all, 'stream')}, each with a key file`)];
+}
+
+/** Which of the streams that the user names have no key file. */
+export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Finding[] {
+  const missing = given.filter((name) => !ids.has(name));
+  if (missing.length === 0)
+    return [ok('given_streams', `${count(given.length, 'stream')}, each with a key file`)];
+  const named = someOf(missing.map((name) => withHint(name, ids)));
+  return [
+    fault(
+      'key_file_missing',
+      `No key file for ${named}`,
+      'provision them with packager-drm put, or a manifest with packager-drm apply',
+    ),
+  ];
+}
+
+function withHint(name: string, ids: ReadonlySet<string>): string {
+  const bare = name.replace(/\.(?:mp4|m4v|mov|m4a|smil|stream)$/i, '');
+  return bare !== name && ids.has(bare)
+    ? `${name} (there is ${bare}.key, but the name keeps its ending: ${name}.key)`
+    : name;
+}

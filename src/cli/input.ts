@@ -1,0 +1,91 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync } from 'node:fs';
+import { resolve, sep } from 'node:path';
+import { CliError, EXIT } from './cli-error';
+import type { CliContext } from './context';
+
+/** Far more than any input here has. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
+export async function readInput(context: CliContext, name: string): Promise<Buffer> {
+  return name === '-' ? readStdin(context) : readNamedFile(context, name);
+}
+
+/** @throws CliError when the file can't be read. */
+export function readNamedFile({ cwd }: Pick<CliContext, 'cwd'>, name: string): Buffer {
+  try {
+    return readFileSync(resolve(cwd, name));
+  } catch {
+    throw unusable(`The file ${name} can't be read; check the path and who may read it.`);
+  }
+}
+
+async function readStdin({ stdin }: CliContext): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk);
+    length += bytes.length;
+    if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The text of a file that `name` names for the user. @throws CliError when it is no UTF-8. */
+export function decodeText(bytes: Buffer, name: string): string {
+  const fault = encodingFault(bytes);
+  if (fault !== undefined) throw unusable(`${name} ${fault}.`);
+  return bytes.toString('utf8');
+}
+
+/** What is wrong with the encoding of a text, as the rest of a sentence. */
+export function encodingFault(bytes: Buffer): string | undefined {
+  if (isUtf16(bytes)) return 'is UTF-16; save it as UTF-8';
+  if (bytes.includes(0)) return 'is no text; export it as one, in UTF-8';
+  return isUtf8(bytes)
+    ? undefined
+    : 'is not UTF-8; save it as UTF-8 (a spreadsheet may call that "CSV UTF-8")';
+}
+
+/** By its byte order mark, or by the zero in each letter's two bytes. */
+function isUtf16(bytes: Buffer): boolean {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;
+  return /^(?:[^\0]\0){4}|^(?:\0[^\0]){4}/.test(bytes.toString('latin1', 0, 8));
+}
+
+/** Whether bytes are text in UTF-16 and no XML: a PlayReady header has to be in that encoding. */
+export function isUtf16Words(bytes: Buffer): boolean {
+  const text = bytes.toString('utf16le').replace(/^\ufeff/, '');
+  return (
+    (bytes[0] === 0xfe && bytes[1] === 0xff) || (/^[\t\n\r\x20-\x7e]{8}/.test(text) && !/^\s*</.test(text))
+  );
+}
+
+/** Whether bytes could be text in an encoding of 8 bits, as Latin-1. */
+export function isEightBitText(bytes: Buffer): boolean {
+  return /^[\t\n\r\x20-\x7e\xa0-\xff]*$/.test(bytes.toString('latin1'));
+}
+
+/**
+ * A secret that a file holds in its one line, without its line break. Another file than was meant is rather refused
+ * than sent somewhere.
+ * @throws CliError when the file can't be read, or has another form.
+ */
+export function readSecretFile(context: Pick<CliContext, 'cwd'>, name: string): string {
+  const secret = decodeText(readNamedFile(context, name), name).replace(/\r?\n$/, '');
+  if (secret === '' || /[\r\n]/.test(secret))
+    throw unusable(`The file ${name} must hold one line, the key alone.`);
+  return secret;
+}
+
+export function unusable(description: string): CliError {
+  return new CliError(EXIT.usage, { code: 'unusable_input', description });
+}
+
+/** Whether a path lies below a folder; both are absolute. Links are the caller's to resolve. */
+export function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}

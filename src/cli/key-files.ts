@@ -1,0 +1,143 @@
+import { isUtf8 } from 'node:buffer';
+import { decodeBase64Block, formatUuid } from '../drm/bytes';
+import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
+import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
+import type { Problem } from '../http/errors';
+import type { LineChange } from './client';
+import { type Output, shown } from './output';
+import type { FileFault } from './yaml-fields';
+
+/** The lines of a key file as they may be shown; key material is masked, and so is what no line can be made of. */
+interface ShownKeyFile {
+  readonly lines: readonly KeyFileLine[];
+  /** Numbers (from 1) of the lines that are no `name: value`. */
+  readonly unreadable: readonly number[];
+}
+
+export function showKeyFile(bytes: Buffer, reveal: boolean): ShownKeyFile {
+  const { lines, unreadable } = parseKeyFile(textOf(bytes));
+  return {
+    lines: reveal
+      ? lines
+      : lines.map(({ name, value }) => ({ name, value: isSecretLine(name) ? MASK : value })),
+    unreadable,
+  };
+}
+
+/** The text of a key file, in whatever encoding it is. */
+export function textOf(bytes: Buffer): string {
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
+}
+
+export function renderLines(lines: readonly KeyFileLine[]): string {
+  return lines.map(({ name, value }) => `${name}: ${value}\n`).join('');
+}
+
+/** How the lines of a key file would change: `+` for what comes, `-` for what goes, two spaces before what stays. */
+export function renderChanges(out: Output, lines: readonly LineChange[], indent = ''): string {
+  return lines
+    .flatMap(({ name, value, change, former }) => {
+      const line = (mark: string, text: string) => `${indent}${mark} ${shown(name)}: ${shown(text)}`;
+      if (change === 'same') return [line(' ', value)];
+      if (change === 'removed') return [out.style('red', line('-', value))];
+      const added = out.style('green', line('+', value));
+      return former === undefined ? [added] : [out.style('red', line('-', former)), added];
+    })
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** A key id before and after a change, each as a UUID. */
+interface KeyIdChange {
+  readonly former: string;
+  readonly now: string;
+}
+
+/** The change of key id that lines make; undefined when the key id stays, or there was none before. */
+export function keyIdChange(lines: readonly LineChange[]): KeyIdChange | undefined {
+  const line = lines.find(({ name, change }) => change === 'changed' && name.endsWith('-cenc-key-id'));
+  return line?.former === undefined ? undefined : { former: uuidOf(line.former), now: uuidOf(line.value) };
+}
+
+function uuidOf(base64: string): string {
+  const decoded = decodeBase64Block(base64);
+  return decoded.ok ? formatUuid(decoded.value) : base64;
+}
+
+/** What another key changes of itself, in base64 or hex. */
+const FOLLOWS_KEY = /-(?:key-id|content-key|pssh-data|checksum)$|-aes128-(?:key|iv)$/;
+
+/** A change of keys for a person: both key ids, and what changes beside the key material. */
+export function renderKeyChange(
+  out: Output,
+  { former, now }: KeyIdChange,
+  lines: readonly LineChange[],
+  indent: string,
+): string {
+  const others = lines.filter(({ name, change }) => change !== 'same' && !FOLLOWS_KEY.test(name));
+  const moved = others.filter(({ former: before }) => before !== undefined);
+  const rest = others.filter(({ former: before }) => before === undefined);
+  return [
+    `${indent}key id ${shown(former)} → ${out.style('green', shown(now))}\n`,
+    ...moved.map(
+      ({ name, former: before = '', value }) =>
+        `${indent}${shown(name)}: ${shown(before)} → ${out.style('green', shown(value))}\n`,
+    ),
+    renderChanges(out, rest, indent),
+  ].join('');
+}
+
+/** As the sidecar takes it. */
+export const MAX_KEY_FILE_BYTES = 64 * 1024;
+
+/** Whether what a user gives is a key file, and no body of a request. */
+export function isKeyFileText(text: string, name: string): boolean {
+  if (/^\s*\{/.test(text)) return false;
+  return isKeyFileName(name) || parseKeyFile(text).lines.some((line) => KNOWN_LINES.has(line.name));
+}
+
+export function isKeyFileName(name: string): boolean {
+  return /\.key$/i.test(name);
+}
+
+/** The request by which a sidecar takes a key file over. */
+export function importBody(text: string, keepUnknown: boolean): Record<string, unknown> {
+  return { keyfile: text, ...(keepUnknown && { keepunknown: true }) };
+}
+
+interface KeyFileFaults {
+  readonly faults: readonly FileFault[];
+  /** Whether some of them are lines that could be kept. */
+  readonly hasUnknown: boolean;
+}
+
+/** What keeps a key file from being taken over, as far as its lines tell; none quotes a value. */
+export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults {
+  const imported = importKeyFile(text, keepUnknown);
+  if (imported.ok) return { faults: [], hasUnknown: false };
+  const { faults, unknown } = imported;
+  const all = [...faults.map(lineFault), ...unknown.map(unknownFault)];
+  return {
+    faults: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
+    hasUnknown: unknown.length > 0,
+  };
+}
+
+function lineFault({ line, subject, sentence, end }: ImportFault): FileFault {
+  return { line, field: subject, description: sentence, end };
+}
+
+function unknownFault({ line, name, near }: UnknownLine): FileFault {
+  if (name === undefined) {
+    const description = 'has a name that can be none; was a value put where a name belongs';
+    return { line, description, end: '?' };
+  }
+  if (near === undefined) return { line, field: name, description: 'is not known' };
+  return { line, field: name, description: `is not known; did you mean ${near}`, end: '?' };
+}
+
+/** What to do about unknown lines, told once behind the faults. */
+export const KEEP_UNKNOWN: Problem = {
+  code: 'key_file',
+  description: 'Add --keep-unknown to keep unknown lines as they are, or take them away.',
+};

@@ -1,0 +1,277 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ApplyOptions } from './commands/apply';
+import type { CheckOptions } from './commands/check';
+import type { DeleteOptions } from './commands/delete';
+import type { GetOptions } from './commands/get';
+import type { ListOptions } from './commands/list';
+import type { PutOptions } from './commands/put';
+import type { RotateOptions } from './commands/rotate';
+import type { CliContext } from './context';
+import type { DoctorOptions } from './doctor/doctor';
+
+/**
+ * Adds the commands. What a command does is loaded when it is called: most calls need little of the program.
+ * @param open answers what the command works with, once its options are read.
+ */
+export function addCommands(program: Command, open: () => Promise<CliContext>): void {
+  describePut(program).action(async (streamId: string, options: PutOptions) =>
+    (await import('./commands/put')).put(await open(), streamId, options),
+  );
+  describeGet(program).action(async (streamId: string, options: GetOptions) =>
+    (await import('./commands/get')).get(await open(), streamId, options),
+  );
+  describeDelete(program).action(async (streamIds: readonly string[], options: DeleteOptions) =>
+    (await import('./commands/delete')).deleteKeyFiles(await open(), streamIds, options),
+  );
+  describeList(program).action(async (options: ListOptions) =>
+    (await import('./commands/list')).list(await open(), options),
+  );
+  describeCheck(program).action(async (inputs: readonly string[], options: CheckOptions) =>
+    (await import('./commands/check')).check(await open(), inputs, options),
+  );
+  describeApply(program).action(async (sources: readonly string[], options: ApplyOptions) =>
+    (await import('./commands/apply')).apply(await open(), sources, options),
+  );
+  describeRotate(program).action(async (path: string, options: RotateOptions) =>
+    (await import('./commands/rotate')).rotate(await open(), path, options),
+  );
+  describeDoctor(program).action(async (options: DoctorOptions) =>
+    (await import('./doctor/doctor')).doctor(await open(), options),
+  );
+}
+
+function describePut(program: Command): Command {
+  const command = program
+    .command('put <streamid>')
+    .description('write the key file of a stream')
+    .option(
+      '--file <file>',
+      'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
+    )
+    .option('--keep-unknown', 'keep lines of an existing key file that are not known; else they are refused')
+    .option('--content-id <id>', 'content at the key provider');
+  return withProvider(command)
+    .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
+    .option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it')
+    .option('--playready-laurl <url>', 'license address')
+    .option('--playready-checksum <base64>', 'computed when left out')
+    .option('--widevine', 'Widevine, with PSSH data made from key id and content id')
+    .option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data')
+    .option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it')
+    .option('--fairplay-iv <hex>', 'initialisation vector, 32 hex digits')
+    .option('--fairplay-laurl <url>', 'license address')
+    .option('--dry-run', 'only show what would be written, and how it differs from the present file')
+    .addOption(
+      new Option('--if-match <etag>', 'only replace the file that has this ETag (* for any)').conflicts(
+        'createOnly',
+      ),
+    )
+    .option('--create-only', 'only when the stream has no key file yet')
+    .option('--reveal', 'show the key material of the file that was written');
+}
+
+function describeGet(program: Command): Command {
+  return program
+    .command('get <streamid>')
+    .description('show the key file of a stream')
+    .option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise');
+}
+
+function describeDelete(program: Command): Command {
+  return program
+    .command('delete [streamids...]')
+    .description('remove the key files of streams')
+    .option('--prefix <text>', 'those of all streams whose id starts with this')
+    .option('--not-in <manifest>', 'those of all streams that this manifest does not name')
+    .option('--if-match <etag>', 'only the file that has this ETag; for one stream')
+    .option('--dry-run', 'only show what would be deleted')
+    .option('--yes', 'do not ask')
+    .option('--all', 'name every stream, not only the first 20')
+    .addHelpText(
+      'after',
+      `
+One stream that is named is deleted at once. Several, and what --prefix or --not-in find, are shown first, and
+asked for. A key file that changes between the look and the deletion is left as it is.
+A manifest of --not-in is the list of what stays. It is a file that apply takes; its stream ids are read alone.
+With --prefix beside it, only key files below that are looked at.
+`,
+    );
+}
+
+function describeList(program: Command): Command {
+  return program
+    .command('list')
+    .description('list the key files')
+    .option('--prefix <text>', 'only streams whose id starts with this')
+    .option('--faulty', 'only key files with a fault; ends with 1 when one of them is an error')
+    .option('--limit <number>', 'at most so many', wholeNumber)
+    .option('--csv', 'as CSV with a header row, for a spreadsheet');
+}
+
+function describeCheck(program: Command): Command {
+  return program
+    .command('check [inputs...]')
+    .description('check files, folders, standard input (-) or values for faults, and against each other')
+    .option(
+      '--stream <streamid>',
+      'check the key file that the sidecar has of this stream; again for each',
+      added,
+    )
+    .option('--reveal', 'show content keys, too')
+    .addHelpText(
+      'after',
+      `
+It takes key files, bodies of the key-file API (JSON), DASH manifests and HLS playlists or the elements and
+lines of one that tell of its protection, init segments, media segments and mp4 files of any size, license
+addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or
+header, a key id. Of a folder it takes the .key files in it and below it.
+Several are held against each other:
+  packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
+Nothing is sent anywhere; --stream alone asks the sidecar, for the key file of that stream.
+Ends with 1 when a fault is an error.
+`,
+    );
+}
+
+function describeApply(program: Command): Command {
+  const command = program
+    .command('apply <source...>')
+    .description(
+      'provision the streams of a manifest (a .yaml, .json or .csv file), or import key files (folders, *.key)',
+    );
+  return withAllowances(withProvider(command))
+    .option('--dry-run', 'only show what would change')
+    .option('--yes', 'do not ask')
+    .option('--all', 'name every stream, not only the first 20 of each kind')
+    .option('--verbose', 'show all changed lines of a stream that gets another key, not its key ids alone')
+    .option('--keep-unknown', 'keep lines of imported key files that are not known; else they are refused')
+    .addHelpText(
+      'after',
+      `
+It shows first what would change, asks, and goes on after single failures. With --yes it writes at once. Run it
+again after a failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
+A manifest gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
+name, not even for a dry run: whoever wrote it would else choose what is sent.
+Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
+Their values are written as they are.
+docs/manifest.md says what a manifest holds.
+`,
+    );
+}
+
+/** Where Wowza Streaming Engine answers REST calls. */
+export const PACKAGER_URL = 'http://127.0.0.1:8087';
+
+/** How long `rotate --watch` waits unless told otherwise. */
+export const WATCH_SECONDS = 600;
+
+function describeRotate(program: Command): Command {
+  const command = program
+    .command('rotate <manifest>')
+    .description('provision new keys for the streams of a manifest, by new content ids')
+    .option('--content-id <pattern>', 'what the new content ids are made of', '{streamid}-{date}');
+  return withAllowances(withProvider(command))
+    .option('--dry-run', 'only show which keys would come')
+    .option('--yes', 'do not ask')
+    .option('--all', 'name every stream, not only the first 20 of each kind')
+    .option('--verbose', 'show all changed lines, not the key ids alone')
+    .option(
+      '--application <name>',
+      'the packager’s application, for the commands that restart the streams; else the folder of each stream id',
+    )
+    .option('--packager-url <url>', 'where the packager answers REST calls', PACKAGER_URL)
+    .option('--watch', 'wait until each new key file was read; needs --folder')
+    .option('--folder <folder>', 'the key folder of the sidecar, as this machine has it')
+    .option('--timeout <seconds>', `how long --watch waits (default: ${WATCH_SECONDS})`, wholeNumber)
+    .addHelpText(
+      'after',
+      `
+Each stream that gets its keys from the key provider gets a new content id, and with it a new key. In the pattern
+stand {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
+present key file), {date} and {time} (UTC). A group with one key gets one content id, by its first member.
+The packager takes a key when a stream starts: at the end stand the commands that restart each stream at a Wowza
+Streaming Engine. For another packager they are not known.
+`,
+    );
+}
+
+/** `doctor` without its action: a test has it look at a machine of its own. */
+export function describeDoctor(program: Command): Command {
+  return program
+    .command('doctor')
+    .description("check a packager's installation: its settings, its key folder, its rights, its streams")
+    .requiredOption(
+      '--packager <folder>',
+      'where the packager is installed, as /usr/local/WowzaStreamingEngine',
+    )
+    .option('--application <name>', 'check only this application; may be given again', namesAdded, undefined)
+    .option(
+      '--streams <ids>',
+      'streams that must have a key file, divided by commas; may be given again',
+      namesAdded,
+      undefined,
+    )
+    .option('--manifest <file>', 'manifest whose streams must have a key file')
+    .addOption(
+      new Option('--lineup <file>', 'the former name of --manifest').hideHelp().conflicts('manifest'),
+    )
+    .option('--user <name>', 'whom the packager runs as, by name or number, when it can’t be found out')
+    .option('--csv', 'the findings as CSV with a header row, for a spreadsheet')
+    .addHelpText(
+      'after',
+      '\nIt reads only: nothing is written or changed. Ends with 1 when there is a fault.',
+    );
+}
+
+/** Adds the options that name a content at the key provider. */
+function withProvider(command: Command): Command {
+  return command
+    .option('--client <name>', 'DRM account at the key provider')
+    .addOption(
+      new Option('--client-api-key <key>', 'its API key; in a file no other user sees it').conflicts(
+        'clientApiKeyFile',
+      ),
+    )
+    .option('--client-api-key-file <file>', 'file that holds its API key')
+    .addOption(
+      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc, or cbcs), or false for none').choices([
+        'cenc',
+        'cbcs',
+        'true',
+        'false',
+      ]),
+    );
+}
+
+/** Adds the options by which the user allows a manifest keys of this machine; none is allowed without them. */
+function withAllowances(command: Command): Command {
+  return command
+    .option(
+      '--allow-env <name>',
+      "variable that the manifest may name as clientApiKeyEnv, or 'PREFIX_*'; may be given again",
+      added,
+    )
+    .option(
+      '--allow-file <path>',
+      'file that the manifest may name as clientApiKeyFile, or the folder of such; may be given again',
+      added,
+    );
+}
+
+function added(value: string, former: readonly string[] = []): readonly string[] {
+  return [...former, value];
+}
+
+/** The same of names that are divided by commas. */
+function namesAdded(text: string, former: readonly string[] = []): readonly string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return [...former, ...names];
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
+  return Number(text);
+}

@@ -1,0 +1,130 @@
+import { Command, CommanderError } from 'commander';
+import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
+import type { ConnectionOptions } from './connection';
+import type { Ambient } from './context';
+import { createOutput, type Output } from './output';
+import { addCommands } from './program';
+
+interface Run extends Omit<Ambient, 'now'> {
+  /** Without it, it is 1970: the date of what is made must not be by chance. */
+  readonly now?: Ambient['now'];
+  /** What follows the program's name. */
+  readonly argv: readonly string[];
+  readonly version: string;
+}
+
+const AFTER_HELP = `
+The address and the key come from the options, else from PACKAGERDRM_URL and PACKAGERDRM_APIKEY (or
+PACKAGERDRM_APIKEY_FILE), else from the first configuration file that is there: ./packager-drm.yaml or
+~/.config/packager-drm/config.yaml (url, key or keyFile, ca, cert, certKey, allowEnv, allowFile), else,
+inside the sidecar's container, from the sidecar's own variables.
+An address in ./packager-drm.yaml is used with a key from the same file alone, and allowEnv and allowFile
+are refused there, unless --config names it.
+
+Exit codes:
+  0    done
+  1    something failed, the sidecar refused the request, or a fault was found
+  2    wrong usage or unusable input; nothing was sent
+  3    the sidecar can't be reached, or it refused the API key
+  130  stopped by SIGINT (Ctrl-C)
+`;
+
+/** Runs the command line once, and answers the code that the process ends with. It never throws. */
+export async function runCli(run: Run): Promise<ExitCode> {
+  // Known before the options are read: a wrong option is to be told as JSON, too.
+  const json = run.argv.includes('--json');
+  const out = createOutput(run.stdout, run.stderr, run.env, json);
+  let exitCode: ExitCode = EXIT.done;
+  const program = new Command('packager-drm');
+  describeProgram(program, run, json);
+  // Subcommands take over how the program speaks and ends, so this comes after describeProgram.
+  addCommands(program, async () => {
+    const { createContext } = await import('./context');
+    return createContext(
+      { now: () => new Date(0), ...run },
+      {
+        out,
+        options: program.opts<ConnectionOptions>(),
+        endWith: (code) => {
+          exitCode = code;
+        },
+      },
+    );
+  });
+  program.hook('preAction', (_program, command) => refuseEmptyOptions(command));
+  try {
+    await program.parseAsync(run.argv, { from: 'user' });
+  } catch (thrown) {
+    exitCode = tell(thrown, out);
+  }
+  return (await tellLoss(run, out)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+/** An option whose variable was empty would else fall through to a value that nobody meant. */
+function refuseEmptyOptions(command: Command): void {
+  const all = [command, command.parent].flatMap((each) => each?.options ?? []);
+  const values = command.optsWithGlobals();
+  const empty = all.find((option) => values[option.attributeName()] === '');
+  if (empty) throw usageError(`${empty.long} is given without a value.`);
+}
+
+/** Answers whether some of the result could not be written; to tell that there, too, would be in vain. */
+async function tellLoss({ stderr }: Run, out: Output): Promise<boolean> {
+  const code = await out.finish();
+  if (code !== undefined) stderr.write(`error: The output could not be written (${code}).\n`);
+  return code !== undefined;
+}
+
+function describeProgram(program: Command, { version, stdout, stderr }: Run, json: boolean): void {
+  program
+    .description("Provisions, reads and checks a packager's key files through the sidecar's API.")
+    .version(version)
+    .option('--url <url>', "the sidecar's address")
+    .option('--key <key>', 'API key; in a file no other user of this machine sees it')
+    .option('--key-file <file>', 'file that holds the API key')
+    .option('--ca <file>', 'certificate of the authority to trust, PEM')
+    .option('--cert <file>', 'client certificate, PEM')
+    .option('--cert-key <file>', 'its private key, PEM')
+    .option('--config <file>', 'configuration file to read in place of the usual ones')
+    .option('--json', 'one JSON document on stdout, errors as {"errors":[…]} too')
+    .addHelpText('after', AFTER_HELP)
+    .showSuggestionAfterError()
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      // The help of a call without a command; what is wrong with a call is told with all other errors.
+      writeErr: (text) => void (json || stderr.write(text)),
+      outputError: () => undefined,
+      getErrHelpWidth: () => stderr.columns ?? 100,
+      getOutHelpWidth: () => stdout.columns ?? 100,
+    });
+}
+
+function tell(thrown: unknown, out: Output): ExitCode {
+  if (thrown instanceof CliError) {
+    if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
+    else for (const { description } of thrown.problems) out.note(description);
+    return thrown.exitCode;
+  }
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return EXIT.done;
+    const isHelp = thrown.code === 'commander.help';
+    if (!isHelp || out.json)
+      out.errors([{ code: 'usage', description: isHelp ? 'A command is missing.' : describeUsage(thrown) }]);
+    return EXIT.usage;
+  }
+  const name = thrown instanceof Error ? thrown.name : typeof thrown;
+  const description = `The program has a fault (${name}). Please report it with the command that you gave.`;
+  out.errors([{ code: 'fault', description }]);
+  return EXIT.failed;
+}
+
+/** Commander's own text, without the value that was given to an option: it may be a key. */
+function describeUsage({ message }: CommanderError): string {
+  return message
+    .replace(/^error: /, '')
+    .replaceAll(/'(--?[^'=\s]+)=[^']*'/g, "'$1'")
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ');
+}

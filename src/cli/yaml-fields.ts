@@ -1,0 +1,167 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import type { z } from 'zod';
+import { schemaFaults, type UnknownField } from '../http/faults';
+
+/** What is wrong with a file, and on which line (from 1) where that is known. It quotes no value. */
+export interface FileFault {
+  readonly line?: number | undefined;
+  /** The field that is wrong, as a person names it; the description goes on after it. */
+  readonly field?: string | undefined;
+  readonly description: string;
+  /** The end of a description that asks; all others end with a full stop. */
+  readonly end?: '?' | undefined;
+}
+
+/** A fault as one sentence that begins with the place: `manifest.yaml:7: …`. */
+export function faultSentence(file: string, fault: FileFault): string {
+  return `${file}${fault.line === undefined ? '' : `:${fault.line}`}: ${sentenceOf(fault)}`;
+}
+
+/** A fault as a sentence without its place. */
+export function sentenceOf({ field, description, end }: FileFault): string {
+  return `${field ? `${field} ` : ''}${description}${end ?? '.'}`;
+}
+
+/** The value of a YAML or JSON text, and the line on which the value of a path stands. */
+export interface ReadText {
+  /** Undefined when nothing could be read; with faults, what could be. */
+  readonly value: unknown;
+  readonly faults: readonly FileFault[];
+  /** Whether what seems to be missing may stand in a part that could not be read. */
+  readonly isPartial?: boolean;
+  lineOf(path: readonly PropertyKey[], of?: 'value' | 'name'): number | undefined;
+}
+
+/** The library's own messages quote the text, which may hold keys. */
+const SENTENCES: Readonly<Record<string, readonly [description: string, end?: '?']>> = {
+  BAD_INDENT: ['is indented wrongly, or a bracket is not closed'],
+  BLOCK_AS_IMPLICIT_KEY: ['has a name that is a list or a map; is a line missing before it', '?'],
+  MISSING_CHAR: ['lacks a character, most likely a closing quote, a colon or a comma'],
+  MULTILINE_IMPLICIT_KEY: ['has a name that goes over several lines; is a colon missing', '?'],
+  TAB_AS_INDENT: ['is indented by a tab; indent with spaces'],
+  BAD_ALIAS: ['uses an anchor (*name) that is not set before'],
+  TAG_RESOLVE_FAILED: ['has a tag (!name) that means nothing here; leave it out'],
+  MULTIPLE_DOCS: ['begins a second document (---); put it into a file of its own'],
+};
+
+/** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
+export function readYaml(text: string): ReadText {
+  const lines = new LineCounter();
+  const content = text.replace(/^\u{feff}/u, '');
+  const document = parseDocument(content, {
+    lineCounter: lines,
+    prettyErrors: false,
+    merge: true,
+    logLevel: 'error',
+  });
+  const lineAt = (offset: number) => lines.linePos(offset).line;
+  // What a parser says after it lost its way is about nothing; a name that is there twice is no such case.
+  const lost = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
+  const told = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
+  const faults = [...told, ...document.warnings].map(({ code, pos }): FileFault => {
+    const [description, end] =
+      code === 'DUPLICATE_KEY'
+        ? [twice(content.slice(pos[0], pos[0] + 30))]
+        : (SENTENCES[code] ?? ['is neither YAML nor JSON from here on']);
+    return { line: lineAt(pos[0]), description, end };
+  });
+  const nothing = { value: undefined, faults, lineOf: () => undefined };
+  if (faults.length > 0) return nothing;
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
+    },
+  });
+  try {
+    return { value: document.toJS({ maxAliasCount: 1000 }), faults, lineOf: lineFinder(document, lineAt) };
+  } catch {
+    const description = 'uses an anchor (*name) that is not set before, or too many of them';
+    return { ...nothing, faults: [{ description }] };
+  }
+}
+
+/** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
+function twice(text: string): string {
+  const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
+  return `${name} is given before; give it once`;
+}
+
+function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {
+  return (path, of = 'value') => {
+    let node: unknown = document.contents;
+    let offset = offsetOf(node);
+    for (const [depth, name] of path.entries()) {
+      if (isAlias(node)) node = node.resolve(document);
+      if (isMap(node)) {
+        const pair = node.items.find(({ key }) => (isScalar(key) ? key.value : key) === name);
+        if (pair === undefined) break;
+        node = pair.value;
+        offset =
+          (of === 'name' && depth === path.length - 1 ? undefined : offsetOf(node)) ??
+          offsetOf(pair.key) ??
+          offset;
+      } else if (isSeq(node)) {
+        node = node.items[Number(name)];
+        offset = offsetOf(node) ?? offset;
+      } else break;
+    }
+    return offset === undefined ? undefined : lineAt(offset);
+  };
+}
+
+function offsetOf(node: unknown): number | undefined {
+  if (typeof node !== 'object' || node === null) return undefined;
+  const range: unknown = Reflect.get(node, 'range');
+  return Array.isArray(range) && typeof range[0] === 'number' ? range[0] : undefined;
+}
+
+/** A fault, and the path of the value that has it. */
+export interface PlacedFault extends FileFault {
+  readonly path: readonly PropertyKey[];
+}
+
+/** Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value. */
+export function checkFields<Output>(
+  schema: z.ZodType<Output>,
+  { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,
+): { readonly value: Output } | { readonly faults: PlacedFault[] } {
+  const result = schema.safeParse(value);
+  if (result.success) return { value: result.data };
+  const most = Number.POSITIVE_INFINITY;
+  return {
+    faults: schemaFaults(schema, result.error, value, { most }).map((fault) =>
+      fault.kind === 'unknown'
+        ? { path: fault.path, line: lineOf([...fault.path, fault.name], 'name'), ...unknownField(fault) }
+        : {
+            path: fault.path,
+            line: lineOf(fault.path),
+            field: fieldName(fault.path) || 'the file',
+            description: fault.sentence,
+          },
+    ),
+  };
+}
+
+function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault, 'description' | 'end'> {
+  const here = fieldName(path);
+  const place = here ? ` of ${here}` : '';
+  const beside = `${path.join('.')}.`;
+  const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
+  if (meant !== undefined && isShowable(name))
+    return { description: `${name} is not a field${place}; did you mean ${meant}`, end: '?' };
+  const colon = name.includes(':') ? ' (is a blank missing after a colon?)' : '';
+  return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
+}
+
+/** As long as a field's name is, and shorter than 16 bytes are in base64. */
+const MAX_NAME = 20;
+
+/** Whether an unknown name may be shown: it may be key material that slipped to where a name belongs. */
+export function isShowable(name: string): boolean {
+  return /^[\w.-]+$/.test(name) && name.split('.').every((part) => part.length <= MAX_NAME);
+}
+
+/** The field as a person names it: the place in a list is said by the line. */
+export function fieldName(path: readonly PropertyKey[]): string {
+  return path.filter((part) => typeof part === 'string').join('.');
+}

@@ -1,1 +1,0 @@
-export { securityHeaders } from './shell';

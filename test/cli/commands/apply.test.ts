@@ -1,0 +1,410 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
+import { refusedUrl } from '../../support/fake-upstream';
+import { type CliOptions, cli } from '../../support/run-cli';
+import { temporaryFolder } from '../../support/start-sidecar';
+
+const LINE_UP = `\
+defaults:
+  client: acme
+  clientApiKeyEnv: ACME_KEY
+streams:
+  - { streamid: live/a, contentId: a-1 }
+  - { streamid: live/b, contentId: b-1 }
+groups:
+  - members: [c1, c2]
+    folder: live
+    contentId: c-1
+`;
+
+let cwd: string;
+let sidecar: FakeSidecar;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  sidecar = await startFakeSidecar();
+  await fs.writeFile(join(cwd, 'lineup.yaml'), LINE_UP);
+});
+
+function apply(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = {
+    PACKAGERDRM_URL: sidecar.url,
+    PACKAGERDRM_APIKEY: 'the-api-key',
+    ACME_KEY: 'acme-secret',
+    PACKAGERDRM_ALLOW_ENV: 'ACME_KEY',
+    ...options.env,
+  };
+  return cli(['apply', ...args], { cwd, ...options, env });
+}
+
+async function writeMany(streams: number): Promise<void> {
+  const lines = Array.from({ length: streams }, (_item, index) => `s${index},c${index}`);
+  await fs.writeFile(join(cwd, 'many.csv'), `streamid,contentId\n${lines.join('\n')}\n`);
+}
+
+const MANY = ['many.csv', '--client', 'acme', '--client-api-key', 'acme-secret', '--yes'];
+
+const BODIES = [
+  {
+    streams: [
+      { streamid: 'live/a', contentId: 'a-1', client: 'acme', clientApiKey: 'acme-secret' },
+      { streamid: 'live/b', contentId: 'b-1', client: 'acme', clientApiKey: 'acme-secret' },
+    ],
+  },
+  {
+    groups: [
+      {
+        members: ['c1', 'c2'],
+        folder: 'live',
+        contentId: 'c-1',
+        client: 'acme',
+        clientApiKey: 'acme-secret',
+      },
+    ],
+  },
+];
+
+const sentBatches = () => sidecar.batches.map(({ dryRun, body }) => ({ dryRun, body }));
+
+test('writes at once with --yes, without asking for every key twice, and ends with a summary', async () => {
+  sidecar.files.set('live/a', '{}');
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: `\
+3 streams created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream changed
+  ~ live/a
+`,
+    stderr: 'lineup.yaml: 3 created, 1 changed.\n',
+  });
+  expect(sentBatches()).toEqual(BODIES.map((body) => ({ dryRun: false, body })));
+});
+
+test('shows what would change before it asks, and writes that', async () => {
+  sidecar.files.set('live/a', '{}');
+  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: `\
+3 streams would be created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream would be changed
+  ~ live/a
+`,
+  });
+  expect(sentBatches()).toEqual([true, false].flatMap((dryRun) => BODIES.map((body) => ({ dryRun, body }))));
+});
+
+test('looks first with --yes --verbose, too: a look alone tells the lines', async () => {
+  const { stdout } = await apply(['lineup.yaml', '--yes', '--verbose']);
+  expect(stdout).toMatch(/^4 streams would be created\n/);
+  expect(sidecar.batches.map(({ dryRun }) => dryRun)).toEqual([true, true, false, false]);
+});
+
+test('only shows what would change with --dry-run', async () => {
+  const { code, stderr } = await apply(['lineup.yaml', '--dry-run']);
+  expect({ code, stderr, files: sidecar.files.size }).toEqual({
+    code: 0,
+    stderr: 'Nothing was written.\n',
+    files: 0,
+  });
+});
+
+test('sends nothing for streams that would stay as they are', async () => {
+  await apply(['lineup.yaml', '--yes']);
+  sidecar.files.delete('live/b');
+  const sent = sidecar.batches.length;
+  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: '1 stream would be created\n  + live/b\n3 streams would stay as they are\n',
+  });
+  const written = sidecar.batches.slice(sent).filter(({ dryRun }) => !dryRun);
+  expect(written.map(({ body }) => body.streams?.map(({ streamid }) => streamid))).toEqual([['live/b']]);
+});
+
+test('tells with --yes which streams stayed as they were', async () => {
+  await apply(['lineup.yaml', '--yes']);
+  sidecar.files.delete('live/b');
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: '1 stream created\n  + live/b\n3 streams stayed as they were\n',
+    stderr: 'lineup.yaml: 1 created, 3 unchanged.\n',
+  });
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 0,
+    stdout: '4 streams stayed as they were\n',
+    stderr: 'There is nothing to write.\n',
+  });
+});
+
+test.each([
+  ['y', 0, 4],
+  ['yes', 0, 4],
+  ['', 0, 0],
+  ['n', 0, 0],
+])('asks at a terminal, and does as the answer %j says', async (typed, code, files) => {
+  const ended = await apply(['lineup.yaml'], { typed, env: { NO_COLOR: '1' } });
+  expect(ended.stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
+  expect({ code: ended.code, files: sidecar.files.size }).toEqual({ code, files });
+});
+
+test('refuses to write without --yes where nobody can be asked', async () => {
+  const { code, stderr } = await apply(['lineup.yaml']);
+  expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
+    code: 2,
+    stderr:
+      'error: Nobody is there to say yes. Add --yes to apply the manifest, or --dry-run to only see it.\n',
+    sent: 0,
+  });
+});
+
+test('goes on after a stream that fails, says why with its line, and ends with 1', async () => {
+  sidecar.failing.set('live/a', 'contentId: must be 1 to 200 letters');
+  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+    code: 1,
+    stdout: `\
+3 streams created
+  + live/b
+  + live/c1
+  + live/c2
+1 stream failed
+  ! live/a (line 5)
+      contentId: must be 1 to 200 letters
+`,
+    stderr: 'lineup.yaml: 3 created, 1 failed.\n',
+  });
+  expect([...sidecar.files.keys()]).toEqual(['live/b', 'live/c1', 'live/c2']);
+});
+
+test('counts streams that fail only when they are written', async () => {
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) sidecar.failing.set('live/b', 'The disk is full.');
+    return undefined;
+  };
+  const { code, stderr } = await apply(['lineup.yaml', '--yes']);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'lineup.yaml: 3 created, 1 failed.\n' });
+});
+
+test('goes on after a request that is refused as a whole', async () => {
+  await writeMany(250);
+  const errors = [{ code: 'server_error', description: 'The service failed.' }];
+  let writes = 0;
+  sidecar.before = ({ dryRun }) => {
+    if (dryRun) return undefined;
+    writes += 1;
+    return writes === 2 ? { status: 500, body: { errors } } : undefined;
+  };
+  const { code, stderr } = await apply(MANY);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'many.csv: 150 created, 100 failed.\n' });
+});
+
+test('looks and writes over one connection', async () => {
+  await writeMany(250);
+  expect((await apply([...MANY, '--verbose'])).code).toBe(0);
+  expect({ requests: sidecar.batches.length, connections: sidecar.connections() }).toEqual({
+    requests: 6,
+    connections: 1,
+  });
+});
+
+test('names the first 20 of each kind, or all with --all', async () => {
+  await writeMany(23);
+  const some = await apply([...MANY, '--dry-run']);
+  expect(some.stdout.split('\n').slice(0, 2)).toEqual(['23 streams would be created', '  + s0']);
+  expect(some.stdout.split('\n').slice(20)).toEqual(['  + s19', '    and 3 more; --all names them', '']);
+  const all = await apply([...MANY, '--dry-run', '--all']);
+  expect(all.stdout.split('\n').slice(20)).toEqual(['  + s19', '  + s20', '  + s21', '  + s22', '']);
+});
+
+test('tries a sidecar that goes away again, and goes on when it is back', async () => {
+  await writeMany(250);
+  const pauses: number[] = [];
+  sidecar.before = ({ dryRun }) => (!dryRun && pauses.length < 3 ? 'cut' : undefined);
+  const { code, stderr } = await apply(MANY, { onWait: (ms) => pauses.push(ms) });
+  expect({ code, stderr, pauses }).toEqual({
+    code: 0,
+    stderr: `\
+The sidecar is away or busy, next try in 1 s.
+The sidecar is away or busy, next try in 2 s.
+The sidecar is away or busy, next try in 4 s.
+many.csv: 250 created.
+`,
+    pauses: [1000, 2000, 4000],
+  });
+});
+
+test('waits for a sidecar that is busy', async () => {
+  const errors = [{ code: 'too_many_batches', description: '4 batches are under way.' }];
+  let isBusy = true;
+  sidecar.before = () => (isBusy ? { status: 503, body: { errors } } : undefined);
+  const onWait = () => {
+    isBusy = false;
+  };
+  const { code, stderr } = await apply(['lineup.yaml', '--yes'], { onWait });
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: 'The sidecar is away or busy, next try in 1 s.\nlineup.yaml: 4 created.\n',
+  });
+});
+
+test('asks for groups one by one when their answers can’t be told apart', async () => {
+  const groups = ['a', 'b'].map(
+    (name) => `  - { members: [${name}1, ${name}2], contentId: c, client: c, clientApiKey: k }\n`,
+  );
+  await fs.writeFile(join(cwd, 'groups.yaml'), `groups:\n${groups.join('')}`);
+  const errors = [{ code: 'invalid_body', description: 'groups.0: folder: is none' }];
+  const bad = { streamid: null, result: 'failed', errors };
+  const good = ['b1', 'b2'].map((streamid) => ({ streamid, result: 'created' }));
+  sidecar.before = ({ body }) => {
+    const names = (body.groups ?? []).map(({ members }) => members?.[0]);
+    const results = names.flatMap((name): object[] => (name === 'a1' ? [bad] : good));
+    return { status: 200, body: { results } };
+  };
+  const { code, stdout } = await apply(['groups.yaml', '--dry-run']);
+  expect({ code, stdout }).toEqual({
+    code: 1,
+    stdout: `\
+2 streams would be created
+  + b1
+  + b2
+1 stream can’t be provisioned
+  ! the group of a1 (line 2)
+      folder: is none
+`,
+  });
+});
+
+test('stops when the sidecar stays away, says how to go on, and does so when it runs again', async () => {
+  await writeMany(250);
+  let writes = 0;
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) writes += 1;
+    return writes > 1 ? 'cut' : undefined;
+  };
+  const { code, stderr } = await apply(MANY);
+  expect(code).toBe(3);
+  expect(stderr.split('\n').slice(5)).toEqual([
+    `error: No sidecar answers at ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; --url and PACKAGERDRM_URL set another.`,
+    'Run the same command again to go on: what is written is left as it is.',
+    'many.csv: 100 created, 150 not reached.',
+    '',
+  ]);
+  sidecar.before = () => undefined;
+  expect((await apply(MANY)).stderr).toBe('many.csv: 150 created, 100 unchanged.\n');
+});
+
+test('finishes the request under way on SIGINT, and says how to go on', async () => {
+  await writeMany(250);
+  const interrupt = new AbortController();
+  sidecar.before = ({ dryRun }) => {
+    if (!dryRun) interrupt.abort();
+    return undefined;
+  };
+  const { code, stderr } = await apply(MANY, { interrupt: interrupt.signal });
+  expect({ code, stderr, files: sidecar.files.size }).toEqual({
+    code: 130,
+    stderr: `\
+Run the same command again to go on: what is written is left as it is.
+many.csv: 100 created, 150 not reached.
+`,
+    files: 100,
+  });
+});
+
+test.each<[string, readonly object[]]>([
+  ['no results', []],
+  ['too few results', [{ streamid: 'live/a', result: 'created' }]],
+  ['too many results', ['live/a', 'live/b', 'live/c'].map((streamid) => ({ streamid, result: 'created' }))],
+  ['results of other streams', ['x', 'live/b'].map((streamid) => ({ streamid, result: 'created' }))],
+])('ends with 3 when something answers %s', async (_name, results) => {
+  sidecar.before = () => ({ status: 200, body: { results } });
+  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes']);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: `error: What answers at ${sidecar.url} did not say what became of every stream. Check the address.\n`,
+  });
+});
+
+test('tells as JSON that SIGINT stopped it while it only looked', async () => {
+  const interrupt = new AbortController();
+  sidecar.before = async () => {
+    interrupt.abort();
+    return 'cut' as const;
+  };
+  const ended = await apply(['lineup.yaml', '--dry-run', '--json'], { interrupt: interrupt.signal });
+  expect({ ...ended, stdout: JSON.parse(ended.stdout) }).toEqual({
+    code: 130,
+    stdout: { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] },
+    stderr: '',
+  });
+});
+
+test('ends at once on SIGINT while it only looks', async () => {
+  const interrupt = new AbortController();
+  sidecar.before = async () => {
+    interrupt.abort();
+    return 'cut' as const;
+  };
+  expect(await apply(['lineup.yaml', '--dry-run'], { interrupt: interrupt.signal })).toEqual({
+    code: 130,
+    stdout: '',
+    stderr: 'Stopped. Nothing was written.\n',
+  });
+});
+
+test('ends with 3, writing nothing, when no sidecar is there', async () => {
+  const url = await refusedUrl();
+  const { code, stderr } = await apply(['lineup.yaml', '--yes', '--url', url]);
+  expect(code).toBe(3);
+  expect(stderr.split('\n').at(-2)).toBe(
+    `error: No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
+  );
+});
+
+test('answers one JSON document with --json', async () => {
+  sidecar.failing.set('live/a', 'no');
+  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes', '--json']);
+  const created = (streamid: string, line: number) => ({
+    streamid,
+    result: 'created',
+    line,
+    errors: [],
+    warnings: [],
+  });
+  expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    code: 1,
+    stderr: '',
+    document: {
+      lineup: 'lineup.yaml',
+      dry_run: false,
+      stopped: null,
+      results: [
+        {
+          streamid: 'live/a',
+          result: 'failed',
+          line: 5,
+          errors: [{ code: 'invalid_body', description: 'no' }],
+          warnings: [],
+        },
+        created('live/b', 6),
+        created('live/c1', 8),
+        created('live/c2', 8),
+      ],
+      summary: { created: 3, changed: 0, unchanged: 0, failed: 1, not_reached: 0 },
+    },
+  });
+});
+
+test('shows a bar on a terminal', async () => {
+  const { stderr } = await apply(['lineup.yaml'], { typed: 'y' });
+  expect(stderr).toContain('Comparing');
+  expect(stderr).toContain('Writing');
+});

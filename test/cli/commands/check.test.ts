@@ -1,0 +1,385 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
+import { cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+
+const BOX = 'AAAAOHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABgSEETaUu9FIwmOaFR3fuMiaB1I49yVmwY=';
+const KEY = 'lnA03mLuxnL3toiRMxV4Zw==';
+const FILE = `mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\nmpegdashstreaming-cenc-content-key: ${KEY}\nmpegdashstreaming-cenc-algorithm: AESCTR\n`;
+const BAD = '{"cenc":{"keyid":"44da52ef4523098e6854777ee322681d","contentkey":"lnA03mLuxnL3toiRMxV4Zw=="}}';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+function checkOne(args: readonly string[], stdin = '') {
+  return cli(['check', ...args], { cwd: folder, stdin });
+}
+
+test('decodes a value, offline and without an address', async () => {
+  const { code, stdout, stderr } = await checkOne([BOX]);
+  expect({ code, stderr, lines: stdout.split('\n').slice(0, 2) }).toEqual({
+    code: 0,
+    stderr: 'No faults.\n',
+    lines: [
+      'This is a PSSH box.',
+      expect.stringMatching(/^ {2}box\.system +edef8ba9-79d6-4ace-a3c8-27dcd51d21ed {2}Widevine$/),
+    ],
+  });
+});
+
+test.each<[string, string[], string]>([
+  ['the file that is named', ['news.key'], ''],
+  ['standard input', ['-'], FILE],
+  ['standard input when nothing is named', [], FILE],
+])('checks a key file from %s, with its key masked unless told otherwise', async (_name, args, stdin) => {
+  await fs.writeFile(join(folder, 'news.key'), FILE);
+  const masked = await checkOne(args, stdin);
+  expect({ code: masked.code, first: masked.stdout.split('\n')[0] }).toEqual({
+    code: 0,
+    first: 'This is a key file.',
+  });
+  expect(masked.stdout + masked.stderr).not.toContain(KEY);
+  expect((await checkOne([...args, '--reveal'], stdin)).stdout).toContain(KEY);
+});
+
+test('checks the bytes of a box that lie in a file', async () => {
+  await fs.writeFile(join(folder, 'box.bin'), Buffer.from(BOX, 'base64'));
+  expect((await checkOne(['box.bin'])).stdout).toBe((await checkOne([BOX])).stdout);
+});
+
+test('ends with 1 when a fault is an error, and says what to do', async () => {
+  const { code, stdout, stderr } = await checkOne(['-'], BAD);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: expect.stringMatching(/\nerror: cenc\.keyid looks like hex.*\n/),
+    stderr: expect.stringMatching(/^1 error, \d+ warnings?\.\n$/),
+  });
+});
+
+test('answers one JSON document with --json', async () => {
+  const { code, stdout, stderr } = await checkOne(['--json', '-'], BAD);
+  expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    code: 1,
+    stderr: '',
+    document: { kind: 'request', fields: expect.any(Array), faults: expect.any(Array) },
+  });
+});
+
+test('says that a file is not there when the value is none, either', async () => {
+  expect(await checkOne(['news.key'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: There is no file news.key, and as a value it is nothing that can be checked.\n',
+  });
+});
+
+test.each([
+  ['empty', '', 'has no line that the packager knows; it protects nothing'],
+  ['in UTF-16', Buffer.from(FILE, 'utf16le'), 'is UTF-16; save it as UTF-8'],
+  [
+    'in Latin-1',
+    Buffer.from(`${FILE}# f\xfcr\n`, 'latin1'),
+    'holds bytes that are not UTF-8 text; save it as UTF-8',
+  ],
+])('takes a file of the name for a key file when it is %s', async (_what, content, fault) => {
+  await fs.writeFile(join(folder, 'news.key'), content);
+  const { code, stdout } = await checkOne(['news.key']);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^This is a key file\.\n/);
+  expect(stdout).toContain(`error: The file ${fault}.\n`);
+});
+
+test('asks what to check where there is nothing to read', async () => {
+  const { code, stderr } = await cli(['check'], { cwd: folder, typed: '', env: { NO_COLOR: '1' } });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr:
+      'error: Check what? Give files, a folder, a value, --stream with a stream id, or - for standard input.\n',
+  });
+});
+
+const { cenc } = POST_MANUAL;
+const SWAPPED = POST_MANUAL_FILE.replace(cenc.keyid, SWAPPED_KEY_ID);
+const BYTE_ORDER =
+  'The byte order of the key id differs: init.mp4 has 44da52ef-4523-098e-6854-777ee322681d where news.key has ' +
+  'ef52da44-2345-8e09-6854-777ee322681d; both must be big endian (as in a UUID), so mend that of news.key.';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
+  await fs.writeFile(join(cwd, 'init.mp4'), packagedMedia('cenc/v.mp4'));
+  await fs.writeFile(join(cwd, 'stream.mpd'), packagedManifest('cenc/s.mpd'));
+  await fs.writeFile(join(cwd, 'playlist.m3u8'), packagedManifest('fairplay/v.m3u8'));
+});
+
+function check(args: readonly string[], stdin: string | Buffer = '') {
+  return cli(['check', ...args], { cwd, stdin });
+}
+
+/** What is told, without what the inputs decode to. */
+function told(stdout: string): string[] {
+  return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('  '));
+}
+
+describe('several inputs', () => {
+  test('are checked each, and held against each other', async () => {
+    const { code, stdout, stderr } = await check(['news.key', 'init.mp4', 'stream.mpd', 'playlist.m3u8']);
+    expect({ code, stderr, told: told(stdout) }).toEqual({
+      code: 0,
+      stderr: '4 inputs: no faults.\n',
+      told: [
+        'news.key is a key file.',
+        'init.mp4 is an init segment.',
+        'stream.mpd is a DASH MPD.',
+        'playlist.m3u8 is an HLS media playlist.',
+        'Held against each other: key id, scheme, protection, checksum, license address.',
+        'They agree.',
+      ],
+    });
+  });
+
+  test('that differ are told so by their names, and end with 1', async () => {
+    await fs.writeFile(join(cwd, 'news.key'), SWAPPED);
+    const { code, stdout, stderr } = await check(['news.key', 'init.mp4']);
+    expect({ code, stderr, last: told(stdout).at(-1) }).toEqual({
+      code: 1,
+      stderr: '2 inputs: 2 errors, 0 warnings.\n',
+      last: `error: ${BYTE_ORDER}`,
+    });
+    expect(stdout).not.toContain(cenc.contentkey);
+  });
+
+  test('are one JSON document with --json', async () => {
+    await fs.writeFile(join(cwd, 'news.key'), SWAPPED);
+    const { code, stdout, stderr } = await check(['news.key', 'init.mp4', '--json']);
+    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+      code: 1,
+      stderr: '',
+      document: {
+        inputs: [
+          { name: 'news.key', kind: 'key_file', fields: expect.any(Array), faults: [expect.any(Object)] },
+          { name: 'init.mp4', kind: 'init_segment', fields: expect.any(Array), faults: [] },
+        ],
+        comparison: {
+          compared: ['key_id', 'scheme', 'protection'],
+          faults: [
+            {
+              severity: 'error',
+              code: 'key_id_byte_order',
+              inputs: ['init.mp4', 'news.key'],
+              description: BYTE_ORDER,
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  test('may be standard input and a value among them', async () => {
+    const { code, stdout } = await check(['-', cenc.keyid, 'init.mp4'], POST_MANUAL_FILE);
+    expect([code, ...told(stdout).slice(0, 2)]).toEqual([
+      0,
+      'standard input is a key file.',
+      'the value is a key id.',
+    ]);
+    expect(await check(['-', '-'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: Standard input (-) can be read once only.\n',
+    });
+  });
+
+  test('that can not be used are told all at once', async () => {
+    await fs.writeFile(join(cwd, 'lines.txt'), Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'));
+    expect(await check(['a.key', 'news.key', 'b.key', 'lines.txt'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'error: There is no file a.key, and as a value it is nothing that can be checked.\n' +
+        'error: There is no file b.key, and as a value it is nothing that can be checked.\n' +
+        'error: lines.txt is UTF-16; save it as UTF-8.\n',
+    });
+  });
+
+  test('that have nothing to do with each other are told so', async () => {
+    await fs.writeFile(join(cwd, 'master.m3u8'), packagedManifest('clear/master.m3u8'));
+    const { code, stderr } = await check(['news.key', 'master.m3u8']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        'They say nothing of the same thing that could be held against each other.\n2 inputs: no faults.\n',
+    });
+  });
+});
+
+describe('a folder', () => {
+  beforeEach(async () => {
+    await fs.outputFile(join(cwd, 'keys/news.key'), POST_MANUAL_FILE);
+    await fs.outputFile(join(cwd, 'keys/live/sport.key'), SWAPPED);
+    await fs.outputFile(
+      join(cwd, 'keys/live/talk.key'),
+      POST_MANUAL_FILE.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==').replace(/.*checksum.*\n/, ''),
+    );
+    await fs.outputFile(join(cwd, 'keys/.news.key.123'), 'left over');
+    await fs.outputFile(join(cwd, 'keys/.hidden.key'), 'left over');
+    await fs.outputFile(join(cwd, 'keys/notes.txt'), 'no key file');
+    await fs.symlink('/etc/hostname', join(cwd, 'keys/link.key'));
+  });
+
+  test('has its key files checked, of which those with faults are shown', async () => {
+    const { code, stdout, stderr } = await check(['keys']);
+    expect({ code, stderr, told: told(stdout) }).toEqual({
+      code: 1,
+      stderr: '3 inputs: 2 errors, 1 warning.\n',
+      told: [
+        'keys/live/sport.key',
+        expect.stringMatching(/^error: .*in the other byte order/),
+        'keys/live/talk.key',
+        expect.stringMatching(/^warning: .*checksum is missing/),
+        'Held against each other: key.',
+        'error: keys/news.key and keys/live/talk.key have one key id and different content keys, so viewers of one of ' +
+          'them see nothing; give each key an id of its own, or both the same key.',
+      ],
+    });
+  });
+
+  test('is held against media beside it', async () => {
+    await fs.remove(join(cwd, 'keys/live'));
+    const { code, stdout } = await check(['keys', 'init.mp4']);
+    expect([code, ...told(stdout)]).toEqual([
+      0,
+      'init.mp4 is an init segment.',
+      'Held against each other: key id, scheme, protection, checksum.',
+      'They agree.',
+    ]);
+  });
+
+  test('is one JSON document with --json, with all its files', async () => {
+    const { code, stdout } = await check(['keys', '--json']);
+    const { inputs, comparison } = JSON.parse(stdout);
+    expect([code, ...inputs.map(({ name }: { name: string }) => name), comparison.compared]).toEqual([
+      1,
+      'keys/live/sport.key',
+      'keys/live/talk.key',
+      'keys/news.key',
+      ['key'],
+    ]);
+  });
+
+  test('without a key file is told so', async () => {
+    await fs.mkdir(join(cwd, 'empty'));
+    expect(await check(['empty'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: There is no .key file in empty; name the files to check.\n',
+    });
+  });
+
+  test('has a file that is no key file at all told beside the others', async () => {
+    await fs.writeFile(join(cwd, 'keys/live/sport.key'), Buffer.alloc(2 * 1024 * 1024, 'x'));
+    const { code, stdout } = await check(['keys']);
+    expect([code, ...told(stdout).slice(0, 3)]).toEqual([
+      1,
+      'keys/live/sport.key',
+      'error: keys/live/sport.key is larger than 1 MiB, and neither media nor a manifest or playlist.',
+      'keys/live/talk.key',
+    ]);
+  });
+});
+
+describe('--stream', () => {
+  test('takes the key file from the sidecar, and holds it against media', async () => {
+    const sidecar = await startSidecar();
+    await sidecar.api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    const one = await cli(['check', '--stream', 'live/news'], { cwd, env });
+    expect([one.code, told(one.stdout), one.stderr]).toEqual([0, ['This is a key file.'], 'No faults.\n']);
+    expect(one.stdout).not.toContain(cenc.contentkey);
+    const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
+    expect([both.code, ...told(both.stdout)]).toEqual([
+      0,
+      'stream.mpd is a DASH MPD.',
+      'stream live/news is a key file.',
+      'Held against each other: key id, scheme, protection, checksum.',
+      'They agree.',
+    ]);
+    const none = await cli(['check', '--stream', 'live/none'], { cwd, env });
+    expect([none.code, none.stdout]).toEqual([1, '']);
+  });
+});
+
+describe('a file of more than 1 MiB', () => {
+  const MEDIA = Buffer.concat([box('mdat', 3 * 1024 * 1024), packagedMedia('rotation/v1.m4s')]);
+
+  function box(type: string, length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    bytes.writeUInt32BE(length);
+    bytes.write(type, 4, 'latin1');
+    return bytes;
+  }
+
+  test('is read as far as it tells of its protection: media', async () => {
+    const bytes = Buffer.concat([packagedMedia('rotation/v.mp4'), MEDIA, MEDIA]);
+    await fs.writeFile(join(cwd, 'show.mp4'), bytes);
+    const { code, stdout, stderr } = await check(['show.mp4']);
+    expect([code, told(stdout), stderr]).toEqual([0, ['This is an mp4 file.'], 'No faults.\n']);
+    expect(stdout).toContain('fragment.key_id');
+    expect((await check(['-'], bytes)).stdout).toBe(stdout);
+  });
+
+  test('is read from a pipe, too', async () => {
+    await fs.writeFile(join(cwd, 'show.mp4'), Buffer.concat([packagedMedia('cenc/v.mp4'), MEDIA]));
+    execFileSync('mkfifo', [join(cwd, 'pipe.mp4')]);
+    const filled = fs
+      .createReadStream(join(cwd, 'show.mp4'))
+      .pipe(fs.createWriteStream(join(cwd, 'pipe.mp4')));
+    filled.on('error', () => undefined);
+    const { code, stdout } = await check(['pipe.mp4']);
+    expect([code, told(stdout)]).toEqual([0, ['This is an mp4 file.']]);
+  });
+
+  test('is not waited for from a pipe when it is none of these', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe.txt')]);
+    const writer = fs.createWriteStream(join(cwd, 'pipe.txt'));
+    const closed = new Promise<void>((resolve) => writer.once('close', () => resolve()));
+    writer.on('error', () => undefined).write('x'.repeat(2 * 1024 * 1024));
+    expect(await check(['pipe.txt'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: pipe.txt is larger than 1 MiB, and neither media nor a manifest or playlist.\n',
+    });
+    await closed;
+  });
+
+  test('is read as far as it tells of its protection: a manifest, a playlist', async () => {
+    const timeline = '<S t="0" d="25600"/>'.repeat(80_000);
+    const mpd = packagedManifest('cenc/s.mpd').replace('<SegmentTimeline>', `<SegmentTimeline>${timeline}`);
+    await fs.writeFile(join(cwd, 'long.mpd'), mpd);
+    const playlist = packagedManifest('fairplay/v.m3u8');
+    await fs.writeFile(join(cwd, 'long.m3u8'), playlist + '#EXTINF:2.000,\nv1.m4s\n'.repeat(80_000));
+    for (const name of ['long.mpd', 'long.m3u8']) {
+      const { stdout } = await check([name, 'news.key']);
+      expect(told(stdout).slice(-1)).toEqual(['They agree.']);
+    }
+  });
+
+  test('is refused when it is none of these', async () => {
+    await fs.writeFile(join(cwd, 'long.txt'), 'x'.repeat(1024 * 1024 + 1));
+    await fs.writeFile(join(cwd, 'long.mpd'), `<MPD>${'<x>'.repeat(600_000)}`);
+    expect(await check(['long.txt', 'long.mpd'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'error: long.txt is larger than 1 MiB, and neither media nor a manifest or playlist.\n' +
+        'error: long.mpd has more than 1 MiB beside its segments; check a part of it, which names keys.\n',
+    });
+  });
+});

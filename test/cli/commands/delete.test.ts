@@ -1,0 +1,267 @@
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { startFakeUpstream } from '../../support/fake-upstream';
+import { type CliOptions, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
+const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
+
+const servers: Server[] = [];
+let cwd: string;
+let sidecar: TestSidecar;
+
+beforeEach(async () => {
+  sidecar = await startSidecar();
+  cwd = await temporaryFolder();
+  for (const stream of STREAMS) await fs.outputFile(keyFile(stream), FILE);
+  await fs.writeFile(join(cwd, 'lineup.csv'), 'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n');
+});
+
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+function keyFile(stream: string): string {
+  return join(sidecar.folder, `${stream}.key`);
+}
+
+function run(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
+  return cli(['delete', ...args], { cwd, env, ...options });
+}
+
+async function left(): Promise<string[]> {
+  return Object.keys(await sidecar.files())
+    .filter((name) => name.endsWith('.key'))
+    .map((name) => name.slice(0, -4));
+}
+
+function without(...gone: readonly string[]): string[] {
+  return STREAMS.filter((stream) => !gone.includes(stream));
+}
+
+const DATED = /\(of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)/g;
+
+test('deletes several streams after a look, and tells one that has no key file', async () => {
+  expect(await run(['live/a', 'none', 'vod/x', 'live/a', '--yes'])).toEqual({
+    code: 1,
+    stdout: `\
+2 key files would be deleted
+  - live/a
+  - vod/x
+1 key file can’t be deleted
+  ! none
+      This stream has no key file.
+`,
+    stderr: 'Key files: 2 deleted, 1 failed.\n',
+  });
+  expect(await left()).toEqual(without('live/a', 'vod/x'));
+});
+
+test('deletes what is below a prefix', async () => {
+  const { code, stdout, stderr } = await run(['--prefix', 'live/', '--yes']);
+  expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+    code: 0,
+    stdout: '3 key files would be deleted\n  - live/a  (DATE)\n  - live/b  (DATE)\n  - live/old  (DATE)\n',
+    stderr: 'Key files: 3 deleted.\n',
+    left: ['film', 'vod/x'],
+  });
+  expect(await run(['--prefix', 'live/', '--yes'])).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'There is nothing to delete.\n',
+  });
+});
+
+test('deletes what a manifest does not name, and nothing else', async () => {
+  const { code, stdout, stderr } = await run(['--not-in', 'lineup.csv', '--yes']);
+  expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+    code: 0,
+    stdout: '2 key files would be deleted\n  - live/old  (DATE)\n  - vod/x  (DATE)\n3 key files would stay\n',
+    stderr: 'Key files: 2 deleted.\n',
+    left: ['film', 'live/a', 'live/b'],
+  });
+});
+
+test('looks below a prefix alone for what a manifest does not name', async () => {
+  expect((await run(['--not-in', 'lineup.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
+  expect(await left()).toEqual(without('live/old'));
+});
+
+test('only shows it with --dry-run', async () => {
+  const { code, stdout, stderr } = await run(['--not-in', 'lineup.csv', '--dry-run', '--json']);
+  const deleted = (streamid: string) => ({ streamid, result: 'deleted', errors: [] });
+  expect({ code, stderr, document: JSON.parse(stdout), left: await left() }).toEqual({
+    code: 0,
+    stderr: '',
+    document: {
+      dry_run: true,
+      stopped: null,
+      results: [deleted('live/old'), deleted('vod/x')],
+      summary: { deleted: 2, gone: 0, failed: 0, not_reached: 0 },
+    },
+    left: STREAMS,
+  });
+  expect((await run(['film', '--dry-run'])).stderr).toBe('Nothing was deleted.\n');
+  expect(await left()).toEqual(STREAMS);
+});
+
+test.each([
+  ['y', ['film', 'vod/x']],
+  ['', STREAMS],
+])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
+  const { code, stderr } = await run(['--prefix', 'live/'], { typed });
+  expect(stderr).toContain(`Delete 3 key files at ${sidecar.url}? [y/N] `);
+  expect({ code, left: await left() }).toEqual({ code: 0, left: expected });
+});
+
+test.each([
+  [['a', 'b'], 'Nobody is there to say yes. Add --yes to delete the key files, or --dry-run to only see it.'],
+  [[], 'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.'],
+  [['a', '--prefix', 'b', '--yes'], 'Name streams, or say which ones by --prefix and --not-in; not both.'],
+  [['a', 'b', '--if-match', 'x', '--yes'], '--if-match is for one stream: an ETag is that of one file.'],
+  [
+    ['--prefix', 'b', '--if-match', 'x', '--yes'],
+    '--if-match is for one stream: an ETag is that of one file.',
+  ],
+])('deletes nothing when it is called as %j', async (args, sentence) => {
+  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await left()).toEqual(STREAMS);
+});
+
+test.each([
+  ['an empty manifest', 'streams: []\n', 'lineup.yaml: the file names no streams and no groups.'],
+  ['an empty file', '', 'lineup.yaml: the file must hold defaults, streams and groups.'],
+  [
+    'a file that is none',
+    undefined,
+    "The file lineup.yaml can't be read; check the path and who may read it.",
+  ],
+  ['a file with a fault', 'streams: [film, live//a]\n', 'lineup.yaml:1: A part of the stream id is empty.'],
+  [
+    'a SMIL file that can’t be read',
+    'streams: [film]\ngroups: [{ smil: none.smil }]\n',
+    'lineup.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
+  ],
+])('prunes nothing by %s', async (_name, text, sentence) => {
+  if (text !== undefined) await fs.writeFile(join(cwd, 'lineup.yaml'), text);
+  expect(await run(['--not-in', 'lineup.yaml', '--yes'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `error: ${sentence}\n`,
+  });
+  expect(await left()).toEqual(STREAMS);
+});
+
+test('prunes nothing by a manifest that names none of the key files', async () => {
+  await fs.writeFile(join(cwd, 'other.yaml'), 'streams: [other/a, other/b]\n');
+  const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
+  expect({ code, stderr, left: await left() }).toEqual({
+    code: 2,
+    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them all the same, use --prefix alone.\n`,
+    left: STREAMS,
+  });
+});
+
+/** Stands before the sidecar, and does something before each deletion goes on to it. */
+async function before(deletion: () => void, onRequest = (_request: string) => {}): Promise<string> {
+  const server = createServer((request, response) => {
+    const { method, url = '', headers } = request;
+    onRequest(`${method} ${url}`);
+    if (method === 'DELETE') deletion();
+    const onward = httpRequest(`${sidecar.url}${url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push(server);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('leaves a key file that changes between the look and the deletion', async () => {
+  const changed = `${FILE}# another\n`;
+  const url = await before(() => fs.writeFileSync(keyFile('live/b'), changed));
+  const { code, stdout, stderr } = await run(['live/a', 'live/b', 'live/old', '--yes', '--url', url]);
+  expect({ code, stdout, stderr, left: await left() }).toEqual({
+    code: 1,
+    stdout: `\
+3 key files would be deleted
+  - live/a
+  - live/b
+  - live/old
+1 key file can’t be deleted
+  ! live/b
+      The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.
+`,
+    stderr: 'Key files: 2 deleted, 1 failed.\n',
+    left: without('live/a', 'live/old'),
+  });
+  expect(await fs.readFile(keyFile('live/b'), 'utf8')).toBe(changed);
+});
+
+test('takes a key file that another deletes meanwhile for done', async () => {
+  const url = await before(() => fs.removeSync(keyFile('live/b')));
+  const { code, stderr } = await run(['live/a', 'live/b', '--yes', '--url', url]);
+  expect({ code, stderr, left: await left() }).toEqual({
+    code: 0,
+    stderr: 'Key files: 1 deleted, 1 gone already.\n',
+    left: without('live/a', 'live/b'),
+  });
+});
+
+test('ends after the deletion under way on SIGINT, and goes on when it runs again', async () => {
+  const interrupt = new AbortController();
+  const url = await before(() => interrupt.abort());
+  const args = ['--prefix', 'live/', '--yes'];
+  const ended = await run([...args, '--url', url], { interrupt: interrupt.signal });
+  expect({ code: ended.code, stderr: ended.stderr, left: await left() }).toEqual({
+    code: 130,
+    stderr: 'Run the same command again to go on.\nKey files: 1 deleted, 2 not reached.\n',
+    left: without('live/a'),
+  });
+  expect((await run(args)).stderr).toBe('Key files: 2 deleted.\n');
+});
+
+test('asks for no key material to look at key files', async () => {
+  const requests: string[] = [];
+  const url = await before(
+    () => undefined,
+    (request) => requests.push(request),
+  );
+  expect((await run(['live/a', 'film', '--yes', '--url', url])).code).toBe(0);
+  expect(requests.sort()).toEqual(
+    ['DELETE', 'HEAD'].flatMap((method) => [
+      `${method} /api/keyfile/film`,
+      `${method} /api/keyfile/live%2Fa`,
+    ]),
+  );
+});
+
+test('tries a sidecar that goes away again, and takes a deletion whose answer was lost for done', async () => {
+  const pauses: number[] = [];
+  const upstream = await startFakeUpstream();
+  const absent = { status: 404, body: { errors: [{ code: 'key_file_not_found', description: 'None.' }] } };
+  const changed = {
+    status: 412,
+    body: { errors: [{ code: 'precondition_failed', description: 'Changed.' }] },
+  };
+  const there = { headers: { etag: '"e"', 'content-type': 'text/plain' } };
+  upstream.on('/api/keyfile/a', there, 'reset', changed, absent);
+  upstream.on('/api/keyfile/b', there, 'reset', there);
+  const { code, stderr } = await run(['a', 'b', '--yes', '--url', upstream.url], {
+    onWait: (ms) => pauses.push(ms),
+  });
+  expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
+    code: 0,
+    pauses: [1000, 1000],
+    told: 'Key files: 1 deleted, 1 gone already.',
+  });
+});

@@ -1,0 +1,340 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const KEPT_IV = POST_MANUAL_FILE.replace('chunklist: false', 'chunklist: true');
+const UNKNOWN = 'vendor-tier: gold-9f3c\n';
+const MASKED = POST_MANUAL_FILE.replace(POST_MANUAL.cenc.contentkey, '********')
+  .replace(POST_MANUAL.fairplay.key, '********')
+  .replace(POST_MANUAL.fairplay.iv, '********');
+const ADVICE = 'error: Add --keep-unknown to keep unknown lines as they are, or take them away.\n';
+
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  sidecar = await startSidecar();
+  cwd = await temporaryFolder();
+});
+
+function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
+  return cli(argv, { cwd, ...options, env });
+}
+
+async function write(files: Readonly<Record<string, string | Buffer>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) await fs.outputFile(join(cwd, name), text);
+}
+
+async function etagOf(streamId: string): Promise<string> {
+  const { headers } = await sidecar.api.get(`/api/keyfile/${encodeURIComponent(streamId)}`);
+  return String(headers.etag);
+}
+
+describe('put --file with a key file', () => {
+  test.each<[string, string, string | undefined]>([
+    ['a file that ends in .key', 'old.key', undefined],
+    ['a file that does not', 'old.txt', undefined],
+    ['standard input', '-', POST_MANUAL_FILE],
+  ])('writes it, and shows it with its keys masked: %s', async (_what, file, stdin = '') => {
+    await write({ 'old.key': `\ufeff# of 2019\r\n${POST_MANUAL_FILE.replaceAll('\n', '\r\n')}` });
+    await write({ 'old.txt': POST_MANUAL_FILE });
+    const ended = await run(['put', 'live/news', '--file', file], { stdin });
+    expect(await sidecar.files()).toEqual({ live: 'folder', 'live/news.key': POST_MANUAL_FILE });
+    expect(ended).toEqual({
+      code: 0,
+      stdout: MASKED,
+      stderr: `Wrote the key file of live/news, ETag ${await etagOf('live/news')}.\n`,
+    });
+  });
+
+  test('tells of what is kept as given', async () => {
+    await write({ 'old.key': KEPT_IV });
+    const { code, stderr } = await run(['put', 'news', '--file', 'old.key']);
+    expect([code, await sidecar.files()]).toEqual([0, { 'news.key': KEPT_IV }]);
+    expect(stderr).toMatch(
+      /^warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false/,
+    );
+  });
+
+  test('shows with --dry-run how the present file would change', async () => {
+    await run(['put', 'news', '--file', '-'], { stdin: POST_MANUAL_FILE });
+    await write({ 'old.key': KEPT_IV + UNKNOWN });
+    const { code, stdout } = await run(['put', 'news', '--file', 'old.key', '--dry-run', '--keep-unknown']);
+    const changed = stdout.split('\n').filter((line) => /^[+-]/.test(line));
+    expect([code, changed]).toEqual([
+      0,
+      [
+        '- cupertinostreaming-aes128-iv-include-in-chunklist: false',
+        '+ cupertinostreaming-aes128-iv-include-in-chunklist: true',
+        '+ vendor-tier: ********',
+      ],
+    ]);
+    expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE });
+  });
+
+  test('refuses unknown lines with what to do, and keeps them when asked', async () => {
+    await write({ 'old.key': POST_MANUAL_FILE + UNKNOWN });
+    expect(await run(['put', 'news', '--file', 'old.key'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: old.key:18: vendor-tier is not known.\n${ADVICE}`,
+    });
+    expect(await sidecar.files()).toEqual({});
+    const kept = await run(['put', 'news', '--file', 'old.key', '--keep-unknown']);
+    expect(kept.stdout).toBe(`${MASKED}vendor-tier: ********\n`);
+    expect(kept.stderr).toMatch(
+      /^warning: unknown_line: kept as given, and not checked: vendor-tier \(line 18\)\n/,
+    );
+    expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE + UNKNOWN });
+    const shown = await run(['get', 'news', '--reveal']);
+    expect(shown.stdout).toBe(POST_MANUAL_FILE + UNKNOWN);
+  });
+
+  test('tells every fault with its line before anything is sent, and quotes no value', async () => {
+    const { contentkey } = POST_MANUAL.cenc;
+    await write({
+      'old.key': `mpegdashstreaming-cenc-key-id: ${contentkey}A\n${contentkey}\nmpegdashstreaming-cenc-key-ld: x\n`,
+    });
+    const { code, stdout, stderr } = await run(['put', 'news', '--file', 'old.key']);
+    expect([code, stdout, stderr]).toEqual([
+      2,
+      '',
+      `\
+error: old.key: mpegdashstreaming-cenc-content-key is missing; add it, the other mpegdashstreaming-cenc lines need it.
+error: old.key:1: mpegdashstreaming-cenc-key-id is not base64.
+error: old.key:2: is no "name: value"; mend it, or start it with # to make it a comment.
+error: old.key:3: mpegdashstreaming-cenc-key-ld is not known; did you mean mpegdashstreaming-cenc-key-id?
+${ADVICE}`,
+    ]);
+    expect(stderr).not.toContain(contentkey);
+  });
+
+  test('tells what the sidecar refuses of it', async () => {
+    await write({ 'old.key': POST_MANUAL_FILE.replace('com.apple.streamingkeydelivery', 'identity') });
+    expect(await run(['put', 'news', '--file', 'old.key'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'error: cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.\n',
+    });
+  });
+
+  test.each([
+    [['--file', 'old.key', '--cmaf'], 'Give the fields in the file or as options, not both.'],
+    [
+      ['--file', 'body.json', '--keep-unknown'],
+      'body.json is no key file, so --keep-unknown keeps nothing; leave it out.',
+    ],
+    [['--keep-unknown', '--widevine'], '--keep-unknown goes with --file and an existing key file.'],
+  ])('refuses %j', async (args, description) => {
+    await write({ 'old.key': POST_MANUAL_FILE, 'body.json': JSON.stringify(POST_MANUAL) });
+    expect(await run(['put', 'news', ...args])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${description}\n`,
+    });
+  });
+
+  test('takes a body in JSON from a file of any name', async () => {
+    await write({ 'body.key': JSON.stringify(POST_MANUAL) });
+    await run(['put', 'news', '--file', 'body.key']);
+    expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE });
+  });
+});
+
+describe('apply with key files', () => {
+  const many = (count: number, text = POST_MANUAL_FILE) =>
+    Object.fromEntries(Array.from({ length: count }, (_item, index) => [`old/ch${1000 + index}.key`, text]));
+
+  test('imports a folder of 300, after it showed what would change and was told to', async () => {
+    await write({ ...many(298), 'old/live/news.key': KEPT_IV, 'old/live/sd/talk.key': POST_MANUAL_FILE });
+    await write({ 'old/readme.txt': 'none', 'old/.ch.key.tmp': 'none', 'old/.hidden.key': 'none' });
+    await run(['put', 'ch1000', '--file', 'old/ch1000.key']);
+    const cencAlone = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n');
+    await run(['put', 'live/news', '--file', '-'], { stdin: `${cencAlone}\n` });
+    const { code, stdout, stderr } = await run(['apply', 'old'], { typed: 'y' });
+    expect(code).toBe(0);
+    expect(stdout.split('\n').filter((line) => !line.startsWith(' '))).toEqual([
+      '298 streams would be created',
+      '1 stream would be changed',
+      '1 stream would stay as it is',
+      '',
+    ]);
+    expect(stdout).toContain('  + ch1001\n');
+    expect(stdout).toContain('    and 278 more; --all names them\n');
+    expect(stdout).toContain('  ~ live/news\n      + mpegdashstreaming-cenc-keyserver-widevine: true\n');
+    expect(stdout).toContain('      + cupertinostreaming-aes128-key: ********\n');
+    expect(stdout).not.toContain(POST_MANUAL.fairplay.key);
+    expect(stderr).toContain(`Write 299 key files at ${sidecar.url}? [y/N] `);
+    expect(stderr).toMatch(/Comparing .* of 300/);
+    expect(stderr).toMatch(/Writing .* of 299/);
+    expect(stderr).toMatch(/old: 298 created, 1 changed, 1 unchanged\.\n$/);
+    const files = await sidecar.files();
+    expect(files['live/news.key']).toBe(KEPT_IV);
+    expect(files['live/sd/talk.key']).toBe(POST_MANUAL_FILE);
+    expect(Object.values(files).filter((text) => text === POST_MANUAL_FILE)).toHaveLength(299);
+    expect(await run(['apply', 'old', '--yes'])).toEqual({
+      code: 0,
+      stdout: '300 streams stayed as they were\n',
+      stderr: 'There is nothing to write.\n',
+    });
+  }, 60_000);
+
+  test('imports the files that are named, each as the stream of its name', async () => {
+    await write({ 'old/a.key': POST_MANUAL_FILE, 'old/live/b.key': KEPT_IV });
+    const { code, stdout, stderr } = await run([
+      'apply',
+      'old/a.key',
+      'old/live/b.key',
+      './old/a.key',
+      '--yes',
+    ]);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `\
+2 streams created
+  + a
+  + b
+      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license brings it
+`,
+      stderr: 'Key files: 2 created.\n',
+    });
+    expect(await sidecar.files()).toEqual({ 'a.key': POST_MANUAL_FILE, 'b.key': KEPT_IV });
+  });
+
+  test('follows links, and ends where they lead in a circle', async () => {
+    await write({ 'old/live/a.key': POST_MANUAL_FILE });
+    await fs.symlink('a.key', join(cwd, 'old/live/a_720p.key'));
+    await fs.symlink('live', join(cwd, 'old/stage'));
+    await fs.symlink('..', join(cwd, 'old/live/up'));
+    await run(['apply', 'old', '--yes']);
+    const names = Object.keys(await sidecar.files()).filter((name) => name.endsWith('.key'));
+    expect(names).toEqual(['live/a.key', 'live/a_720p.key', 'stage/a.key', 'stage/a_720p.key']);
+  });
+
+  test('writes nothing with --dry-run, nor after another answer than yes', async () => {
+    await write(many(2));
+    expect(await run(['apply', 'old', '--dry-run'])).toEqual({
+      code: 0,
+      stdout: '2 streams would be created\n  + ch1000\n  + ch1001\n',
+      stderr: 'Nothing was written.\n',
+    });
+    await run(['apply', 'old'], { typed: 'n' });
+    expect(await run(['apply', 'old'])).toMatchObject({
+      code: 2,
+      stderr:
+        'error: Nobody is there to say yes. Add --yes to import the key files, or --dry-run to only see it.\n',
+    });
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  test('tells the faults of all files together by their names, and the same fault once; nothing is sent', async () => {
+    await write({
+      ...many(7, POST_MANUAL_FILE + UNKNOWN),
+      'old/empty.key': '',
+      'old/half.key': POST_MANUAL_FILE.split('\n')[0] ?? '',
+      'old/huge.key': 'x'.repeat(64 * 1024 + 1),
+      'old/my stream.key': POST_MANUAL_FILE,
+      'old/utf16.key': Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'),
+      'old/z/a.key': POST_MANUAL_FILE,
+      'other/a.key': POST_MANUAL_FILE,
+      'empty/readme.txt': '',
+    });
+    await fs.symlink('nowhere', join(cwd, 'old/lost.key'));
+    const sources = ['old', 'old/z/a.key', 'other/a.key', 'empty', 'gone.key'];
+    expect(await run(['apply', ...sources, '--yes'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `\
+error: old/lost.key, gone.key: is not there, or can’t be read.
+error: empty: has no .key file in it.
+error: old/ch1000.key, old/ch1001.key, old/ch1002.key, old/ch1003.key, old/ch1004.key and 2 more, line 18: vendor-tier is not known.
+error: old/empty.key: The key file is empty; it must have lines "name: value".
+error: old/half.key: mpegdashstreaming-cenc-content-key is missing; add it, the other mpegdashstreaming-cenc lines need it.
+error: old/huge.key: has more than 64 KiB, far more than a key file has.
+error: old/my stream.key: its name makes no stream id: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).
+error: old/utf16.key: is UTF-16; save it as UTF-8.
+error: other/a.key: is of the stream a, as old/z/a.key is; give the folder above both, or one of them.
+${ADVICE}`,
+    });
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  test('keeps unknown lines of all of them with --keep-unknown', async () => {
+    await write(many(2, POST_MANUAL_FILE + UNKNOWN));
+    const { code, stdout, stderr } = await run(['apply', 'old', '--keep-unknown', '--yes']);
+    expect([code, stderr]).toEqual([0, 'old: 2 created.\n']);
+    expect(stdout).toContain('warning: unknown_line: kept as given, and not checked: vendor-tier (line 18)');
+    expect(await sidecar.files()).toEqual({
+      'ch1000.key': POST_MANUAL_FILE + UNKNOWN,
+      'ch1001.key': POST_MANUAL_FILE + UNKNOWN,
+    });
+    const next = { ...many(1, POST_MANUAL_FILE + UNKNOWN.replace('gold', 'iron')) };
+    await write(next);
+    const changed = await run(['apply', 'old', '--keep-unknown', '--dry-run']);
+    expect(changed.stdout).toContain('      - vendor-tier: ********\n      + vendor-tier: ********\n');
+    expect(changed.stdout).not.toMatch(/9f3c/);
+  });
+
+  test('names what the sidecar refuses, and imports the others', async () => {
+    await write({
+      ...many(2),
+      'old/bad.key': POST_MANUAL_FILE.replace('com.apple.streamingkeydelivery', 'identity'),
+    });
+    expect(await run(['apply', 'old', '--yes'])).toEqual({
+      code: 1,
+      stdout: `\
+2 streams created
+  + ch1000
+  + ch1001
+1 stream failed
+  ! bad
+      cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.
+`,
+      stderr: 'old: 2 created, 1 failed.\n',
+    });
+  });
+
+  test('answers JSON with --json', async () => {
+    await write(many(1));
+    const { stdout } = await run(['apply', 'old', '--yes', '--json']);
+    expect(JSON.parse(stdout)).toEqual({
+      keyfiles: ['old'],
+      dry_run: false,
+      stopped: null,
+      results: [{ streamid: 'ch1000', result: 'created', errors: [], warnings: [] }],
+      summary: { created: 1, changed: 0, unchanged: 0, failed: 0, not_reached: 0 },
+    });
+  });
+
+  test.each([
+    [
+      ['old', 'lineup.yaml'],
+      'lineup.yaml is no folder and does not end in .key; apply a manifest by itself.',
+    ],
+    [['lineup.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
+    [
+      ['old', '--client', 'acme'],
+      'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',
+    ],
+    [
+      ['lineup.yaml', '--keep-unknown'],
+      '--keep-unknown goes with key files: a folder, or files that end in .key.',
+    ],
+    [['old-keys'], 'There is no file and no folder old-keys.'],
+  ])('refuses %j', async (args, description) => {
+    await write({
+      'old/a.key': POST_MANUAL_FILE,
+      'lineup.yaml': 'streams: [a]',
+      'other.yaml': 'streams: [b]',
+    });
+    expect(await run(['apply', ...args, '--yes'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${description}\n`,
+    });
+  });
+});

@@ -1,0 +1,420 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
+import { type CliOptions, cli } from '../../support/run-cli';
+import { startEmulator } from '../../support/start-emulator';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const OWN_KEYS = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: lnA03mLuxnL3toiRMxV4Zw== }';
+
+const LINE_UP = `\
+defaults: { client: demo, clientApiKey: demo-client-api-key, contentId: "{name}-1" }
+streams:
+  - live/news
+  - camera.stream
+  - { streamid: own, cenc: ${OWN_KEYS} }
+groups:
+  - { members: [hi, lo], folder: vod, contentId: film }
+  - { members: [x, { streamid: y, contentId: y-own }], keys: each }
+`;
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
+
+let cwd: string;
+let sidecar: TestSidecar;
+
+beforeEach(async () => {
+  const emulator = await startEmulator({
+    EMULATOR_CLIENT: 'demo',
+    EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
+    EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
+  });
+  sidecar = await startSidecar({
+    configServiceUrl: `${emulator.url}/config/v1/clients`,
+    keyProviderUrl: `${emulator.url}/keyprovider`,
+  });
+  cwd = await temporaryFolder();
+  await fs.writeFile(join(cwd, 'lineup.yaml'), LINE_UP);
+});
+
+function run(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
+  return cli(args, { cwd, env, ...options });
+}
+
+const rotate = (...args: string[]) => run(['rotate', 'lineup.yaml', ...args]);
+
+/** The content id and the key id of each key file. */
+async function contents(): Promise<Record<string, readonly [string, string]>> {
+  const { stdout } = await run(['list', '--json']);
+  const { keyfiles }: { keyfiles: { streamid: string; content_id: string; key_id: string }[] } =
+    JSON.parse(stdout);
+  return Object.fromEntries(
+    keyfiles
+      .sort((one, other) => (one.streamid < other.streamid ? -1 : 1))
+      .map(({ streamid, content_id, key_id }) => [streamid, [content_id, key_id]]),
+  );
+}
+
+async function contentIds(): Promise<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(await contents()).map(([streamid, [contentId]]) => [streamid, contentId]),
+  );
+}
+
+const ROTATED = {
+  'camera.stream': 'camera.stream-1970-01-01',
+  'live/news': 'live_news-1970-01-01',
+  'vod/hi': 'vod_hi-1970-01-01',
+  'vod/lo': 'vod_hi-1970-01-01',
+  x: 'x-1970-01-01',
+  y: 'y-1970-01-01',
+};
+
+const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H 'accept: application/json' http://127.0.0.1:8087/v2/servers/_defaultServer_/vhosts/_defaultVHost_/applications`;
+
+/** What a shell stops at until it is set. */
+const UNKNOWN = `"\${APPLICATION:?}"`;
+
+test('shows both key ids and content ids, writes new keys, and prints what restarts the streams', async () => {
+  await run(['apply', 'lineup.yaml', '--yes']);
+  const before = await contents();
+  const { code, stdout, stderr } = await rotate('--yes');
+  const after = await contents();
+  const ids = (streamid: string) => `${before[streamid]?.[1]} → ${after[streamid]?.[1]}`;
+  const changed = (streamid: string, former: string, now: string) =>
+    `  ~ ${streamid}\n      key id ${ids(streamid)}\n      content id ${former} → ${now}\n`;
+  expect(await contentIds()).toEqual({ ...ROTATED, own: null });
+  expect(new Set(Object.values(after).map(([, keyId]) => keyId)).size).toBe(6);
+  const restart = (application: string, name: string, action = 'disconnectStream') =>
+    `${CURL}/${application}/instances/_definst_/incomingstreams/${name}/actions/${action}\n`;
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: [
+      '6 streams would get a new key\n',
+      changed('live/news', 'news-1', 'live_news-1970-01-01'),
+      changed('camera.stream', 'camera.stream-1', 'camera.stream-1970-01-01'),
+      changed('vod/hi', 'film', 'vod_hi-1970-01-01'),
+      changed('vod/lo', 'film', 'vod_hi-1970-01-01'),
+      changed('x', 'x-1', 'x-1970-01-01'),
+      changed('y', 'y-own', 'y-1970-01-01'),
+      '1 stream not rotated: the manifest brings the keys, so new ones must come there\n',
+      '  = own\n',
+      '# 6 streams to restart: each goes on with its former key until it starts anew.\n',
+      '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
+      restart('live', 'news'),
+      restart(UNKNOWN, 'camera.stream', 'resetStream'),
+      restart('vod', 'hi'),
+      restart('vod', 'lo'),
+      restart(UNKNOWN, 'x'),
+      restart(UNKNOWN, 'y'),
+    ].join(''),
+    stderr: `\
+lineup.yaml: 6 changed.
+warning: lineup.yaml still gives other content ids: to apply it as it is brings other keys back; write the new ones there (--json lists them)
+`,
+  });
+});
+
+test('writes nothing with --dry-run, nor a second time with the same content ids', async () => {
+  await run(['apply', 'lineup.yaml', '--yes']);
+  const before = await sidecar.files();
+  const dry = await rotate('--dry-run');
+  expect({ code: dry.code, stderr: dry.stderr, files: await sidecar.files() }).toEqual({
+    code: 0,
+    stderr: 'Nothing was written.\n',
+    files: before,
+  });
+  expect(dry.stdout).not.toContain('curl');
+  await rotate('--yes');
+  expect(await rotate('--yes')).toEqual({
+    code: 0,
+    stdout: `\
+6 streams would stay: they have this content id already
+1 stream not rotated: the manifest brings the keys, so new ones must come there
+  = own
+`,
+    stderr: 'There is nothing to write.\n',
+  });
+});
+
+test.each([
+  ['y', ROTATED],
+  ['n', {}],
+])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
+  const { code, stderr } = await run(['rotate', 'lineup.yaml'], { typed });
+  expect(stderr).toContain(`Write 6 key files at ${sidecar.url}? [y/N] `);
+  expect({ code, contents: await contentIds() }).toEqual({ code: 0, contents: expected });
+});
+
+test('makes content ids from those of now, and of the manifest', async () => {
+  await run(['apply', 'lineup.yaml', '--yes']);
+  await rotate('--yes', '--content-id', '{old}-{time}');
+  expect(await contentIds()).toMatchObject({ 'live/news': 'news-1-000000', 'vod/lo': 'film-000000' });
+  expect((await rotate('--yes', '--content-id', '{contentId}-b')).code).toBe(0);
+  expect(await contentIds()).toMatchObject({
+    'live/news': 'news-1-b',
+    'vod/lo': 'film-b',
+    x: 'x-1-b',
+    y: 'y-own-b',
+  });
+});
+
+test('says which streams have no content id that the pattern needs', async () => {
+  await fs.writeFile(
+    join(cwd, 'lineup.yaml'),
+    'defaults: { client: demo, clientApiKey: k }\nstreams: [{ streamid: a, contentId: a-1 }]\ngroups:\n  - { members: [b, c], keys: each }\n',
+  );
+  expect((await rotate('--yes', '--content-id', '{contentId}-b')).stderr).toBe(`\
+error: lineup.yaml:4: b has no content id in the manifest, which {contentId} would be.
+error: lineup.yaml:4: c has no content id in the manifest, which {contentId} would be.
+`);
+});
+
+test('needs no content ids in the manifest, and makes first key files', async () => {
+  await fs.writeFile(join(cwd, 'ids.csv'), 'streamid\nlive/a\nlive/b\n');
+  const provider = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
+  const { code, stdout, stderr } = await run([
+    'rotate',
+    'ids.csv',
+    ...provider,
+    '--yes',
+    '--application',
+    'app',
+  ]);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: `\
+2 streams would get a first key file
+  + live/a
+      content id live_a-1970-01-01
+  + live/b
+      content id live_b-1970-01-01
+# 2 streams to restart: each goes on with its former key until it starts anew.
+# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password:
+${CURL}/app/instances/_definst_/incomingstreams/a/actions/disconnectStream
+${CURL}/app/instances/_definst_/incomingstreams/b/actions/disconnectStream
+`,
+    stderr: 'ids.csv: 2 created.\n',
+  });
+});
+
+test('answers one JSON document with --json', async () => {
+  await fs.writeFile(
+    join(cwd, 'one.yaml'),
+    `${LINE_UP.split('  - camera')[0]}  - { streamid: own, cenc: ${OWN_KEYS} }\n`,
+  );
+  await run(['apply', 'one.yaml', '--yes']);
+  const { 'live/news': before } = await contents();
+  const { code, stdout, stderr } = await run(['rotate', 'one.yaml', '--yes', '--json']);
+  const { 'live/news': after } = await contents();
+  expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    code: 0,
+    stderr: '',
+    document: {
+      lineup: 'one.yaml',
+      dry_run: false,
+      content_id: '{streamid}-1970-01-01',
+      stopped: null,
+      results: [
+        {
+          streamid: 'live/news',
+          result: 'changed',
+          line: 3,
+          key_id: after?.[1],
+          former_key_id: before?.[1],
+          content_id: 'live_news-1970-01-01',
+          former_content_id: 'news-1',
+          errors: [],
+          warnings: [],
+        },
+      ],
+      supplied: ['own'],
+      summary: { created: 0, changed: 1, unchanged: 0, failed: 0, not_reached: 0 },
+      restart: [
+        {
+          streamid: 'live/news',
+          command: `${CURL}/live/instances/_definst_/incomingstreams/news/actions/disconnectStream`,
+        },
+      ],
+      watched: null,
+    },
+  });
+});
+
+test('goes on after a stream that the provider refuses, and says how to go on after a stop', async () => {
+  await fs.writeFile(
+    join(cwd, 'lineup.yaml'),
+    `${LINE_UP.split('groups:')[0]}  - { streamid: bad, client: nobody }\n`,
+  );
+  const { code, stdout, stderr } = await rotate('--yes');
+  expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
+    code: 1,
+    stderr: 'lineup.yaml: 2 created, 1 failed.',
+  });
+  expect(stdout).toContain('1 stream can’t be provisioned\n  ! bad (line 6)\n');
+  expect(Object.keys(await contents())).toEqual(['camera.stream', 'live/news']);
+});
+
+test.each<[readonly string[], string]>([
+  [[], 'Nobody is there to say yes. Add --yes to write the new keys, or --dry-run to only see it.'],
+  [
+    ['--yes', '--content-id', '{date}'],
+    'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
+  ],
+  [
+    ['--yes', '--watch'],
+    '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
+  ],
+  [['--yes', '--folder', '.'], '--folder and --timeout are for --watch; add it, or leave them out.'],
+  [
+    ['--dry-run', '--watch', '--folder', '.'],
+    'A dry run writes nothing that could be watched; leave --watch out.',
+  ],
+  [['--yes', '--watch', '--folder', 'none'], 'The folder none of --folder is not there, or may not be read.'],
+  [
+    ['--yes', '--packager-url', 'http://user:secret@host'],
+    '--packager-url must be an address without user and query, as http://127.0.0.1:8087.',
+  ],
+])('writes nothing when it is called with %j', async (args, sentence) => {
+  expect(await rotate(...args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await sidecar.files()).toEqual({});
+});
+
+test('writes nothing for a manifest that brings all its keys, or whose streams would share one', async () => {
+  await fs.writeFile(join(cwd, 'lineup.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
+  expect((await rotate('--yes')).stderr).toBe(
+    'error: No stream of lineup.yaml gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.\n',
+  );
+  await fs.writeFile(
+    join(cwd, 'lineup.yaml'),
+    'defaults: { client: demo, clientApiKey: k }\nstreams:\n  - a/news\n  - b/news\n  - a_news\n',
+  );
+  expect((await rotate('--yes', '--content-id', '{name}-1')).stderr).toBe(
+    'error: lineup.yaml:4: b/news would get the content id news-1 of a/news, and so its key; use {streamid}.\n',
+  );
+  expect((await rotate('--yes')).stderr).toContain('lineup.yaml:5: a_news would get the content id');
+  expect(await sidecar.files()).toEqual({});
+});
+
+const isLinux = process.platform === 'linux';
+const folderIsTraceable =
+  isLinux &&
+  untraceable(mountOf(realpathSync('/tmp'), readFileSync('/proc/self/mountinfo', 'utf8'))) === undefined;
+
+(isLinux ? test : test.skip)('writes nothing when it can’t know whether a file was read', async () => {
+  const { code, stderr } = await rotate('--yes', '--watch', '--folder', '/proc/self');
+  expect({ code, stderr, files: await sidecar.files() }).toEqual({
+    code: 2,
+    stderr:
+      'error: Whether the packager has read a key file can’t be known here: /proc/self is on proc (/proc), a network or unknown file system: when others read a file there is not seen here. Leave --watch out, and see at the packager when the streams started. Nothing was written.\n'.replace(
+        'can’t be known here',
+        "can't be known here",
+      ),
+    files: {},
+  });
+});
+
+(folderIsTraceable ? describe : describe.skip)('--watch', () => {
+  const watch = (timeout: string, onWait: (ms: number) => void, interrupt?: AbortSignal) =>
+    run(['rotate', 'lineup.yaml', '--yes', '--watch', '--folder', sidecar.folder, '--timeout', timeout], {
+      onWait,
+      ...(interrupt && { interrupt }),
+    });
+
+  /** Reads a key file as a packager does; the clock of a file system goes in steps. */
+  const read = (streamId: string) => {
+    const path = join(sidecar.folder, `${streamId}.key`);
+    for (;;) {
+      readFileSync(path);
+      const { atimeNs, mtimeNs } = statSync(path, { bigint: true });
+      if (atimeNs > mtimeNs) return;
+    }
+  };
+
+  const ALL = ['live/news', 'camera.stream', 'vod/hi', 'vod/lo', 'x', 'y'];
+
+  test('waits until each new key file was read', async () => {
+    await run(['apply', 'lineup.yaml', '--yes']);
+    for (const streamId of ALL) read(streamId);
+    const unread = [...ALL];
+    const pauses: number[] = [];
+    const { code, stderr } = await watch('60', (ms) => {
+      pauses.push(ms);
+      read(unread.pop() ?? '');
+    });
+    expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
+      code: 0,
+      pauses: [1000, 1000, 1000, 1000, 1000, 1000],
+      told: 'All 6 key files were read since (by whom, the access time does not say).',
+    });
+  });
+
+  test('ends with 1 after its time, and names what was not read', async () => {
+    let pauses = 0;
+    const { code, stderr } = await watch('5', () => {
+      pauses += 1;
+      if (pauses === 1) for (const streamId of ALL.slice(0, 4)) read(streamId);
+    });
+    expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
+      code: 1,
+      pauses: 5,
+      told: 'Not read in time: x, y (4 of 6 key files read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: see there when they started.',
+    });
+  });
+
+  test('ends with 130 on SIGINT, and says that the keys are written', async () => {
+    const interrupt = new AbortController();
+    const { code, stderr } = await watch('60', () => interrupt.abort(), interrupt.signal);
+    expect({ code, told: stderr.split('\n').at(-2), contents: await contentIds() }).toEqual({
+      code: 130,
+      told: 'Stopped waiting: 0 of 6 key files read, not live/news, camera.stream, vod/hi, vod/lo, x, y. The new keys are written.',
+      contents: ROTATED,
+    });
+  });
+
+  test('says that a folder is not the sidecar’s', async () => {
+    const { code, stderr } = await run(['rotate', 'lineup.yaml', '--yes', '--watch', '--folder', cwd]);
+    expect({ code, told: stderr.split('\n').at(-2) }).toEqual({
+      code: 1,
+      told: '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; whether they were read is not known.',
+    });
+  });
+
+  test('tells in the JSON document what was read', async () => {
+    const { code, stdout } = await run(
+      ['rotate', 'lineup.yaml', '--yes', '--json', '--watch', '--folder', sidecar.folder, '--timeout', '1'],
+      { onWait: () => read('x') },
+    );
+    expect({ code, watched: JSON.parse(stdout).watched }).toEqual({
+      code: 1,
+      watched: {
+        end: 'timeout',
+        read: ['x'],
+        unread: ['live/news', 'camera.stream', 'vod/hi', 'vod/lo', 'y'],
+      },
+    });
+  });
+});
+
+test('shows no key material', async () => {
+  await run(['apply', 'lineup.yaml', '--yes']);
+  const told: string[] = [];
+  for (const args of [
+    ['--dry-run', '--verbose'],
+    ['--yes', '--verbose'],
+    ['--yes', '--json', '--content-id', '{name}-z'],
+  ]) {
+    const { stdout, stderr } = await rotate(...args);
+    told.push(stdout, stderr);
+  }
+  const text = told.join('');
+  expect(text.match(UUID)?.length).toBeGreaterThan(0);
+  expect(text).toContain('********');
+  expect(text).not.toContain('demo-client-api-key');
+  for (const file of Object.values(await sidecar.files())) {
+    for (const [, secret = ''] of file.matchAll(/(?:content-key|aes128-key|aes128-iv): (\S+)/g))
+      expect(text).not.toContain(secret);
+  }
+});

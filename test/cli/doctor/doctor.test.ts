@@ -1,0 +1,229 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError, EXIT } from '../../../src/cli/cli-error';
+import { applicationXml, EXT_X_VERSION, install, SECRETS, smil } from './installation';
+import { runDoctor, sectionsOf, sidecarOn } from './run-doctor';
+
+/** All files of a folder with their content and times. */
+async function everythingIn(folder: string): Promise<unknown> {
+  const paths = (await fs.readdir(folder, { recursive: true })).map(String).sort();
+  return Promise.all(
+    paths
+      .filter((path) => !path.startsWith('machine'))
+      .map(async (path) => {
+        const stats = await fs.stat(join(folder, path));
+        return [
+          path,
+          stats.isFile() ? [await fs.readFile(join(folder, path), 'hex'), stats.mtimeMs] : 'folder',
+        ];
+      }),
+  );
+}
+
+test('shows each fault with what to do, and ends with 1', async () => {
+  const packager = await install({
+    'conf/live/Application.xml': applicationXml('live', {
+      httpStreamer: `<Properties>${EXT_X_VERSION}</Properties>`,
+    }),
+    'keys/news_720p.key': undefined,
+    'keys/news.smil.key': 'x: y\n',
+  });
+  const { code, stdout } = await runDoctor(packager, ['--application', 'live', '--streams', 'camera.stream']);
+  expect(stdout.replaceAll(packager, '/wowza')).toMatchInlineSnapshot(`
+"packager   /wowza
+runs as    me (assumed: it owns /wowza/bin, and no packager is running here)
+
+http://127.0.0.1:9000  the sidecar
+  ok       The sidecar is ready to write key files
+  ok       It lists 3 key files
+
+live  conf/live/Application.xml
+  FAULT    The session id is appended to the license address: the packager does so unless told not to
+           to do: add in Root/Application/HTTPStreamer/Properties:
+             <Property>
+               <Name>cupertinoAppendQueryParamsToEncUrl</Name>
+               <Value>false</Value>
+               <Type>Boolean</Type>
+             </Property>
+  ok       EXT-X-VERSION is 5
+  ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer)
+  ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer)
+  ok       Key files are read from /wowza/keys
+
+/wowza/keys  the key folder of live
+  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
+  ok       me may enter the folder and read 3 key files
+  ok       None of 2 key files has a fault
+  FAULT    /wowza/content/news.smil: no key file for news_720p, so part of the group plays in the clear
+           to do: provision these streams: each rendition needs its own file
+  warning  1 file: named after a group, which the packager never reads: news.smil
+           to do: give each member stream a key file (packager-drm apply takes the SMIL), and delete these
+
+1 stream  named by you
+  ok       1 stream, each with a key file
+
+2 faults, 1 warning.
+"
+`);
+  expect(code).toBe(1);
+});
+
+test('ends with 0 when there are warnings alone', async () => {
+  const { code, stdout } = await runDoctor(await install({ 'content/film.smil': smil('film') }));
+  expect([code, stdout.trimEnd().split('\n').at(-1)]).toEqual([0, 'No fault, 1 warning.']);
+});
+
+test('colours the labels on a terminal', async () => {
+  const { stdout } = await runDoctor(await install({ 'keys/news_720p.key': '' }), [], { isTerminal: true });
+  expect(stdout).toContain('\u001b[32mok     \u001b[39m');
+  expect(stdout).toContain('\u001b[31mFAULT  \u001b[39m');
+});
+
+test('gives the findings as one JSON document', async () => {
+  const packager = await install({ 'keys/news_720p.key': undefined });
+  const { code, stdout } = await runDoctor(packager, ['--application', 'live', '--json'], {
+    accounts: [{ name: 'wowza', uid: 0, gids: [7, 8] }],
+  });
+  const { sections, ...document } = JSON.parse(stdout);
+  expect(document).toEqual({
+    packager,
+    user: expect.objectContaining({
+      because: `assumed: it owns ${packager}/bin, and no packager is running here`,
+    }),
+    sidecar: { address: 'http://127.0.0.1:9000', ready: true, keyfiles: 2 },
+    summary: { ok: 10, warnings: 0, faults: 1 },
+  });
+  expect(sections[2]).toEqual({
+    kind: 'key_folder',
+    subject: `${packager}/keys`,
+    note: 'the key folder of live',
+    findings: [
+      expect.objectContaining({ code: 'same_folder' }),
+      expect.objectContaining({ code: 'access' }),
+      expect.objectContaining({ code: 'key_files' }),
+      {
+        severity: 'fault',
+        code: 'group_partly_keyed',
+        message: `${packager}/content/news.smil: no key file for news_720p, so part of the group plays in the clear`,
+        todo: 'provision these streams: each rendition needs its own file',
+      },
+    ],
+  });
+  expect(code).toBe(1);
+});
+
+test.each([
+  [
+    'the folder is not there',
+    (packager: string) => ['--packager', join(packager, 'nowhere')],
+    /nowhere is no packager's installation: it has no conf folder/,
+  ],
+  [
+    'the folder is another one',
+    (packager: string) => ['--packager', join(packager, 'keys')],
+    /keys is no packager's installation/,
+  ],
+  [
+    'there is no such application',
+    () => ['--application', 'live,lvie'],
+    /has no application lvie\. It has: live, vod\.$/,
+  ],
+  ['there is no such user', () => ['--user', 'wozwa'], /^This machine has no user wozwa\.$/],
+  [
+    'a stream is none',
+    () => ['--streams', 'a,../x'],
+    /^--streams \.\.\/x: No part of a stream id may start with a dot\.$/,
+  ],
+  ['no stream is named', () => ['--streams', ''], /^--streams names none\.$/],
+  ['no application is named', () => ['--application', ','], /^--application names none\.$/],
+  ['an option is misspelt', () => ['--aplication', 'live'], /unknown option '--aplication'/],
+])('ends with 2 and says so when %s', async (_what, args, sentence) => {
+  const packager = await install();
+  const { code, stdout, problems } = await runDoctor(packager, args(packager));
+  expect([code, stdout, problems]).toEqual([2, '', [expect.stringMatching(sentence)]]);
+});
+
+test('shows no key material, whatever is wrong with the files that hold it', async () => {
+  const packager = await install();
+  const keys = join(packager, 'keys');
+  for (const name of await fs.readdir(keys)) {
+    const text = await fs.readFile(join(keys, name), 'utf8');
+    await fs.writeFile(
+      join(keys, name),
+      text.replaceAll('aes128', 'aes-128').replaceAll('cenc-algorithm', 'cenc'),
+    );
+    await fs.writeFile(join(keys, `${name}.txt`), text);
+  }
+  for (const args of [[], ['--json']]) {
+    const { stdout } = await runDoctor(packager, args);
+    expect(stdout).toMatch(/fault/);
+    for (const secret of SECRETS) expect(stdout).not.toContain(secret);
+  }
+});
+
+test('changes nothing in the installation', async () => {
+  const packager = await install();
+  const before = await everythingIn(packager);
+  await runDoctor(packager, [], { sidecar: () => sidecarOn(join(packager, 'content')) });
+  expect(await everythingIn(packager)).toEqual(before);
+});
+
+test('lets no name from the disk move the cursor', async () => {
+  const packager = await install({ 'keys/a\u001b[2J.KEY': '' });
+  expect((await runDoctor(packager)).stdout).toContain('a\ufffd[2J.KEY');
+});
+
+test('stops without a checklist when it is interrupted', async () => {
+  const stopped = async () => {
+    throw new CliError(EXIT.interrupted, { code: 'interrupted', description: 'Stopped.' });
+  };
+  const { code, stdout } = await runDoctor(await install(), [], {
+    sidecar: () => sidecarOn('/', { ready: stopped, list: stopped }),
+  });
+  expect([code, stdout]).toEqual([130, '']);
+});
+
+test('finds nothing wrong with a sound installation, and ends with 0', async () => {
+  const packager = await install();
+  const { code, stdout } = await runDoctor(packager);
+  expect(stdout.replaceAll(packager, '/wowza')).toMatchInlineSnapshot(`
+"packager   /wowza
+runs as    me (assumed: it owns /wowza/bin, and no packager is running here)
+
+http://127.0.0.1:9000  the sidecar
+  ok       The sidecar is ready to write key files
+  ok       It lists 3 key files
+
+2 applications  conf/NAME/Application.xml
+  ok       The session id is not appended to the license address (both)
+  ok       EXT-X-VERSION is 5 (both)
+  ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (1 of 2: live)
+  ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (1 of 2: live)
+  ok       Key files are read from /wowza/keys (both)
+  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 2: vod)
+  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 2: vod)
+
+/wowza/keys  the key folder of live, vod
+  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
+  ok       me may enter the folder and read 3 key files
+  ok       None of 3 key files has a fault
+  ok       The packager’s files name 3 streams, each with a key file
+
+No fault, 0 warnings.
+"
+`);
+  expect(code).toBe(0);
+});
+
+test('lists what is well for programs, too', async () => {
+  const packager = await install();
+  const sections = await sectionsOf(packager);
+  expect(
+    sections.map(({ kind, findings }) => [kind, findings.map(({ severity, code }) => `${severity} ${code}`)]),
+  ).toEqual([
+    ['sidecar', ['ok sidecar_ready', 'ok sidecar_list']],
+    ['application', ['ok session_id', 'ok ext_x_version', 'ok hls', 'ok dash', 'ok key_dir']],
+    ['application', ['ok session_id', 'ok ext_x_version', 'ok hls', 'ok dash', 'ok key_dir']],
+    ['key_folder', ['ok same_folder', 'ok access', 'ok key_files', 'ok streams']],
+  ]);
+});

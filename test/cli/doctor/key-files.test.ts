@@ -1,0 +1,267 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-files';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { install, KEY_FILE, smil } from './installation';
+import { type DoctorSetting, listed, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
+
+const { keyid: ID, contentkey: KEY } = POST_MANUAL.cenc;
+const ID_TEXT = '44da52ef-4523-098e-6854-777ee322681d';
+const OTHER_ID = block(1);
+const OTHER_KEY = block(2);
+const ZERO = block(0);
+const SHOW_BLACK = 'players that have one of the keys show black for the other';
+const OWN_ID = 'give each content key an id of its own';
+const ONE_ID = 'look whether the same key was meant, and then use one id for it';
+
+/** The base64 of 16 bytes, different for each number. */
+function block(number: number): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUInt32BE(number, 12);
+  return bytes.toString('base64');
+}
+
+/** A key file without a fault of its own, whatever the keys: no checksum of them is in it. */
+function keyFile(keyId: string, contentKey: string): string {
+  return POST_MANUAL_FILE.replace(KEY, contentKey)
+    .replace(ID, keyId)
+    .replaceAll(/^.*playready.*\n/gm, '');
+}
+
+/** What is said of keys in several files. */
+async function clashes(files: Readonly<Record<string, string>>, setting: DoctorSetting = {}) {
+  const found = await troubles(await install(files), [], setting);
+  return found.filter(({ code }) => code.endsWith('_reused'));
+}
+
+test('finds a fault in one key id with different content keys, once, with the names of all files', async () => {
+  const files = {
+    'keys/radio.key': keyFile(ID, OTHER_KEY),
+    'keys/site/sport.key': keyFile(ID, OTHER_KEY),
+  };
+  expect(await troubles(await install(files))).toEqual([
+    {
+      about: 'keys',
+      severity: 'fault',
+      code: 'key_id_reused',
+      message: `Key id ${ID_TEXT} is that of 2 content keys, one in camera.stream, news_360p, news_720p, one in radio, site/sport: ${SHOW_BLACK}`,
+      todo: OWN_ID,
+    },
+  ]);
+});
+
+test('warns of one content key under different key ids', async () => {
+  const files = { 'keys/radio.key': keyFile(OTHER_ID, KEY), 'keys/sport.key': keyFile(block(3), KEY) };
+  expect(await troubles(await install(files))).toEqual([
+    {
+      about: 'keys',
+      severity: 'warning',
+      code: 'content_key_reused',
+      message:
+        'One content key stands under 3 key ids, one in camera.stream, news_360p, news_720p, one in radio, one in sport',
+      todo: ONE_ID,
+    },
+  ]);
+});
+
+test('tells both in the checklist, which ends with 1 for a fault and with 0 for a warning', async () => {
+  const packager = await install({ 'keys/radio.key': keyFile(OTHER_ID, KEY) });
+  expect(await runDoctor(packager)).toMatchObject({ code: 0 });
+  await fs.writeFile(join(packager, 'keys/sport.key'), keyFile(OTHER_ID, OTHER_KEY));
+  const { code, stdout } = await runDoctor(packager);
+  expect(stdout).toContain(`
+  ok       None of 5 key files has a fault of its own
+  FAULT    Key id 00000000-0000-0000-0000-000000000001 is that of 2 content keys, one in radio, one in sport: ${SHOW_BLACK}
+           to do: ${OWN_ID}
+  warning  One content key stands under 2 key ids, one in camera.stream, news_360p, news_720p, one in radio
+           to do: ${ONE_ID}
+  ok       The packager’s files name 3 streams, each with a key file
+
+1 fault, 1 warning.
+`);
+  expect(code).toBe(1);
+  const { stdout: csv } = await runDoctor(packager, ['--csv']);
+  expect(csv.split('\r\n').filter((row) => row.includes('_reused'))).toEqual([
+    expect.stringContaining('fault,key_id_reused,'),
+    expect.stringContaining('warning,content_key_reused,'),
+  ]);
+});
+
+test.each<[what: string, files: Record<string, string>]>([
+  ['a group has a key for each quality', { 'keys/news_720p.key': keyFile(OTHER_ID, OTHER_KEY) }],
+  ['all files have one key', { 'keys/radio.key': keyFile(ID, KEY) }],
+  [
+    'a key id is written as UUID in one',
+    { 'keys/radio.key': keyFile(`{${ID_TEXT.toUpperCase()}}`, KEY), 'keys/sport.key': KEY_FILE },
+  ],
+  ['a content key is missing', { 'keys/radio.key': keyFile(ID, OTHER_KEY).replace(/.*content-key.*\n/, '') }],
+  ['a key id is missing', { 'keys/radio.key': keyFile(OTHER_ID, KEY).replace(/.*key-id.*\n/, '') }],
+  ['a content key is none', { 'keys/radio.key': keyFile(ID, 'none') }],
+  ['a key id is none', { 'keys/radio.key': keyFile('none', KEY) }],
+  ['keys are placeholders', { 'keys/a.key': keyFile(ID, ZERO), 'keys/b.key': keyFile(OTHER_ID, ZERO) }],
+  ['ids are placeholders', { 'keys/a.key': keyFile(ZERO, KEY), 'keys/b.key': keyFile(ZERO, OTHER_KEY) }],
+  [
+    'a file is named after a group, which nobody reads',
+    { 'content/news.smil': smil('news_360p', 'news_720p'), 'keys/news.key': keyFile(ID, OTHER_KEY) },
+  ],
+  ['a file is none of the packager’s', { 'keys/radio.key.txt': keyFile(ID, OTHER_KEY) }],
+])('tells no clash where %s', async (_what, files) => {
+  expect(await clashes(files)).toEqual([]);
+});
+
+test('looks at the keys of the CMAF lines where there are no others', async () => {
+  const cmaf = keyFile(ID, OTHER_KEY).replaceAll('mpegdashstreaming', 'cmafstreaming');
+  expect((await clashes({ 'keys/radio.key': cmaf })).map(({ code }) => code)).toEqual(['key_id_reused']);
+});
+
+test('shows no content key, not even where it stands in the place of a key id', async () => {
+  const asId = (key: string) => Buffer.from(key, 'base64').toString('hex');
+  const swappedKey = Buffer.from('BAMCAQYFCAcJCgsMDQ4PEA==', 'base64');
+  const files = {
+    // The keys of other files as key ids, one of them in the other byte order.
+    'keys/a.key': keyFile(KEY, ID),
+    'keys/b.key': keyFile(KEY, OTHER_ID),
+    'keys/c.key': keyFile('AQIDBAUGBwgJCgsMDQ4PEA==', block(7)),
+    'keys/d.key': keyFile('AQIDBAUGBwgJCgsMDQ4PEA==', block(8)),
+    'keys/e.key': keyFile(block(9), swappedKey.toString('base64')),
+    // Its own FairPlay key as key id.
+    'keys/f.key': keyFile('y/drtDuaVCVKX8IAdKOlOw==', block(10)),
+    'keys/g.key': keyFile('y/drtDuaVCVKX8IAdKOlOw==', block(11)),
+  };
+  const packager = await install(files);
+  const found = (await troubles(packager)).filter(({ code }) => code === 'key_id_reused');
+  expect(found.map(({ message }) => message.split(':')[0])).toEqual([
+    'One key id is that of 2 content keys, one in a, one in b',
+    'One key id is that of 2 content keys, one in c, one in d',
+    'One key id is that of 2 content keys, one in f, one in g',
+  ]);
+  const secrets = [KEY, swappedKey.toString('base64'), POST_MANUAL.fairplay.key, OTHER_KEY];
+  for (const args of [[], ['--json'], ['--csv']]) {
+    const text = (await runDoctor(packager, args)).stdout.toLowerCase().replaceAll('-', '');
+    for (const secret of secrets) {
+      expect(text).not.toContain(secret.toLowerCase());
+      expect(text).not.toContain(asId(secret));
+    }
+    expect(text).not.toContain('0102030405060708');
+  }
+});
+
+describe('with the word of the sidecar on files that the doctor may not read', () => {
+  /** A folder in which some files are closed to the doctor, as the sidecar lists it. */
+  async function closed(
+    paths: readonly string[],
+    words: Readonly<Record<string, [code: string, keyId: string | null]>>,
+  ) {
+    const packager = await install({ 'keys/radio.key': keyFile(ID, OTHER_KEY) });
+    const keyfiles = (await listed(join(packager, 'keys'))).map((file) => {
+      const [code, keyId = null] = words[file.streamid] ?? [];
+      const description = 'cenc.keyid is that of another content key in the key file of radio.';
+      return {
+        ...file,
+        key_id: keyId,
+        faults: code === undefined ? [] : [{ severity: 'warning' as const, code, description }],
+      };
+    });
+    await runDoctor(packager);
+    for (const path of paths) await fs.chmod(join(packager, 'keys', `${path}.key`), 0);
+    const { seteuid } = process;
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) seteuid?.(65534);
+    try {
+      const sidecar = () =>
+        sidecarOn(join(packager, 'keys'), { list: async () => ({ keyfiles, cursor: null }) });
+      const sections = await sectionsOf(packager, [], { sidecar });
+      return sections
+        .flatMap(({ findings }) => findings)
+        .filter(({ code, severity }) => severity !== 'ok' && /reused|key_file/.test(code))
+        .map(({ severity, code, message }) => [severity, code, message]);
+    } finally {
+      if (isRoot) seteuid?.(0);
+    }
+  }
+  const word: [string, string] = ['key_id_reused', ID_TEXT];
+
+  test('tells the clash once', async () => {
+    const words = { 'camera.stream': word, news_360p: word, news_720p: word, radio: word };
+    const message = (names: string) =>
+      `Key id ${ID_TEXT} is that of several content keys, as the sidecar says, in ${names}: ${SHOW_BLACK}`;
+    expect(await closed(['news_360p', 'news_720p'], words)).toEqual([
+      ['fault', 'key_id_reused', message('camera.stream, news_360p, news_720p, radio')],
+    ]);
+    expect(await closed(['radio'], { radio: word })).toHaveLength(1);
+  });
+
+  test('says that a file is not alone when the others are not in the folder', async () => {
+    expect(await closed(['radio'], { radio: ['key_id_reused', null] })).toEqual([
+      [
+        'fault',
+        'key_id_reused',
+        `One key id is that of several content keys, as the sidecar says, in radio and elsewhere: ${SHOW_BLACK}`,
+      ],
+    ]);
+  });
+
+  test('names the files whose content keys stand under other ids, once', async () => {
+    const said: [string, string] = ['content_key_reused', ID_TEXT];
+    expect(await closed(['news_360p', 'radio'], { news_360p: said, radio: said })).toEqual([
+      [
+        'warning',
+        'content_key_reused',
+        'Content keys stand under other key ids, too, as the sidecar says, in news_360p, radio',
+      ],
+    ]);
+  });
+});
+
+describe('checkKeyClashes', () => {
+  const file = (id: string, keyId: number, contentKey: number): KeyedFile => {
+    const text = keyFile(block(keyId), block(contentKey));
+    return { id, keys: readFileKeys(text), shownKeyId: undefined, told: [] };
+  };
+  const many = (number: number, make: (index: number) => KeyedFile) =>
+    Array.from({ length: number }, (_item, index) => make(index));
+
+  it('names some of many files, and of each key at least one', () => {
+    const files = [file('odd', 1, 9), ...many(1000, (index) => file(`s${1000 + index}`, 1, 8))];
+    expect(checkKeyClashes(files).map(({ message }) => message)).toEqual([
+      `One key id is that of 2 content keys, one in s1000, s1001, s1002 and 997 more, one in odd: ${SHOW_BLACK}`,
+    ]);
+  });
+
+  it('names some of many keys, those of most files first', () => {
+    const files = [...many(1000, (index) => file(`s${1000 + index}`, 10 + index, 9)), file('t', 10 + 999, 9)];
+    expect(checkKeyClashes(files).map(({ message }) => message)).toEqual([
+      'One content key stands under 1,000 key ids, one in s1999, t, one in s1000, one in s1001, and 997 more in 997 key files',
+    ]);
+  });
+
+  it('tells some of many clashes, those of most files first, and how many more there are', () => {
+    const files = many(120, (index) => file(`s${1000 + index}`, 1 + (index % 60), 100 + index));
+    const found = checkKeyClashes([...files, file('z', 60, 500)]);
+    expect(found).toHaveLength(51);
+    expect(found[0]?.message).toContain('one in s1059, one in s1119, one in z');
+    expect(found[50]).toEqual({
+      severity: 'fault',
+      code: 'key_id_reused',
+      message: '10 more key ids are those of several content keys each',
+      todo: 'mend those above, and run this again',
+    });
+  });
+
+  it('takes a time in proportion to the files, however many clash', () => {
+    const key = (index: number) => ({ keyId: `id ${index}`, contentKey: `key ${index}` });
+    const of = (number: number, mixed: number) =>
+      many(number, (index) => ({
+        id: `site/stream-${index}`,
+        keys: { keyId: key(index % mixed).keyId, contentKey: key(index).contentKey },
+        shownKeyId: undefined,
+        told: [],
+      }));
+    for (const mixed of [1, 50_000, 100_000]) {
+      const files = of(100_000, mixed);
+      const start = process.cpuUsage();
+      checkKeyClashes(files);
+      expect(process.cpuUsage(start).user).toBeLessThan(3_000_000);
+    }
+  });
+});

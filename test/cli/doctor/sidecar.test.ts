@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError, EXIT } from '../../../src/cli/cli-error';
+import { createSidecarApi } from '../../../src/cli/client';
+import { createHttpCall } from '../../../src/cli/http-call';
+import { POST_MANUAL } from '../../support/post-manual';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { install } from './installation';
+import { sectionsOf, sidecarOn, troubles } from './run-doctor';
+
+const NO_KEYS = {
+  'keys/news_360p.key': undefined,
+  'keys/news_720p.key': undefined,
+  'keys/camera.stream.key': undefined,
+};
+
+/** A sidecar on a folder, and the client that the program talks to it with. */
+async function startOn(keyFilesPath: string) {
+  const { api, url } = await startSidecar({ keyFilesPath });
+  const connection = {
+    url: new URL(url),
+    urlFrom: '--url',
+    apiKey: API_KEY,
+    apiKeyFrom: '--key',
+    ca: undefined,
+    cert: undefined,
+    certKey: undefined,
+    warnings: [],
+  };
+  const sidecar = createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
+  return { api, sidecar: () => sidecar };
+}
+
+async function folderFindings(packager: string, sidecar: Awaited<ReturnType<typeof startOn>>['sidecar']) {
+  const sections = await sectionsOf(packager, [], { sidecar });
+  return sections.flatMap(({ kind, findings }) => (kind === 'key_folder' ? findings : []));
+}
+
+test('proves with a real sidecar that its folder is the packager’s, before and after the first key file', async () => {
+  const packager = await install({
+    ...NO_KEYS,
+    'keys/.keep': '',
+    'content/news.smil': undefined,
+    'content/camera.stream': undefined,
+  });
+  const { api, sidecar } = await startOn(join(packager, 'keys'));
+  const same = 'This is the sidecar’s folder, by device and inode';
+  expect((await folderFindings(packager, sidecar))[0]).toEqual({
+    severity: 'ok',
+    code: 'same_folder',
+    message: same,
+  });
+  await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+  expect((await folderFindings(packager, sidecar)).map(({ message }) => message)).toEqual([
+    `${same}, and the list agrees (1 key file)`,
+    expect.stringMatching(/and read 1 key file$/),
+    'The key file has no fault',
+  ]);
+});
+
+test('tells a real sidecar on a copy of the folder from one on the folder', async () => {
+  const packager = await install();
+  const copy = join(packager, 'copy');
+  await fs.copy(join(packager, 'keys'), copy, { preserveTimestamps: true });
+  const { sidecar } = await startOn(copy);
+  expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
+    severity: 'fault',
+    code: 'other_folder',
+  });
+});
+
+test('says of keys in several files what the POST said', async () => {
+  const packager = await install({ ...NO_KEYS, 'keys/.keep': '', 'content/news.smil': undefined });
+  const { api, sidecar } = await startOn(join(packager, 'keys'));
+  const { keyid, contentkey } = POST_MANUAL.cenc;
+  const other = 'AAAAAAAAAAAAAAAAAAAAAQ==';
+  await api.post('/api/keyfile/a').send({ cenc: { keyid, contentkey } }).expect(200);
+  const said: string[] = [];
+  for (const [name, cenc] of [
+    ['b', { keyid, contentkey: other }],
+    ['c', { keyid: other, contentkey }],
+  ] as const) {
+    const { headers } = await api.post(`/api/keyfile/${name}`).send({ cenc }).expect(200);
+    said.push(headers.warning ?? '');
+  }
+  const findings = (await folderFindings(packager, sidecar)).filter(({ code }) => code.endsWith('_reused'));
+  expect(findings).toHaveLength(2);
+  findings.forEach(({ code, message, todo = '-' }, index) => {
+    expect(said[index]).toContain(`${code}: `);
+    expect(said[index]).toContain(`; ${todo}"`);
+    // What follows from it, where that is said.
+    expect(said[index]).toContain(message.split(': ')[1] ?? '');
+  });
+});
+
+test('finds a fault when a real sidecar writes elsewhere', async () => {
+  const packager = await install({ 'other/.keep': '' });
+  const { api, sidecar } = await startOn(join(packager, 'other'));
+  await api.post('/api/keyfile/radio').send(POST_MANUAL).expect(200);
+  expect((await folderFindings(packager, sidecar))[0]).toMatchObject({
+    severity: 'fault',
+    code: 'other_folder',
+  });
+});
+
+test('checks the packager’s part when no sidecar answers, which is a fault of its own', async () => {
+  const packager = await install();
+  const problem = {
+    code: 'sidecar_unreachable',
+    description: 'No sidecar answers at http://127.0.0.1:9000.',
+  };
+  const away = async () => {
+    throw new CliError(EXIT.unreachable, problem);
+  };
+  const found = await troubles(packager, [], { sidecar: () => sidecarOn('/', { ready: away, list: away }) });
+  expect(found).toEqual([
+    {
+      about: 'http://127.0.0.1:9000',
+      severity: 'fault',
+      code: 'sidecar_unreachable',
+      message: problem.description,
+      todo: 'start the sidecar, or correct what the sentence names, and run this again; the packager’s part is checked all the same',
+    },
+    {
+      about: 'keys',
+      severity: 'warning',
+      code: 'same_folder_unknown',
+      message: 'Whether the sidecar writes here is not known',
+      todo: 'let the sidecar answer, and run this again',
+    },
+  ]);
+});
+
+test.each([
+  ['usage', 'name the sidecar and its key as the sentence says'],
+  [
+    'not_a_sidecar',
+    'correct the address by --url or PACKAGERDRM_URL, or the proxy that stands before the sidecar',
+  ],
+  ['unauthorized', 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY'],
+  ['forbidden', 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY'],
+  ['too_many_attempts', 'wait as long as the sentence says, give the right API key'],
+  ['something_new', 'look into it'],
+])('says what mends the way to the sidecar when the problem is %s', async (code, todo) => {
+  const list = async () => {
+    throw new CliError(EXIT.unreachable, { code, description: 'A sentence.' });
+  };
+  const packager = await install();
+  const [found] = await troubles(packager, [], {
+    sidecar: () => sidecarOn(join(packager, 'keys'), { list }),
+  });
+  expect(found).toEqual({
+    about: 'http://127.0.0.1:9000',
+    severity: 'fault',
+    code: `sidecar_${code}`.replace('sidecar_sidecar', 'sidecar'),
+    message: 'A sentence.',
+    todo: `${todo}, and run this again; the packager’s part is checked all the same`,
+  });
+});

@@ -1,0 +1,244 @@
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import fs from 'fs-extra';
+import { CliError } from '../../../src/cli/cli-error';
+import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
+import { csvRow } from '../../../src/cli/output';
+import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
+import { cli } from '../../support/run-cli';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { install } from '../doctor/installation';
+import { runDoctor } from '../doctor/run-doctor';
+
+test.each<[string, string]>([
+  ['plain', 'plain'],
+  ['a,b', '"a,b"'],
+  ['a "b"', '"a ""b"""'],
+  ['a\nb', '"a\nb"'],
+  ['a;=1+1', '"a;=1+1"'],
+  [' a', '" a"'],
+  ['=1+1', `"'=1+1"`],
+  ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+  ['+49', `"'+49"`],
+  ['-1', `"'-1"`],
+  ['@SUM(A1)', `"'@SUM(A1)"`],
+  ['\t=1', `"'�=1"`],
+  ['＝1', `"'＝1"`],
+  ['\u001b[2J', '�[2J'],
+  ['', ''],
+])('writes the cell %j as %j', (cell, text) => {
+  expect(csvRow([cell, 'x'])).toBe(`${text},x\r\n`);
+});
+
+describe('list --csv', () => {
+  const NEWS = {
+    streamid: 'live/news',
+    modified: '2025-01-31T14:02:11.123Z',
+    size: 1234,
+    parts: ['cenc', 'widevine'],
+    key_id: '44da52ef-4523-098e-6854-777ee322681d',
+    content_id: '=cmd|calc',
+    faults: [],
+  };
+  const fault = (severity: string, code: string) => ({ severity, code, description: `It is, as "${code}".` });
+  const BAD = {
+    ...NEWS,
+    streamid: '@bad',
+    key_id: null,
+    content_id: null,
+    faults: [fault('warning', 'w'), fault('error', 'e')],
+  };
+  let upstream: FakeUpstream;
+
+  beforeEach(async () => {
+    upstream = await startFakeUpstream();
+  });
+
+  const list = (...args: string[]) =>
+    cli(['list', '--csv', ...args], {
+      cwd: '/',
+      env: { PACKAGERDRM_URL: upstream.url, PACKAGERDRM_APIKEY: 'k' },
+    });
+
+  test('prints a header and a row for each key file, of all pages', async () => {
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [NEWS], cursor: 'c' } });
+    upstream.on('/api/keyfiles?limit=1000&cursor=c', { body: { keyfiles: [BAD], cursor: null } });
+    const { code, stdout, stderr } = await list();
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: [
+        'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions',
+        `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
+        `"'@bad",2025-01-31T14:02:11.123Z,1234,cenc widevine,,,error,w e,"It is, as ""w"".\nIt is, as ""e""."`,
+        '',
+      ].join('\r\n'),
+      stderr: '2 key files, 1 of them with faults.\n',
+    });
+    expect((await list('--faulty')).code).toBe(1);
+  });
+
+  test('prints the header alone when there is no key file', async () => {
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
+    expect((await list()).stdout).toBe(
+      'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions\r\n',
+    );
+  });
+
+  test('is refused together with --json', async () => {
+    const { code, stdout } = await list('--json');
+    expect({ code, document: JSON.parse(stdout), requests: upstream.received.length }).toEqual({
+      code: 2,
+      document: { errors: [{ code: 'usage', description: 'Give --csv or --json, not both.' }] },
+      requests: 0,
+    });
+  });
+});
+
+describe('doctor --csv', () => {
+  test('prints a header and a row for each finding, the same as --json has', async () => {
+    const packager = await install({ 'keys/news_720p.key': undefined, 'conf/HTTPStreamers.xml': undefined });
+    const { code, stdout } = await runDoctor(packager, ['--csv']);
+    const rows: Record<string, string>[] = parse(stdout, { columns: true });
+    const { sections } = JSON.parse((await runDoctor(packager, ['--json'])).stdout);
+    const expected = sections.flatMap(
+      ({ kind, subject, findings }: { kind: string; subject: string; findings: object[] }) =>
+        findings.map((finding) => ({ kind, subject, todo: '', xml: '', command: '', ...finding })),
+    );
+    expect({ code, rows }).toEqual({ code: 1, rows: expected });
+    expect(stdout.split('\r\n')[0]).toBe('kind,subject,severity,code,message,todo,xml,command');
+  });
+
+  test('is refused together with --json', async () => {
+    expect((await runDoctor(await install(), ['--csv', '--json'])).problems).toEqual([
+      'Give --csv or --json, not both.',
+    ]);
+  });
+});
+
+const ALL = { variable: () => true, file: () => true };
+const ACME = { client: 'acme', clientApiKey: 'k' };
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+function problemsOf(read: () => unknown): string[] {
+  try {
+    read();
+  } catch (thrown) {
+    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+    throw thrown;
+  }
+  return [];
+}
+
+async function faults(name: string, text: string, given = {}): Promise<string[]> {
+  await fs.writeFile(join(cwd, name), text);
+  return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
+}
+
+test('tells a short row, a missing id and every other row’s faults together, in the order of the lines', async () => {
+  const text = `\
+streamid,contentId,cmaf,cenc.keyid,cenc.contentkey
+live/a,a-1,,,
+live/b,b-1
+,c-1,,,
+live/d,d-1,maybe,,
+live//e,e-1,,,
+live/f,,,,
+live/a,a-1,,,
+live/g,g-1,,SECRET,SECRET
+"live/h,h-1,,,
+`;
+  expect(await faults('a.csv', text, ACME)).toEqual([
+    'a.csv:3: has 2 cells, and the first row has 5.',
+    'a.csv:4: streamid is missing.',
+    'a.csv:5: cmaf must be true, false, cenc or cbcs.',
+    'a.csv:6: A part of the stream id is empty.',
+    'a.csv:7: live/f lacks contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.csv:8: live/a is given before on line 2; give each stream once.',
+    expect.stringMatching(/^a\.csv:9: cenc\.keyid /),
+    expect.stringMatching(/^a\.csv:9: cenc\.contentkey /),
+    'a.csv:10: a quote is opened here or above, and never closed.',
+  ]);
+});
+
+test('tells a column that it does not know together with the rows’ faults, and not what that column would give', async () => {
+  expect(
+    await faults('a.csv', 'streamid,contentID,cmaf\nlive/a,a,\n,b,\nlive//c,c,\nlive/d\n', ACME),
+  ).toEqual([
+    'a.csv:1: contentID is not a field; did you mean contentId?',
+    'a.csv:3: streamid is missing.',
+    'a.csv:4: A part of the stream id is empty.',
+    'a.csv:5: has 1 cell, and the first row has 3.',
+  ]);
+});
+
+test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
+  expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
+    'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
+    'a.csv:3: cmaf must be true, false, cenc or cbcs.',
+  ]);
+  expect(await faults('a.csv', 'streamid,cmaf\na,maybe\nb,"b"SECRET\nc,maybe\n', ACME)).toEqual([
+    'a.csv:2: cmaf must be true, false, cenc or cbcs.',
+    'a.csv:3: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
+  ]);
+});
+
+test('tells a field that an entry must not have together with what other entries lack', async () => {
+  const text = `\
+defaults: { client: acme }
+streams:
+  - { streamid: live/a, contentId: [1] }
+  - live/b
+groups:
+  - { members: [], keys: some }
+  - { members: [c, live//d], clientApiKey: k, contentId: c }
+`;
+  expect(await faults('a.yaml', text)).toEqual([
+    'a.yaml:3: streams.contentId must be text; put it in quotes.',
+    'a.yaml:4: live/b lacks clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.yaml:6: groups.members is empty.',
+    'a.yaml:6: groups.keys must be same, each, quality, or the keys of each quality.',
+    'a.yaml:7: A part of the stream id is empty.',
+  ]);
+});
+
+describe('the stream ids alone', () => {
+  const read = () => readStreamIds({ cwd }, 'lineup.yaml');
+
+  test('are read of a file whose keys, clients and contents are told elsewhere', async () => {
+    await fs.writeFile(
+      join(cwd, 'show.smil'),
+      '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>',
+    );
+    await fs.writeFile(
+      join(cwd, 'lineup.yaml'),
+      `\
+defaults: { clientApiKeyEnv: NOT_SET, client: "a client" }
+streams: [live/a, { streamid: live/b, clientApiKeyFile: none.txt, clientApiKey: k }]
+groups:
+  - { smil: show.smil, folder: vod }
+  - { members: [c, { streamid: d }] }
+`,
+    );
+    expect(read()).toEqual(['live/a', 'live/b', 'vod/hi', 'vod/lo', 'c', 'd']);
+  });
+
+  test('are refused when one of them is none, is there twice, or can’t be read', async () => {
+    await fs.writeFile(
+      join(cwd, 'lineup.yaml'),
+      'streams:\n  - live//a\n  - b\n  - b\n  - { streamid: c, keys: same }\ngroups:\n  - { smil: none.smil }\n',
+    );
+    expect(problemsOf(read)).toEqual([
+      'lineup.yaml:2: A part of the stream id is empty.',
+      'lineup.yaml:4: b is given before on line 3; give each stream once.',
+      expect.stringMatching(/^lineup\.yaml:5: a name here is not a field of streams; the fields are /),
+      'lineup.yaml:7: smil names a file that can’t be read, or is not UTF-8.',
+    ]);
+    await fs.writeFile(join(cwd, 'lineup.yaml'), 'streams: []\n');
+    expect(problemsOf(read)).toEqual(['lineup.yaml: the file names no streams and no groups.']);
+  });
+});

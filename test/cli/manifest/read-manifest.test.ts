@@ -1,0 +1,459 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError } from '../../../src/cli/cli-error';
+import { type Manifest, readManifest } from '../../../src/cli/manifest/read-manifest';
+import { temporaryFolder } from '../../support/start-sidecar';
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+const ALL = { variable: () => true, file: () => true };
+
+async function read(name: string, text: string, given = {}): Promise<Manifest> {
+  await fs.writeFile(join(cwd, name), text);
+  return readManifest({ cwd, env: { ACME_KEY: 'key-of-the-variable' } }, name, { given, allowed: ALL });
+}
+
+async function bodies(name: string, text: string, given = {}) {
+  const items = await read(name, text, given);
+  const of = (wanted: string) => items.filter(({ kind }) => kind === wanted).map(({ body }) => body);
+  return { streams: of('streams'), groups: of('groups') };
+}
+
+async function faults(name: string, text: string): Promise<string[]> {
+  try {
+    await read(name, text);
+  } catch (thrown) {
+    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+    throw thrown;
+  }
+  return [];
+}
+
+const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
+const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
+
+const ACME = { client: 'acme', clientApiKey: 'key-of-the-variable' };
+const EXPECTED = [
+  { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+  { streamid: 'live/sport', contentId: 's-1', client: 'other', clientApiKey: 'key-of-the-file', cmaf: false },
+  {
+    streamid: 'film',
+    contentId: 'f-1',
+    cmaf: 'cbcs',
+    cenc: CENC,
+    playready: { laurl: 'https://pr.example.com/f-1' },
+    widevine: {},
+    fairplay: { ...FAIRPLAY, laurl: 'skd://fp.example.com/film/f-1' },
+  },
+];
+
+const YAML = `\
+# a comment
+defaults:
+  client: acme
+  clientApiKeyEnv: ACME_KEY
+  cmaf: cbcs
+  playready: { laurl: "https://pr.example.com/{contentId}" }
+  widevine: {}
+  fairplay: { laurl: "skd://fp.example.com/{streamid}/{contentId}" }
+streams:
+  - { streamid: live/news, contentId: 0123 }
+  - streamid: live/sport
+    contentId: s-1
+    client: other
+    clientApiKeyFile: keys/other.txt
+    cmaf: false
+  - streamid: film
+    contentId: f-1
+    cenc: &keys { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }
+    fairplay: { key: ${FAIRPLAY.key}, iv: ${FAIRPLAY.iv} }
+`;
+
+const JSON_TEXT = JSON.stringify(
+  {
+    defaults: {
+      client: 'acme',
+      clientApiKeyEnv: 'ACME_KEY',
+      cmaf: 'cbcs',
+      playready: { laurl: 'https://pr.example.com/{contentId}' },
+      widevine: {},
+      fairplay: { laurl: 'skd://fp.example.com/{streamid}/{contentId}' },
+    },
+    streams: [
+      { streamid: 'live/news', contentId: '0123' },
+      {
+        streamid: 'live/sport',
+        contentId: 's-1',
+        client: 'other',
+        clientApiKeyFile: 'keys/other.txt',
+        cmaf: false,
+      },
+      { streamid: 'film', contentId: 'f-1', cenc: CENC, fairplay: FAIRPLAY },
+    ],
+  },
+  null,
+  '\t',
+);
+
+test.each([
+  ['lineup.yaml', YAML],
+  ['lineup.yml', YAML.replaceAll('\n', '\r\n')],
+  ['lineup.json', JSON_TEXT],
+  ['lineup.JSON', `\u{feff}${JSON_TEXT}`],
+])('reads streams with their defaults from %s', async (name, text) => {
+  await fs.outputFile(join(cwd, 'keys', 'other.txt'), 'key-of-the-file\n');
+  expect(await bodies(name, text)).toEqual({ streams: EXPECTED, groups: [] });
+});
+
+test.each([
+  ['commas', ','],
+  ['semicolons', ';'],
+  ['tabs', '\t'],
+])(
+  'reads streams from a CSV file divided by %s, with defaults from the options',
+  async (_name, delimiter) => {
+    await fs.writeFile(join(cwd, 'other.txt'), 'key-of-the-file');
+    const rows = [
+      [
+        'streamid',
+        'contentId',
+        'client',
+        'clientApiKeyFile',
+        'cmaf',
+        'cenc.keyid',
+        'cenc.contentkey',
+        'playready.laurl',
+      ],
+      ['live/news', '0123', '', '', '', '', '', ''],
+      [' live/sport ', 's-1', 'other', 'other.txt', 'FALSE', '', '', ''],
+      ['film', 'f-1', '', '', 'true', CENC.keyid, CENC.contentkey, '"https://pr.example.com/a,b;c"'],
+    ];
+    const text = `\u{feff}${rows.map((row) => row.join(delimiter)).join('\r\n')}\r\n\r\n`;
+    const given = { ...ACME, cmaf: 'cbcs' };
+    expect(await bodies('lineup.csv', text, given)).toEqual({
+      streams: [
+        { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+        {
+          streamid: 'live/sport',
+          contentId: 's-1',
+          client: 'other',
+          clientApiKey: 'key-of-the-file',
+          cmaf: false,
+        },
+        {
+          streamid: 'film',
+          contentId: 'f-1',
+          cmaf: true,
+          cenc: CENC,
+          playready: { laurl: 'https://pr.example.com/a,b;c' },
+        },
+      ],
+      groups: [],
+    });
+  },
+);
+
+test('names the content after the stream where the defaults say so', async () => {
+  const defaults = 'defaults: { client: acme, clientApiKey: k, contentId: "show-{name}" }\n';
+  const text = `${defaults}streams: [live/news, { streamid: film, contentId: own }]
+groups:
+  - { members: [a, { streamid: b, contentId: own-b }], folder: live, keys: each }
+  - { members: [c], contentId: of-the-group }
+  - { members: [d] }
+`;
+  const common = { client: 'acme', clientApiKey: 'k' };
+  expect(await bodies('lineup.yaml', text)).toEqual({
+    streams: [
+      { streamid: 'live/news', contentId: 'show-news', ...common },
+      { streamid: 'film', contentId: 'own', ...common },
+    ],
+    groups: [
+      {
+        members: [
+          { streamid: 'a', contentId: 'show-a' },
+          { streamid: 'b', contentId: 'own-b' },
+        ],
+        folder: 'live',
+        keys: 'each',
+        ...common,
+      },
+      { members: ['c'], contentId: 'of-the-group', ...common },
+      { members: ['d'], ...common },
+    ],
+  });
+});
+
+const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
+
+test('sends a SMIL file that lies beside the manifest', async () => {
+  await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
+  await fs.outputFile(
+    join(cwd, 'sub', 'lineup.yaml'),
+    'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
+  );
+  const items = readManifest({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
+  expect(items).toEqual([
+    {
+      kind: 'groups',
+      name: 'the group of ../smil/event.smil',
+      line: 1,
+      streamIds: ['live/hi', 'live/lo'],
+      body: { smil: SMIL, folder: 'live', keys: 'same', contentId: 'e', client: 'c', clientApiKey: 'k' },
+    },
+  ]);
+});
+
+test('lets the options win over the defaults of the file, and a stream over both', async () => {
+  const text = `defaults: { client: acme, clientApiKeyEnv: ACME_KEY }
+streams: [{ streamid: a, contentId: a }, { streamid: b, contentId: b, client: own, clientApiKey: own-key }]
+`;
+  const { streams } = await bodies('lineup.yaml', text, { client: 'given', clientApiKey: 'given-key' });
+  expect(streams).toEqual([
+    { streamid: 'a', contentId: 'a', client: 'given', clientApiKey: 'given-key' },
+    { streamid: 'b', contentId: 'b', client: 'own', clientApiKey: 'own-key' },
+  ]);
+});
+
+test('leaves out a default part that a stream turns off', async () => {
+  const text = `defaults: { playready: { laurl: "https://pr.example.com" }, widevine: {} }
+streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }, playready: null }]
+`;
+  expect((await bodies('lineup.yaml', text)).streams).toEqual([{ streamid: 'a', cenc: CENC, widevine: {} }]);
+});
+
+test('names every fault of a file with its line', async () => {
+  const text = `\
+defaults:
+  client: acme
+  clientApiKeyFle: x
+streams:
+  - streamid: live/a
+    contentid: a
+  - live/b
+  - streamid: live/a
+    contentId: { a: 1 }
+    cmaf: maybe
+  - contentId: c
+groups:
+  - members: []
+    keys: some
+    cenc: { keyid: SECRETSECRET, contentKey: SECRETSECRET }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:3: clientApiKeyFle is not a field of defaults; did you mean clientApiKeyFile?',
+    'lineup.yaml:6: contentid is not a field of streams; did you mean contentId?',
+    'lineup.yaml:9: streams.contentId must be text; put it in quotes.',
+    'lineup.yaml:10: streams.cmaf must be true, false, cenc or cbcs.',
+    'lineup.yaml:11: streams.streamid is missing.',
+    'lineup.yaml:13: groups.members is empty.',
+    'lineup.yaml:14: groups.keys must be same, each, quality, or the keys of each quality.',
+    'lineup.yaml:15: groups.cenc.contentkey is missing.',
+    'lineup.yaml:15: contentKey is not a field of groups.cenc; did you mean contentkey?',
+  ]);
+});
+
+test('names what streams and groups lack together', async () => {
+  const text = `\
+streams:
+  - live/a
+  - streamid: live/b
+    contentId: b
+    clientApiKeyEnv: NOT_SET
+  - { streamid: live/a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} } }
+groups:
+  - { members: [b, c], folder: live/, clientApiKey: k, clientApiKeyFile: none.txt }
+  - { client: acme, clientApiKeyFile: none.txt }
+  - { client: acme, clientApiKey: k, smil: none.smil }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:5: clientApiKeyEnv names a variable that is not set.',
+    'lineup.yaml:6: live/a is given before on line 2; give each stream once.',
+    'lineup.yaml:8: live/b is given before on line 3; give each stream once.',
+    'lineup.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
+    'lineup.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'lineup.yaml:9: a group has either members or smil.',
+    'lineup.yaml:9: clientApiKeyFile names a file that is empty, no UTF-8 or can’t be read.',
+    'lineup.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
+  ]);
+});
+
+test.each([
+  ['a.yaml', 'streams: [\n  {', 'a.yaml:2: is indented wrongly, or a bracket is not closed.'],
+  ['a.yaml', 'streams:\n\t- x', 'a.yaml:2: is indented by a tab; indent with spaces.'],
+  ['a.yaml', 'streams: []\nstreams: []', 'a.yaml:2: streams is given before; give it once.'],
+  ['a.yaml', 'streams: "x" "SECRETSECRET"', 'a.yaml:1: is neither YAML nor JSON from here on.'],
+  ['a.yaml', 'streams: *none', 'a.yaml: uses an anchor (*name) that is not set before, or too many of them.'],
+  ['a.yaml', '', 'a.yaml: the file must hold defaults, streams and groups.'],
+  ['a.yaml', 'streams: []', 'a.yaml: the file names no streams and no groups.'],
+  ['a.json', '{"streams": ["a"', 'a.json:1: is indented wrongly, or a bracket is not closed.'],
+  ['a.csv', '', 'a.csv: the file is empty; its first row names the fields.'],
+  ['a.csv', 'stream,contentId\na,b\n', 'a.csv:1: the first row must name the columns, streamid among them.'],
+  ['a.csv', 'streamid,cenc.keyId\na,b\n', 'a.csv:1: cenc.keyId is not a field; did you mean cenc.keyid?'],
+  [
+    'a.yaml',
+    'streams: []\n---\nstreams: [a]\n',
+    'a.yaml:2: begins a second document (---); put it into a file of its own.',
+  ],
+  [
+    'a.yaml',
+    `streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey:SECRETSECRETSECRET } }]`,
+    'a.yaml:1: streams.cenc.contentkey is missing.',
+  ],
+  [
+    'a.yaml',
+    'streams: [{ streamid: a, clientApiKey:SECRET }]',
+    'a.yaml:1: a name here is not a field of streams (is a blank missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
+  ],
+  ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
+  [
+    'a.yaml',
+    'streams: [true]\n',
+    'a.yaml:1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
+  ],
+  ['a.csv', 'streamid,contentId\n,b\n', 'a.csv:2: streamid is missing.'],
+  ['a.csv', 'streamid,streamid\na,b\n', 'a.csv:1: streamid is there twice.'],
+  ['a.csv', 'streamid,contentId\na,b\nc,d,SECRETSECRET\n', 'a.csv:3: has 3 cells, and the first row has 2.'],
+  [
+    'a.csv',
+    'streamid,contentId\na,"b\nSECRETSECRET',
+    'a.csv:3: a quote is opened here or above, and never closed.',
+  ],
+  [
+    'a.csv',
+    'streamid,contentId\na,"b"SECRETSECRET\n',
+    'a.csv:2: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
+  ],
+  [
+    'a.csv',
+    'streamid,contentId\na,b"SECRETSECRET"\n',
+    'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
+  ],
+  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false, cenc or cbcs.'],
+  ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt is none by its name.'],
+])('says what is wrong with %s %j', async (name, text, sentence) => {
+  const found = await faults(name, text);
+  expect(found).toContain(sentence);
+  expect(found.join()).not.toContain('SECRET');
+});
+
+test('tells which column it does not know, and the columns once', async () => {
+  expect(await faults('lineup.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
+    'lineup.csv:1: contentID is not a field; did you mean contentId?',
+    expect.stringMatching(/^lineup\.csv:1: 3 columns of other or no names; the columns are streamid, .*$/),
+  ]);
+});
+
+test.each([
+  ['the separator that Excel tells', 'sep=;\r\nstreamid;contentId\r\na;b,c\r\n'],
+  ['rows of delimiters', ';;\nstreamid;contentId;\n;;\na;b,c;\n;;\n'],
+])('passes over %s', async (_name, text) => {
+  const [first] = await read('lineup.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME);
+  expect(first).toMatchObject({ name: 'a', body: { streamid: 'a', contentId: 'b' } });
+});
+
+test('counts the lines behind the separator that Excel tells', async () => {
+  expect(await faults('lineup.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n')).toEqual([
+    'lineup.csv:3: cmaf must be true, false, cenc or cbcs.',
+  ]);
+});
+
+test('tells what no sidecar would take of a value, with its line, and sends nothing', async () => {
+  await fs.writeFile(join(cwd, 'passwd'), 'root:x:0:0\nSECRET\n');
+  const text = `\
+defaults:
+  client: a client
+  clientApiKey: k
+  contentId: "{nam}-1"
+  playready: { laurl: "https://pr.example.com/{streamId}" }
+streams:
+  - live//a
+  - streamid: b
+    cenc: { keyid: 44da52ef4523098e6854777ee322681d, contentkey: ${CENC.contentkey} }
+  - { streamid: c, contentId: "SECRET SECRET" }
+groups:
+  - { smil: passwd, clientApiKeyFile: passwd, contentId: g }
+  - { members: [a, b], folder: /live, contentId: g }
+  - { members: [a+b], keys: each, contentId: g, folder: x }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:2: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'lineup.yaml:4: contentId has {nam}, which nothing fills here.',
+    'lineup.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
+    'lineup.yaml:7: A part of the stream id is empty.',
+    'lineup.yaml:9: cenc.keyid looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+    'lineup.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'lineup.yaml:12: smil is not well-formed XML: see line 1.',
+    'lineup.yaml:12: clientApiKey must be 1 to 1000 characters of printable ASCII without spaces.',
+    'lineup.yaml:13: folder must be the first parts of a stream id, without a slash before it.',
+    'lineup.yaml:13: A part of the stream id is empty.',
+  ]);
+});
+
+test('tells what is wrong with a default of the options by the option', async () => {
+  const text = 'streams: [{ streamid: a, contentId: b }]';
+  await expect(read('lineup.yaml', text, { client: 'a client', clientApiKey: 'k' })).rejects.toMatchObject({
+    exitCode: 2,
+    problems: [
+      {
+        description:
+          'The name of --client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+      },
+    ],
+  });
+});
+
+test('names a stream that its SMIL file names and the manifest as well', async () => {
+  await fs.writeFile(join(cwd, 'show.smil'), SMIL);
+  const text = `\
+defaults: { client: acme, clientApiKey: k, contentId: c }
+streams: [hi]
+groups:
+  - smil: show.smil
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:4: hi is given before on line 2; give each stream once.',
+  ]);
+});
+
+test('tells 50 faults, and how many more there are', async () => {
+  const text = `streams:\n${'  - { streamid: a, contentId: b }\n'.repeat(60)}`;
+  const found = await faults('lineup.yaml', text);
+  expect(found).toHaveLength(51);
+  expect(found.at(-1)).toMatch(/^lineup\.yaml: \d+ more faults\.$/);
+});
+
+test('finds the line of a value behind an anchor and a merged map', async () => {
+  const text = `\
+streams:
+  - &first { streamid: a, client: c, clientApiKey: k, contentId: x }
+  - <<: *first
+    streamid: b
+    contentId: [1]
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:5: streams.contentId must be text; put it in quotes.',
+  ]);
+});
+
+test('asks of an entry what the key-file API asks of a request, with the defaults in it', async () => {
+  const cenc = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: AAECAwQFBgcICQoLDA0ODw== }';
+  const fairplay = `{ key: ${'0f'.repeat(16)}, iv: ${'f0'.repeat(16)} }`;
+  const text = `streams:
+  - { streamid: a, cenc: ${cenc}, playready: {} }
+  - { streamid: b, fairplay: ${fairplay} }
+  - { streamid: c, cenc: ${cenc}, widevine: { psshdata: '====' } }
+`;
+  expect(await faults('lineup.yaml', text)).toEqual([
+    'lineup.yaml:2: playready.laurl is missing.',
+    'lineup.yaml:3: fairplay.laurl is missing.',
+    expect.stringMatching(/^lineup\.yaml:4: widevine\.psshdata /),
+  ]);
+  const defaults = 'defaults: { playready: { laurl: https://p }, fairplay: { laurl: skd://f } }\n';
+  expect(await faults('lineup.yaml', defaults + text)).toHaveLength(1);
+});

@@ -1,0 +1,412 @@
+import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
+import fs from 'fs-extra';
+import { runCli } from '../../src/cli/run';
+import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
+import { type CliOptions, type CliRun, cli } from '../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
+
+const BODY = {
+  cenc: { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
+  playready: { laurl: 'https://playready-license.vudrm.tech/rightsmanager.asmx' },
+};
+
+const FILE = `\
+mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==
+mpegdashstreaming-cenc-content-key: lnA03mLuxnL3toiRMxV4Zw==
+mpegdashstreaming-cenc-algorithm: AESCTR
+mpegdashstreaming-cenc-keyserver-playready: true
+mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+mpegdashstreaming-cenc-keyserver-playready-license-url: https://playready-license.vudrm.tech/rightsmanager.asmx
+mpegdashstreaming-cenc-keyserver-playready-checksum: pcTs6CEp98A=
+`;
+
+const MASKED = FILE.replace('lnA03mLuxnL3toiRMxV4Zw==', '********');
+
+const AS_OPTIONS = [
+  ...['--cenc-keyid', BODY.cenc.keyid, '--cenc-contentkey', BODY.cenc.contentkey],
+  ...['--playready-laurl', BODY.playready.laurl],
+];
+
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  sidecar = await startSidecar();
+  cwd = await temporaryFolder();
+});
+
+function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, ...options.env };
+  return cli(argv, { cwd, ...options, env });
+}
+
+async function etagOf(streamId: string): Promise<string> {
+  const { headers } = await sidecar.api.get(`/api/keyfile/${encodeURIComponent(streamId)}`);
+  return String(headers.etag);
+}
+
+describe('put', () => {
+  test.each<[string, readonly string[], string | undefined]>([
+    ['the options', AS_OPTIONS, undefined],
+    ['a JSON file', ['--file', 'body.json'], undefined],
+    ['a YAML file', ['--file', 'body.yaml'], undefined],
+    ['standard input', ['--file', '-'], JSON.stringify(BODY)],
+  ])('writes the key file of %s, and shows it with its key masked', async (_name, args, stdin = '') => {
+    await fs.writeJson(join(cwd, 'body.json'), BODY);
+    await fs.writeFile(
+      join(cwd, 'body.yaml'),
+      `cenc: { keyid: ${BODY.cenc.keyid}, contentkey: ${BODY.cenc.contentkey} }\nplayready: { laurl: "${BODY.playready.laurl}" }\n`,
+    );
+    const { code, stdout, stderr } = await run(['put', 'live/news', ...args], { stdin });
+    expect(await sidecar.files()).toEqual({ live: 'folder', 'live/news.key': FILE });
+    const etag = await etagOf('live/news');
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: MASKED,
+      stderr: `Wrote the key file of live/news, ETag ${etag}.\n`,
+    });
+  });
+
+  test('shows the key with --reveal', async () => {
+    expect((await run(['put', 'news', ...AS_OPTIONS, '--reveal'])).stdout).toBe(FILE);
+  });
+
+  test('shows how the file would change with --dry-run, and writes nothing', async () => {
+    await run(['put', 'news', ...AS_OPTIONS]);
+    const changed = [...AS_OPTIONS.slice(0, -1), 'https://other.example.com', '--cmaf=cbcs'];
+    const { code, stdout, stderr } = await run(['put', 'news', ...changed, '--dry-run']);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `\
+  mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==
+  mpegdashstreaming-cenc-content-key: ********
+  mpegdashstreaming-cenc-algorithm: AESCTR
+  mpegdashstreaming-cenc-keyserver-playready: true
+  mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+- mpegdashstreaming-cenc-keyserver-playready-license-url: https://playready-license.vudrm.tech/rightsmanager.asmx
++ mpegdashstreaming-cenc-keyserver-playready-license-url: https://other.example.com
+  mpegdashstreaming-cenc-keyserver-playready-checksum: pcTs6CEp98A=
++ cmafstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==
++ cmafstreaming-cenc-content-key: ********
++ cmafstreaming-cenc-algorithm: AESCBC
++ cmafstreaming-cenc-keyserver-playready: true
++ cmafstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
++ cmafstreaming-cenc-keyserver-playready-license-url: https://other.example.com
+`,
+      stderr: 'The key file of news would be changed. Nothing was written.\n',
+    });
+    expect(await sidecar.files()).toEqual({ 'news.key': FILE });
+    const { stdout: document } = await run(['put', 'news', ...changed, '--dry-run', '--json']);
+    expect(JSON.parse(document)).toMatchObject({ streamid: 'news', result: 'changed', warnings: [] });
+  });
+
+  test('replaces only the file that --if-match names, with or without the quotes of its ETag', async () => {
+    await run(['put', 'news', ...AS_OPTIONS]);
+    const etag = await etagOf('news');
+    const wrong = await run(['put', 'news', ...AS_OPTIONS, '--cmaf', '--if-match', 'another']);
+    expect({ ...wrong, files: await sidecar.files() }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'error: The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.\n',
+      files: { 'news.key': FILE },
+    });
+    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag])).code).toBe(0);
+    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag.slice(1, -1)])).code).toBe(0);
+    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', '*'])).code).toBe(0);
+  });
+
+  test('replaces no file with --create-only', async () => {
+    expect((await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).code).toBe(0);
+    expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: The key file is there already, and If-None-Match forbids to change it.\n',
+    });
+  });
+
+  test('tells what is odd and yet written', async () => {
+    const fairplay = [
+      '--fairplay-key',
+      '2'.repeat(32),
+      '--fairplay-iv',
+      '1'.repeat(32),
+      '--fairplay-laurl',
+      'skd://h/a',
+    ];
+    const { code, stderr } = await run(['put', 'news', ...fairplay, '--content-id', 'another']);
+    expect({ code, first: stderr.split('\n')[0] }).toEqual({
+      code: 0,
+      first: expect.stringMatching(/^warning: \w+: .*contentId/),
+    });
+    const { stdout } = await run(['put', 'news', ...fairplay, '--content-id', 'another', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      warnings: [{ code: expect.stringMatching(/^\w+$/), description: expect.any(String) }],
+    });
+  });
+
+  test('tells every problem that the sidecar has with the request', async () => {
+    const { code, stderr } = await run([
+      'put',
+      'news',
+      '--fairplay-key',
+      'SECRET',
+      '--fairplay-laurl',
+      'skd://h',
+    ]);
+    expect({ code, lines: stderr.split('\n') }).toEqual({
+      code: 1,
+      lines: ['error: fairplay.key: is not hex; send 32 hex digits', 'error: fairplay.iv: is missing', ''],
+    });
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ['no fields', [], 'Which keys? Give --file, or --content-id with --client, or the keys as options.'],
+    [
+      'a file and fields',
+      ['--file', 'x', '--client', 'c'],
+      'Give the fields in the file or as options, not both.',
+    ],
+    [
+      'a file that is not there',
+      ['--file', 'none.json'],
+      "The file none.json can't be read; check the path and who may read it.",
+    ],
+    [
+      'a file that is no JSON',
+      ['--file', 'bad.json'],
+      'bad.json:2: lacks a character, most likely a closing quote, a colon or a comma.',
+    ],
+    ['a file that is no body', ['--file', 'list.json'], 'list.json holds no fields of a request.'],
+    [
+      'a scheme that is none',
+      ['--cmaf', 'cbc'],
+      "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, cbcs, true, false.",
+    ],
+    [
+      'two preconditions',
+      ['--if-match', '*', '--create-only'],
+      "option '--if-match <etag>' cannot be used with option '--create-only'",
+    ],
+    ['a misspelt option', ['--contentkey=SECRET'], "unknown option '--contentkey'"],
+    [
+      'a dry run that reveals',
+      ['--dry-run', '--reveal'],
+      'A dry run shows no key material; leave --reveal out.',
+    ],
+  ])('refuses %s, and sends nothing', async (_name, args, sentence) => {
+    await fs.writeFile(join(cwd, 'bad.json'), '{"cenc": {\n"keyid": "SECRET');
+    await fs.writeFile(join(cwd, 'list.json'), '["SECRET"]');
+    expect(await run(['put', 'news', ...args])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${sentence}\n`,
+    });
+  });
+});
+
+describe('get', () => {
+  test('shows the key file with its key masked, byte for byte with --reveal', async () => {
+    await sidecar.api.post('/api/keyfile/news').send(BODY);
+    const etag = await etagOf('news');
+    expect(await run(['get', 'news'])).toEqual({ code: 0, stdout: MASKED, stderr: `ETag ${etag}\n` });
+    expect((await run(['get', 'news', '--reveal'])).stdout).toBe(FILE);
+    const { stdout } = await run(['--json', 'get', 'news']);
+    const lines = MASKED.trimEnd()
+      .split('\n')
+      .map((line) => line.split(': '))
+      .map(([name, value]) => ({ name, value }));
+    expect(JSON.parse(stdout)).toEqual({ streamid: 'news', etag, lines });
+  });
+
+  test('masks what nobody knows, and leaves out what can’t be read', async () => {
+    const text =
+      '# the key is SECRET\nmpegdashstreaming-cenc-algorithm: AES\u{1b}[2J\nSECRET\nmy-secret: SECRET\n';
+    await fs.writeFile(join(sidecar.folder, 'news.key'), text);
+    const { stdout, stderr } = await run(['get', 'news']);
+    expect({ stdout, stderr: stderr.split('\n')[0] }).toEqual({
+      stdout: 'mpegdashstreaming-cenc-algorithm: AES\u{fffd}[2J\nmy-secret: ********\n',
+      stderr:
+        "warning: 1 line can't be read and is left out, the first is line 3; --reveal shows the file as it is",
+    });
+    expect((await run(['get', 'news', '--reveal'])).stdout).toBe(text);
+  });
+
+  test.each([
+    ['none', 1, 'This stream has no key file.'],
+    ['..', 2, 'No part of a stream id may start with a dot.'],
+    ['', 2, 'The stream id is empty.'],
+    [
+      'a b',
+      2,
+      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+    ],
+  ])('ends with a sentence for the stream %j', async (streamId, code, sentence) => {
+    expect(await run(['get', streamId])).toEqual({ code, stdout: '', stderr: `error: ${sentence}\n` });
+  });
+});
+
+test('delete removes a key file, only the one of --if-match', async () => {
+  await sidecar.api.post('/api/keyfile/live%2Fnews').send(BODY);
+  expect((await run(['delete', 'live/news', '--if-match', 'another'])).code).toBe(1);
+  const etag = await etagOf('live/news');
+  expect(await run(['delete', 'live/news', '--if-match', etag])).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'Removed the key file of live/news.\n',
+  });
+  expect(await sidecar.files()).toEqual({ live: 'folder' });
+  await sidecar.api.post('/api/keyfile/news').send(BODY);
+  const { stdout } = await run(['delete', 'news', '--json']);
+  expect(JSON.parse(stdout)).toEqual({ streamid: 'news', result: 'deleted' });
+});
+
+describe('a sidecar that refuses or is not there', () => {
+  test('ends with 3 when the key is wrong, and says where it comes from', async () => {
+    expect(await run(['get', 'news'], { env: { PACKAGERDRM_APIKEY: 'SECRET-key' } })).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: `error: ${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not the one of this service.\n`,
+    });
+  });
+
+  test('ends with 3 when nothing listens, as JSON with --json', async () => {
+    const url = await refusedUrl();
+    const { code, stdout, stderr } = await run(['get', 'news', '--url', url, '--json']);
+    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+      code: 3,
+      stderr: '',
+      document: {
+        errors: [
+          {
+            code: 'sidecar_unreachable',
+            description: `No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
+          },
+        ],
+      },
+    });
+  });
+
+  test.each([
+    [
+      200,
+      { 'content-type': 'text/html' },
+      "this version's key-file API (status 200, text/html). Check the address.",
+    ],
+    [302, { location: '/login' }, "this version's key-file API (status 302, text/html). Check the address."],
+    [404, {}, "this version's key-file API (status 404, text/html). Check the address."],
+  ])('ends with 3 when something else answers %i', async (status, headers, sentence) => {
+    const upstream = await startFakeUpstream();
+    upstream.on('/api/keyfile/news', { status, headers, body: '<html>' });
+    expect(await run(['get', 'news', '--url', upstream.url])).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: `error: What answers at ${upstream.url} is not ${sentence}\n`,
+    });
+  });
+
+  test('ends with 3 when a proxy does not reach the sidecar', async () => {
+    const upstream = await startFakeUpstream();
+    upstream.on('/base/api/keyfile/news', { status: 502, body: '<html>' });
+    expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: `error: What stands before the sidecar at ${upstream.url}/base does not reach it (status 502).\n`,
+    });
+  });
+});
+
+describe('the program', () => {
+  test('shows its help without a command, and ends with 2', async () => {
+    const { code, stdout, stderr } = await run([]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^Usage: packager-drm \[options\] \[command\]\n[\s\S]*Exit codes:\n/);
+    const { stdout: help, code: zero } = await run(['--help']);
+    expect({ help, zero }).toEqual({ help: stderr, zero: 0 });
+  });
+
+  test('tells wrong usage as JSON, too', async () => {
+    const { code, stdout, stderr } = await run(['lst', '--json']);
+    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+      code: 2,
+      stderr: '',
+      document: { errors: [{ code: 'usage', description: "unknown command 'lst' (Did you mean list?)" }] },
+    });
+    expect(JSON.parse((await run(['--json'])).stdout)).toEqual({
+      errors: [{ code: 'usage', description: 'A command is missing.' }],
+    });
+  });
+
+  test.each([
+    [['get', 'news', '--key', ''], '--key'],
+    [['--url', '', 'list'], '--url'],
+    [['list', '--prefix', ''], '--prefix'],
+    [['put', 'news', '--file='], '--file'],
+  ])('refuses an option without a value: %j', async (argv, option) => {
+    expect(await run(argv)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${option} is given without a value.\n`,
+    });
+  });
+
+  test('says that SIGINT stopped it amid a call', async () => {
+    const upstream = await startFakeUpstream();
+    upstream.on('/api/keyfile/news', 'hang');
+    const interrupt = new AbortController();
+    const args = ['get', 'news', '--url', upstream.url];
+    const ended = run(args, { interrupt: interrupt.signal });
+    await until(() => upstream.received.length > 0);
+    interrupt.abort();
+    expect(await ended).toEqual({ code: 130, stdout: '', stderr: 'Stopped.\n' });
+  });
+
+  test.each(['ENOSPC', 'EIO'])('ends with 1 when its output is lost by %s', async (code) => {
+    await sidecar.api.post('/api/keyfile/news').send(BODY);
+    const lost = Object.assign(new Error(), { code });
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => done(lost) });
+    const stderr = new PassThrough();
+    const ended = await runCli({
+      argv: ['list', '--url', sidecar.url, '--key', API_KEY],
+      version: '',
+      env: {},
+      cwd,
+      stdin: new PassThrough(),
+      stdout,
+      stderr,
+      interrupted: new AbortController().signal,
+      wait: async () => undefined,
+    });
+    expect({ ended, told: stderr.read()?.toString() }).toEqual({
+      ended: 1,
+      told: `error: The output could not be written (${code}).\n`,
+    });
+  });
+
+  test('says its version', async () => {
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });
+  });
+
+  test('colours on a terminal alone, and not with NO_COLOR', async () => {
+    await sidecar.api.post('/api/keyfile/news').send(BODY);
+    const colour = '\u{1b}[';
+    expect((await run(['delete', 'none'], { typed: '' })).stderr).toContain(colour);
+    expect((await run(['delete', 'none'], { typed: '', env: { NO_COLOR: '1' } })).stderr).not.toContain(
+      colour,
+    );
+    expect((await run(['delete', 'none'])).stderr).not.toContain(colour);
+  });
+
+  test('warns of a configuration file that others can read', async () => {
+    const path = join(cwd, 'packager-drm.yaml');
+    await fs.writeFile(path, `url: ${sidecar.url}\nkey: ${API_KEY}\n`);
+    await fs.chmod(path, 0o644);
+    const { code, stderr } = await cli(['get', 'none'], { cwd });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `warning: ${path} holds an API key and others can read it; run: chmod 600 ${path}\nerror: This stream has no key file.\n`,
+    });
+  });
+});
