@@ -14,11 +14,11 @@ const parseJson = express.json({ limit: LIMIT, type: 'application/json' });
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
   const route = app.route(CHECK_PATH);
-  route.post(requireText, parseText, parseJson, (request, response) => {
+  route.post(requireText, parseText, parseJson, async (request, response) => {
     const reveal = readReveal(request.query);
     if (request.body === undefined) throw noBody();
     // Loaded with the first check: the service's start has no need of it.
-    const { check }: typeof import('../drm/check/check') = require('../drm/check/check');
+    const { check } = await import('../drm/check/check');
     response.set('cache-control', 'no-store').json(check(request.body, { reveal }));
   });
   route.all(onlyMethods('POST'));
