@@ -68,13 +68,14 @@ async function buildHouse(esbuild, house) {
     plugins: [jsonAsText],
     metafile: true,
   });
-  const modules = Object.keys(metafile.outputs).filter((path) => path.endsWith('.js'));
   await esbuild.build({
     ...OPTIONS,
     format: 'cjs',
-    entryPoints: modules,
+    entryPoints: Object.keys(metafile.outputs).filter((path) => path.endsWith('.js')),
     outdir: folder,
     allowOverwrite: true,
+    // import() of a file by require(): Node's own would give its default export another shape.
+    supported: { 'dynamic-import': false },
   });
   const source = join(ROOT, 'src', house, 'public');
   if (existsSync(source)) await cp(source, join(folder, 'public'), { recursive: true });
@@ -145,4 +146,10 @@ async function main(option) {
 
 const isBuilt = () => ['sidecar', 'cli'].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
 
-await main(process.argv[2]);
+try {
+  await main(process.argv[2]);
+} catch (thrown) {
+  // esbuild has told its own errors.
+  if (!Array.isArray(Reflect.get(Object(thrown), 'errors'))) throw thrown;
+  process.exitCode = 1;
+}

@@ -304,6 +304,16 @@ test('every package that the source imports is declared', () => {
   ).toEqual([]);
 });
 
+// `import { z }` names the whole of it, with the messages of fifty languages, and a bundler can't tell what is used.
+test('zod is imported as a namespace, so that the bundles hold and load what is used of it', () => {
+  expect(offences(({ code }) => matches(code, /^import \{.*\} from 'zod'/gm))).toEqual([]);
+});
+
+test('a package that is imported when needed is taken by its default export, which alone a bundle has', () => {
+  const named = /^.*\{(?! default\b)[^{}]*\} = await import\('[^.'][^']*'\)/gm;
+  expect(offences(({ code }) => matches(code, named))).toEqual([]);
+});
+
 test('the dependencies are what is shipped and loaded, and no more', () => {
   const loaded = SHIPPED.flatMap((entry) =>
     reachableFrom(entry).flatMap(({ imports }) => imports.flatMap(({ pack }) => pack ?? [])),

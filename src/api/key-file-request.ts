@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
 import type { CmafScheme } from '../drm/key-file';

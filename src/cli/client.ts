@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type BatchResult, batchAnswer } from '../api/batch';
 import { parseStreamId } from '../api/stream-id';
 import { say } from '../drm/bytes';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Environment } from '../http/config';
 import { CliError, EXIT, usageError } from './cli-error';
 import { encodingFault, isBelow } from './input';

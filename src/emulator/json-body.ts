@@ -1,5 +1,5 @@
 import { json, type RequestHandler } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { HttpError } from '../http/errors';
 import { readBody } from '../http/faults';
 

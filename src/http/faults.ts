@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { nearestName } from '../drm/nearest';
 
 /** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */

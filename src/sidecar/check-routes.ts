@@ -1,6 +1,5 @@
 import express, { type Express, type RequestHandler } from 'express';
-import { z } from 'zod';
-import { check } from '../api/check';
+import * as z from 'zod';
 import { onlyMethods } from '../http/app';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
@@ -18,9 +17,10 @@ const parseJson = express.json({ limit: LIMIT, type: 'application/json' });
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
   const route = app.route(CHECK_PATH);
-  route.post(requireText, parseText, parseJson, (request, response) => {
+  route.post(requireText, parseText, parseJson, async (request, response) => {
     const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
     if (request.body === undefined) throw noBody();
+    const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(request.body, { reveal }));
   });
   route.all(onlyMethods('POST'));

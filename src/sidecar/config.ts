@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CmafScheme } from '../drm/key-file';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';

@@ -139,6 +139,7 @@ describe('what is built', () => {
     for (const [path, init] of asked)
       answers.push(`${path} ${(await fetch(url + path, { headers, ...init })).status}`);
     expect(answers).toEqual(asked.map(([path]) => `${path} 200`));
+    expect((await fetch(`${url}/api/keyfile/live`)).status).toBe(401);
     const cli = { cwd: folder, args: ['list'], env: { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: apiKey } };
     expect(await runScript(join(dist, 'cli/main.js'), cli).ended).toMatchObject({ code: 0 });
     const probe = { cwd: folder, env: { PACKAGERDRMAPI_PORT: new URL(url).port } };

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { providerBody, suppliedBody } from '../../api/key-file-request';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames, schemaFaults } from '../../http/faults';

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Express, RequestHandler } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createApp, onlyMethods } from '../../http/app';
 import { HttpError } from '../../http/errors';
 import { isPublicName } from '../addresses';

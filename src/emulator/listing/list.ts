@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { printable } from '../../http/faults';
 import { type Field, type Fields, fieldOf, namesOf, readFilter } from './filter';

@@ -1,5 +1,5 @@
 import type { Express, RequestHandler } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { onlyMethods } from '../../http/app';
 import { HttpError } from '../../http/errors';
 import { requireCredential } from '../auth';

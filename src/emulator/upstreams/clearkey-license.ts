@@ -1,5 +1,5 @@
 import { type Express, json } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../drm/clearkey';
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';

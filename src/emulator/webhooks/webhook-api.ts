@@ -1,5 +1,5 @@
 import type { Express, Request, Response } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';
 import { type Credential, reachesSite, requireCredential } from '../auth';

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { printable, type SchemaFault, schemaFaults } from '../../http/faults';
 import type { Log } from '../../http/log';

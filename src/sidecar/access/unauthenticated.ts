@@ -73,8 +73,9 @@ function createCounter(now: () => number): Count {
 
 /** The package is loaded with the first request that it is needed for: it holds limiters for a dozen databases. */
 async function createLimiter(): Promise<RateLimiterMemory> {
-  const { RateLimiterMemory } = await import('rate-limiter-flexible');
-  return new RateLimiterMemory({ points: FREE_ATTEMPTS, duration: WINDOW_SECONDS });
+  // A CommonJS package: bundled, it has no names of its own when it is imported like this.
+  const { default: limiters } = await import('rate-limiter-flexible');
+  return new limiters.RateLimiterMemory({ points: FREE_ATTEMPTS, duration: WINDOW_SECONDS });
 }
 
 function waitOrClose(ms: number, response: ServerResponse): Promise<void> {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const streamid = z.string().meta({ description: 'The stream id.' });
 const etag = z.string().meta({ description: 'The entity tag of the file, quotes included.' });

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const SAME_FIELDS = 'The fields of a single request stand beside these.';
 

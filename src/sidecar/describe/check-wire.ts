@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The body of a check as JSON, when it is one value. */
 export const checkedValueBody = z

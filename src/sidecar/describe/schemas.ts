@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { batchAnswer } from '../../api/batch';
 import { importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../listing/list-handler';

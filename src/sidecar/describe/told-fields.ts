@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { batchAnswer, batchResult, batchSummary } from '../../api/batch';
 import { listAnswer } from '../listing/list-handler';
 

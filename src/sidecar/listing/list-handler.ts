@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { z } from 'zod';
+import * as z from 'zod';
 import { say } from '../../drm/bytes';
 import { parsedOr400 } from '../../http/errors';
 import { readQuery } from '../../http/faults';

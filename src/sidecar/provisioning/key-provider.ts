@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkedText, checkedValue } from '../../api/key-file-request';
 import type { ProviderContent } from '../../api/read-key-file-request';
 import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ProviderContent } from '../../api/read-key-file-request';
 import type { KeyFile } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
