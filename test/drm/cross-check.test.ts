@@ -304,6 +304,28 @@ describe('values by themselves', () => {
       },
       [],
     ],
+    [
+      {
+        cenc: { keyId: swapKeyIdOrder(swapped).toString('base64'), contentKey: cenc.contentKey },
+        widevine: widevine({ keyIds: [Buffer.alloc(16, 9)] }),
+      },
+      ['error key_and_key_id_swapped cenc.keyid'],
+    ],
+    [
+      {
+        cenc: { ...cenc, keyId: swapKeyIdOrder(swapped).toString('base64') },
+        widevine: widevine({ keyIds: [Buffer.alloc(16, 1)] }),
+      },
+      ['warning key_id_byte_order_suspected cenc.keyid', 'warning key_id_mismatch widevine.psshdata'],
+    ],
+    [
+      {
+        cenc: { ...cenc, keyId: Buffer.alloc(16, 0xab).toString('base64') },
+        widevine: widevine({ contentId: Buffer.from('show') }),
+        fairplay: { ...fairplay, licenseUrl: `skd://KEYS/${'AB'.repeat(16)}` },
+      },
+      [],
+    ],
     ...['01010101-0101-0101-0101-010101010101', '01'.repeat(16)].map((id): [KeyFile, string[]] => [
       {
         cenc: { ...cenc, keyId: Buffer.alloc(16, 1).toString('base64') },

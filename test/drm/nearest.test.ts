@@ -1,6 +1,6 @@
 import { nearestName, unknownName } from '../../src/drm/nearest';
 
-const KNOWN = ['key', 'content-key', 'license-url'];
+const KNOWN = ['key', 'content-key', 'license-url', 'content-key-of-vendor'];
 
 test.each([
   ['contnt-kei', 'content-key'],
@@ -26,6 +26,8 @@ test.each<[what: string, name: string, shown: boolean]>([
   ['a short name, whatever it is of', 'A1B2C3D4E5F6G7H', true],
   ['a name with a few digits', 'vendor-setting-123', true],
   ['one that is near', `${'content-key'}1234`, true],
+  ['one that is near, in capitals', 'CONTENT-KEY-OF-VENDER', true],
+  ['four digits among letters', 'vendor-setting-1aa2bb3cc4', false],
   ['base64 of a key', 'MT8jItzhV+ay+3QEtoyIxQ==', false],
   ['hex of a key', '313f2322dce157e6b2fb7404b68c88c5', false],
   ['letters and capitals like a key', 'abcdefghijklmnOp', false],
