@@ -4,7 +4,10 @@ import {
   decodeBase64Block,
   decodeHexBlock,
   formatUuid,
+  isRandomUuid,
+  looksSwapped,
   parseUuid,
+  say,
   swapKeyIdOrder,
 } from '../../src/drm/bytes';
 import invalid from '../vectors/drm-invalid.json';
@@ -141,4 +144,46 @@ describe('parseUuid', () => {
       }),
     );
   });
+});
+
+describe('a text around a value', () => {
+  const BLOCK = 'MT8jItzhV+ay+3QEtoyIxQ==';
+  const UUID = '313f2322-dce1-57e6-b2fb-7404b68c88c5';
+
+  test('is not passed over', () => {
+    const codes = [
+      decodeBase64Block(`AAAA${BLOCK}`),
+      parseUuid(`${UUID}0`),
+      parseUuid(`0${UUID}`),
+      decodeHexBlock('24F790750x974B8E1BC8AF576925B845'),
+      decodeHexBlock('zz24:F7:90'),
+      decodeHexBlock('24:F7:90zz'),
+    ].map((decoded) => !decoded.ok && decoded.fault.code);
+    expect(codes).toEqual(['wrong_length', 'not_uuid', 'not_uuid', 'not_hex', 'not_hex', 'not_hex']);
+  });
+});
+
+describe('a key id in the other byte order', () => {
+  const swappedId = (uuid: string) => swapKeyIdOrder(Buffer.from(uuid.replaceAll('-', ''), 'hex'));
+
+  test('is suspected where it reads as a random UUID by version and variant', () => {
+    expect(looksSwapped(swappedId('44da52ef-4523-498e-9854-777ee322681d'))).toBe(true);
+    expect(looksSwapped(swappedId('44da52ef-4523-198e-9854-777ee322681d'))).toBe(false);
+    expect(looksSwapped(swappedId('44da52ef-4523-498e-5854-777ee322681d'))).toBe(false);
+  });
+
+  test('is none when it reads so in both', () => {
+    expect(looksSwapped(Buffer.from('44da52ef452348409854777ee322681d', 'hex'))).toBe(false);
+  });
+
+  test('has 16 bytes', () => {
+    expect(isRandomUuid(Buffer.from('44da52ef4523498e9854777ee322681d00', 'hex'))).toBe(false);
+  });
+});
+
+test('a fault is a whole sentence with what it speaks of, or by itself', () => {
+  const sentence = 'is not hex';
+  expect(say({ code: 'not_hex', sentence }, 'fairplay.key')).toBe('fairplay.key is not hex.');
+  expect(say({ code: 'x', sentence: 'The key is lost' })).toBe('The key is lost.');
+  expect(say({ code: 'x', sentence: 'was it lost', end: '?' }, 'The key')).toBe('The key was it lost?');
 });

@@ -1,5 +1,5 @@
 import { swapKeyIdOrder } from '../../src/drm/bytes';
-import { crossCheck, type Finding } from '../../src/drm/cross-check';
+import { checkValues, crossCheck, type Finding, REQUEST_NAMES } from '../../src/drm/cross-check';
 import type { KeyFile } from '../../src/drm/key-file';
 import { playReadyChecksum } from '../../src/drm/playready';
 import { buildPsshBox } from '../../src/drm/pssh';
@@ -287,6 +287,53 @@ describe('values by themselves', () => {
       { cenc: { ...cenc, keyId: swapKeyIdOrder(swapped).toString('base64') }, fairplay },
       ['warning key_id_byte_order_suspected cenc.keyid'],
     ],
+    [
+      {
+        cenc: { ...cenc, keyId: swapKeyIdOrder(swapped).toString('base64') },
+        widevine: widevine({ keyIds: [swapped] }),
+      },
+      ['error key_id_byte_order widevine.psshdata'],
+    ],
+    [
+      {
+        cenc: { ...cenc, keyId: swapKeyIdOrder(swapped).toString('base64') },
+        playready: {
+          licenseUrl: 'https://a/',
+          checksum: playReadyChecksum(swapKeyIdOrder(swapped), Buffer.alloc(16, 9)),
+        },
+      },
+      [],
+    ],
+    [
+      {
+        cenc: { keyId: swapKeyIdOrder(swapped).toString('base64'), contentKey: cenc.contentKey },
+        widevine: widevine({ keyIds: [Buffer.alloc(16, 9)] }),
+      },
+      ['error key_and_key_id_swapped cenc.keyid'],
+    ],
+    [
+      {
+        cenc: { ...cenc, keyId: swapKeyIdOrder(swapped).toString('base64') },
+        widevine: widevine({ keyIds: [Buffer.alloc(16, 1)] }),
+      },
+      ['warning key_id_byte_order_suspected cenc.keyid', 'warning key_id_mismatch widevine.psshdata'],
+    ],
+    [
+      {
+        cenc: { ...cenc, keyId: Buffer.alloc(16, 0xab).toString('base64') },
+        widevine: widevine({ contentId: Buffer.from('show') }),
+        fairplay: { ...fairplay, licenseUrl: `skd://KEYS/${'AB'.repeat(16)}` },
+      },
+      [],
+    ],
+    ...['01010101-0101-0101-0101-010101010101', '01'.repeat(16)].map((id): [KeyFile, string[]] => [
+      {
+        cenc: { ...cenc, keyId: Buffer.alloc(16, 1).toString('base64') },
+        widevine: widevine({ contentId: Buffer.from('show') }),
+        fairplay: { ...fairplay, licenseUrl: `skd://KEYS/${id}` },
+      },
+      [],
+    ]),
   ])('%#', (keyFile, expected) => {
     const told = crossCheck(keyFile, undefined).map(({ severity, code, field }) =>
       [severity, code, field].filter((each) => each !== undefined).join(' '),
@@ -301,4 +348,12 @@ test.each<[string, KeyFile]>([
   ['a checksum without a key', { playready: { licenseUrl: 'https://l.example/', checksum: 'AAAAAAAAAAA=' } }],
 ])('finds nothing to compare in %s', (_, keyFile) => {
   expect(found(keyFile, 'show')).toEqual([]);
+});
+
+test('tells which algorithm the scheme of the data is held against', () => {
+  const widevine = { keyIds: [], protectionScheme: PROTECTION_SCHEMES.cenc };
+  const slips = checkValues({ widevine }, { scheme: 'cbcs', names: REQUEST_NAMES });
+  expect(slips.map(({ sentence }) => sentence)).toEqual([
+    'says cenc, but the algorithm is AESCBC (cbcs); make them agree',
+  ]);
 });

@@ -1,6 +1,12 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { type OpenedEnvelope, openEnvelope, sealEnvelope } from '../../src/drm/envelope';
+import {
+  CLIENT_API_KEY,
+  type OpenedEnvelope,
+  openEnvelope,
+  PROVIDER_ID,
+  sealEnvelope,
+} from '../../src/drm/envelope';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';
 
@@ -115,4 +121,20 @@ test('never throws on any text', () => {
       expect(openEnvelope(envelope, key)).toEqual({ ok: false, fault: 'malformed' });
     }),
   );
+});
+
+test('refuses an envelope behind other text', () => {
+  expect(openEnvelope(` ${sealEnvelope('{}', secret)}`, secret)).toEqual({ ok: false, fault: 'malformed' });
+});
+
+test('clients and contents are named by what can be a part of a path', () => {
+  const takes = (text: string) => PROVIDER_ID.pattern.test(text);
+  expect(['a', '...', '.a', 'a.b_c-D9', 'a'.repeat(200)].filter(takes)).toHaveLength(5);
+  expect(['', '.', '..', 'a/b', 'a b', '\na', 'a\n', 'a'.repeat(201)].filter(takes)).toEqual([]);
+});
+
+test('a client key is printable ASCII without spaces', () => {
+  const takes = (text: string) => CLIENT_API_KEY.pattern.test(text);
+  expect(['!', '~', 'x'.repeat(1000)].filter(takes)).toHaveLength(3);
+  expect(['', 'a b', ' a', 'a ', 'é', 'x'.repeat(1001)].filter(takes)).toEqual([]);
 });

@@ -1,13 +1,21 @@
 import fc from 'fast-check';
 import {
+  CMAF,
+  DASH,
+  decodeKeys,
+  HLS,
   isLineText,
+  isSecretLine,
+  type KeyFile,
   type KeyFileLine,
+  KNOWN_LINES,
   keyFileLines,
   keysIn,
   parseKeyFile,
   parseNumberedLines,
   renderKeyFile,
 } from '../../src/drm/key-file';
+import { buildWidevinePsshData, PROTECTION_SCHEMES } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
 
@@ -175,4 +183,75 @@ test('never throws on any text, and reads each line or counts it', () => {
     }),
     { numRuns: 1000 },
   );
+});
+
+describe('the lines for CMAF', () => {
+  const psshData = buildWidevinePsshData({
+    algorithm: 1,
+    keyIds: [Buffer.alloc(16, 1)],
+    protectionScheme: PROTECTION_SCHEMES.cenc,
+  }).toString('base64');
+  const keyFile: KeyFile = {
+    cenc: { keyId: 'i', contentKey: 'k' },
+    widevine: { psshData },
+    playready: { licenseUrl: 'https://l.example/', checksum: 's' },
+  };
+  const cmafLines = (cmaf: 'cenc' | 'cbcs') =>
+    new Map(
+      keyFileLines({ ...keyFile, cmaf }).flatMap(({ name, value }) =>
+        name.startsWith(CMAF) ? [[name.slice(CMAF.length + 1), value]] : [],
+      ),
+    );
+
+  test('under cenc say what those for DASH say', () => {
+    const lines = cmafLines('cenc');
+    expect(lines.get('algorithm')).toBe('AESCTR');
+    expect(lines.get('keyserver-widevine-pssh-data')).toBe(psshData);
+    expect(lines.get('keyserver-playready-checksum')).toBe('s');
+  });
+
+  test('under cbcs have the data of that scheme, and no checksum', () => {
+    const lines = cmafLines('cbcs');
+    expect(lines.get('algorithm')).toBe('AESCBC');
+    expect(lines.has('keyserver-playready-checksum')).toBe(false);
+    const data = buildWidevinePsshData({
+      keyIds: [Buffer.alloc(16, 1)],
+      protectionScheme: PROTECTION_SCHEMES.cbcs,
+    }).toString('base64');
+    expect(lines.get('keyserver-widevine-pssh-data')).toBe(data);
+  });
+});
+
+test('keys, initialisation vectors and what nobody knows are secret, and no other line', () => {
+  expect([...KNOWN_LINES].filter(isSecretLine)).toEqual([
+    `${DASH}-content-key`,
+    `${CMAF}-content-key`,
+    `${HLS}-key`,
+    `${HLS}-iv`,
+  ]);
+  expect(isSecretLine('vendor-setting')).toBe(true);
+});
+
+describe('the keys in a text', () => {
+  const [keyId, contentKey] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)].map((key) => key.toString('base64'));
+
+  test('are those of the DASH lines or of those for CMAF, a UUID too', () => {
+    for (const prefix of [DASH, CMAF]) {
+      const text = `${prefix}-key-id: ${keyId}\n${prefix}-content-key: ${contentKey}\n`;
+      expect(keysIn(text)).toEqual({ keyId, contentKey });
+    }
+    const uuid = '01010101-0101-0101-0101-010101010101';
+    expect(keysIn(`${DASH}-key-id: ${uuid}\n`)).toEqual({ keyId, contentKey: undefined });
+    expect(keysIn('')).toEqual({ keyId: undefined, contentKey: undefined });
+  });
+
+  test('are bytes where both are well formed', () => {
+    expect(decodeKeys({ keyId, contentKey })).toEqual({
+      keyId: Buffer.alloc(16, 1),
+      contentKey: Buffer.alloc(16, 2),
+    });
+    expect(decodeKeys({ keyId, contentKey: undefined })).toBeUndefined();
+    expect(decodeKeys({ keyId: undefined, contentKey })).toBeUndefined();
+    expect(decodeKeys({ keyId: 'x', contentKey })).toBeUndefined();
+  });
 });

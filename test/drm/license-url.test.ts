@@ -1,4 +1,4 @@
-import { checkLicenseUrl } from '../../src/drm/license-url';
+import { addressSlips, checkLicenseUrl } from '../../src/drm/license-url';
 
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
@@ -45,6 +45,8 @@ describe('checkLicenseUrl', () => {
     ['javascript:alert(1)', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['FILE:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['file:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
+    ['a b://x', 'invalid_address', CHARACTER, CHARACTER],
+    ['/http://a', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['https:license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['https://', 'invalid_address', INVALID, INVALID],
     ['https://a/"', 'invalid_address', CHARACTER, CHARACTER],
@@ -66,5 +68,28 @@ describe('checkLicenseUrl', () => {
   it('refuses an address without anything behind its scheme', () => {
     expect(checkLicenseUrl('playready')('skd://')).toEqual(refusal('wrong_scheme', PLAYREADY_SCHEME));
     expect(checkLicenseUrl('fairplay')('skd://')).toEqual(refusal('invalid_address', INVALID));
+  });
+});
+
+describe('addressSlips', () => {
+  it.each<[system: 'playready' | 'fairplay', address: string, ...codes: string[]]>([
+    ['playready', 'https://a/?x=1'],
+    ['playready', ''],
+    ['playready', 'https://a/?sessid=1', 'session_id_in_address'],
+    ['playready', 'https://a/?x=1&session_id=1', 'session_id_in_address'],
+    ['playready', 'https://a/;jsessionid=1', 'session_id_in_address'],
+    ['playready', 'https://a/?WowzaSession-ID=1', 'session_id_in_address'],
+    ['playready', 'https://a/?phpsessid=1', 'session_id_in_address'],
+    ['playready', 'https://a/?possession=1'],
+    ['playready', 'https://a/?b=1&amp;c=2', 'escaped_ampersand'],
+    ['playready', 'https://a/?b=1&#38;c=2', 'escaped_ampersand'],
+    ['playready', 'http://a/', 'plain_http'],
+    ['playready', 'https://a/?next=http://b/'],
+    ['fairplay', 'skd://a'],
+    ['fairplay', 'SKD://a'],
+    ['fairplay', 'https://a/skd://b', 'not_skd'],
+    ['fairplay', 'http://a/', 'not_skd', 'plain_http'],
+  ])('of %s finds in %j: %s', (system, address, ...codes) => {
+    expect(addressSlips(system, address).map(({ code }) => code)).toEqual(codes);
   });
 });

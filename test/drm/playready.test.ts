@@ -156,3 +156,11 @@ describe('the object', () => {
     );
   });
 });
+
+test('an object may end with a record that holds nothing', () => {
+  const records = [
+    { type: 1, value: Buffer.from('ab') },
+    { type: 3, value: Buffer.alloc(0) },
+  ];
+  expect(parsePlayReadyObject(buildPlayReadyObject(records))).toEqual({ ok: true, value: records });
+});

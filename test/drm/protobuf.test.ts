@@ -102,3 +102,10 @@ test('never throws on any bytes', () => {
     { numRuns: 2000 },
   );
 });
+
+test('writes numbers around the end of a byte, and reads the largest field number', () => {
+  const hex = (value: number) => encodeField(1, value).toString('hex');
+  expect([127, 128, 129, 16_384].map(hex)).toEqual(['087f', '088001', '088101', '08808001']);
+  const [field] = [parseProtobuf(encodeField(0x1fffffff, 7))].flatMap((read) => (read.ok ? read.value : []));
+  expect(field).toMatchObject({ number: 0x1fffffff, varint: 7 });
+});

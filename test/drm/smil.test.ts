@@ -1,4 +1,4 @@
-import { readSmil } from '../../src/drm/smil';
+import { readSmil, readSmilStreams } from '../../src/drm/smil';
 
 /** The shapes in which SMIL documents for the packager are found. */
 const READ: [what: string, text: string, names: string[]][] = [
@@ -171,4 +171,52 @@ it.each([
 it('reads a thousand members', () => {
   const many = Array.from({ length: 1000 }, (_, index) => `<video src="mp4:v${index}.mp4"/>`).join('');
   expect(readSmil(inBody(many))).toMatchObject({ ok: true, value: { length: 1000 } });
+});
+
+test.each<[what: string, elements: string, stream: object]>([
+  [
+    'a picture, the way it is or on end',
+    '<video src="a" width="1080" height="1920" system-bitrate="9"/>',
+    { kind: 'video', lines: 1080, bitrate: 9 },
+  ],
+  ['a height alone', '<video src="a" height="576"/>', { kind: 'video', lines: 576, bitrate: undefined }],
+  ['a width alone', '<video src="a" width="720"/>', { kind: 'video', lines: undefined, bitrate: undefined }],
+  [
+    'a parameter of the packager before an attribute',
+    '<video src="a" system-bitrate="9"><param name="x" value="7"/><param name="videoBitrate" value="8"/></video>',
+    { kind: 'video', lines: undefined, bitrate: 8 },
+  ],
+  [
+    'another element with that name, which is no parameter',
+    '<video src="a" system-bitrate="9"><meta name="videoBitrate" value="8"/></video>',
+    { kind: 'video', lines: undefined, bitrate: 9 },
+  ],
+  ['sound', '<audio src="a" system-bitrate="9"/>', { kind: 'audio', lines: undefined, bitrate: 9 }],
+  [
+    'sound with a picture elsewhere, and the most of both',
+    '<audio src="a" system-bitrate="9"/><video src="a" height="5" system-bitrate="7"/><audio src="a" height="3"/>',
+    { kind: 'video', lines: 5, bitrate: 9 },
+  ],
+  [
+    'numbers that are none',
+    '<video src="a" height="0576" system-bitrate="9k"/><video src="a" height="12345678901"/>',
+    { kind: 'video', lines: undefined, bitrate: undefined },
+  ],
+])('tells of a stream %s', (_what, elements, stream) => {
+  const read = readSmilStreams(`<smil><body>${elements}</body></smil>`);
+  expect(read).toEqual({ ok: true, value: [{ name: 'a', ...stream }] });
+});
+
+test.each([
+  ['a/mp4:b', 'a/mp4:b'],
+  ['a.smil.mp4', 'a.smil.mp4'],
+  ['a/smil:b', 'a/smil:b'],
+  ['a/b://c', 'a/b://c'],
+])('takes a prefix or an ending for one in its place alone: %s', (source, name) => {
+  expect(readSmil(`<smil><body><video src="${source}"/></body></smil>`)).toEqual({ ok: true, value: [name] });
+});
+
+test('a playlist that is played into no stream is no schedule, and neither is a stream that says so', () => {
+  const body = '<playlist name="a"/><video src="b" playOnStream="c"/>';
+  expect(readSmil(`<smil><body>${body}</body></smil>`)).toEqual({ ok: true, value: ['b'] });
 });

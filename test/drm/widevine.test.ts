@@ -7,7 +7,10 @@ import {
   readWidevinePsshData,
   schemeName,
   WIDEVINE_SYSTEM_ID,
+  type WidevinePsshData,
   widevinePsshDataOf,
+  widevineSlips,
+  withProtectionScheme,
 } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
@@ -227,4 +230,63 @@ test('refuses a value of more than 16,384 characters, in a box or without one', 
   expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, fault });
   const box = buildPsshBox(WIDEVINE_SYSTEM_ID, value(12_285));
   expect(readWidevinePsshData(box.toString('base64'))).toEqual({ ok: false, fault });
+});
+
+test.each([
+  ['cenc', 1],
+  ['cens', 1],
+  ['cbc1', undefined],
+  ['cbcs', undefined],
+] as const)('under %s the data say that scheme, and AES-CTR only where it is', (scheme, algorithm) => {
+  const data = { algorithm: 1, keyIds: [Buffer.alloc(16, 1)], contentId: Buffer.from('show') };
+  const given = buildWidevinePsshData({ ...data, protectionScheme: PROTECTION_SCHEMES.cenc });
+  const changed = Buffer.from(withProtectionScheme(given.toString('base64'), scheme), 'base64');
+  const expected = { ...data, algorithm, protectionScheme: PROTECTION_SCHEMES[scheme] };
+  expect(parseWidevinePsshData(changed)).toEqual({ ok: true, value: expected });
+});
+
+describe('the data by themselves', () => {
+  const ID = Buffer.alloc(16, 1);
+  const ZERO = Buffer.alloc(16);
+  const content = (text: string): WidevinePsshData => ({ keyIds: [ID], contentId: Buffer.from(text) });
+  const { cenc, cens, cbc1, cbcs } = PROTECTION_SCHEMES;
+
+  test.each<[what: string, data: WidevinePsshData, ...slips: string[]]>([
+    ['a key id', { keyIds: [ID] }],
+    ['a content id', { keyIds: [], contentId: Buffer.from('show') }],
+    ['nothing', { keyIds: [] }, 'names_nothing '],
+    [
+      'a content id without a byte',
+      { keyIds: [], contentId: ZERO.subarray(0, 0) },
+      'empty content_id',
+      'names_nothing ',
+    ],
+    ['a key id of zeros', { keyIds: [ZERO] }, 'all_zero key_id'],
+    ['one of several', { keyIds: [ID, ZERO] }, 'all_zero key_id[1]'],
+    ['cenc', { keyIds: [ID], protectionScheme: cenc, algorithm: 1 }],
+    ['cbcs', { keyIds: [ID], protectionScheme: cbcs }],
+    [
+      'cbcs as AES-CTR',
+      { keyIds: [ID], protectionScheme: cbcs, algorithm: 1 },
+      'scheme_mismatch protection_scheme',
+    ],
+    ['cens', { keyIds: [ID], protectionScheme: cens }, 'unsupported_scheme protection_scheme'],
+    ['cbc1', { keyIds: [ID], protectionScheme: cbc1, algorithm: 1 }, 'unsupported_scheme protection_scheme'],
+    ['no scheme', { keyIds: [ID], protectionScheme: 1 }, 'unknown_scheme protection_scheme'],
+    ['base64 of a text', content('c2hvdy0xMg=='), 'encoded_twice content_id'],
+    ['base64 without its padding', content('c2hvdy0xMg')],
+    ['base64 cut short', content('2hvdy0xMg==')],
+    ['base64 of bytes', content('AAECAwQ=')],
+    ['base64 of a text with a byte before it', content('AXNob3ctMQ==')],
+    ['base64 of a text with a byte behind it', content('c2hvdy0xAQ==')],
+    ['base64 in a text', content('id:c2hvdy0xMg==')],
+    ['base64 before a text', content('c2hvdy0xMg==:id1')],
+    ['hex of a text', content('73686f772d31'), 'encoded_twice content_id'],
+    ['hex that is short', content('73686f772d')],
+    ['hex of bytes', content('000102030405')],
+    ['hex in a text', content('x:73686f772d31')],
+    ['hex before a text', content('73686f772d31:x')],
+  ])('are looked at: %s', (_what, data, ...slips) => {
+    expect(widevineSlips(data).map(({ code, at }) => `${code} ${at}`)).toEqual(slips);
+  });
 });
