@@ -84,7 +84,7 @@ describe('the provider cache, in an outage', () => {
     ['the configuration service alone is down', { status: 500 }, [CONFIG_PATH]],
     ['the key provider alone is down', { status: 502 }, [CENC_PATH, FAIRPLAY_PATH]],
   ])('gives the same file, and says how old it is, when %s', async (_what, script, paths) => {
-    const { sidecar, time, cut } = await startCached({ upstreamTimeoutMs: 200 });
+    const { sidecar, time, cut } = await startCached({ upstreamTimeoutMs: 1000 });
     const first = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
     expect(first.headers.warning).toBeUndefined();
     cut(script, paths);
