@@ -6,7 +6,7 @@ import { type ConfigFile, type ConnectionOptions, findConfigFile, readConnection
 import { createHttpCall } from './http-call';
 import type { Output } from './output';
 
-export type TerminalInput = Readable & { readonly isTTY?: boolean };
+type TerminalInput = Readable & { readonly isTTY?: boolean };
 export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** What the program takes from its process. */

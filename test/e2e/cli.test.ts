@@ -65,7 +65,7 @@ test('a manifest whose apply is killed in the middle is finished by the next app
   expect(again).toEqual({
     code: 0,
     signal: null,
-    stdout: '2,000 streams would stay as they are\n',
+    stdout: '2,000 streams stayed as they were\n',
     stderr: 'There is nothing to write.\n',
   });
 }, 60_000);

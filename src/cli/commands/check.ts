@@ -20,25 +20,22 @@ export async function check(
   const [only] = found;
   const isOne = found.length === 1 && only !== undefined && !only.isOfFolder;
   const compared = isOne ? { compared: [], faults: [] } : compareInputs(found, { reveal });
-  if (isOne) tellOne(context, only);
-  else tellAll(context, found, compared);
+  const { out } = context;
+  if (out.json)
+    out.document(
+      isOne
+        ? only.result
+        : { inputs: found.map(({ name, result }) => ({ name, ...result })), comparison: compared },
+    );
+  else if (isOne) showOne(out, only);
+  else showAll(out, found, compared);
   const faults = [...found.flatMap(({ result }) => result.faults), ...compared.faults];
   if (faults.some(({ severity }) => severity === 'error')) context.endWith(EXIT.failed);
 }
 
-function tellOne({ out }: CliContext, input: FoundInput): void {
-  if (out.json) out.document(input.result);
-  else showOne(out, input);
-}
-
-function tellAll({ out }: CliContext, inputs: readonly FoundInput[], comparison: Compared): void {
-  if (out.json) out.document({ inputs: inputs.map(({ name, result }) => ({ name, ...result })), comparison });
-  else showAll(out, inputs, comparison);
-}
-
 type CheckResult = CheckedInput['result'];
 type Fault = CheckResult['faults'][number];
-export type Compared = ReturnType<typeof compareInputs>;
+type Compared = ReturnType<typeof compareInputs>;
 
 const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   key_file: 'a key file',
@@ -57,14 +54,14 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
 };
 
 /** Shows what one input is, what it decodes to and what is wrong with it. */
-export function showOne(out: Output, { result }: FoundInput): void {
+function showOne(out: Output, { result }: FoundInput): void {
   showInput(out, 'This', result);
   showFaults(out, result.faults);
   tellSum(out, result.faults, '');
 }
 
 /** The same of several, and how they go together; of a folder's files only what is wrong with them. */
-export function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults }: Compared): void {
+function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults }: Compared): void {
   for (const { name, result, isOfFolder } of inputs) {
     if (isOfFolder && result.faults.length === 0) continue;
     if (isOfFolder) out.write(`${out.style('bold', shown(name))}\n`);

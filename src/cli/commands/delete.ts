@@ -151,14 +151,14 @@ function sentenceOf(summary: Readonly<Record<DeleteResult['result'], number>>): 
 }
 
 /** Which key files are meant by what they are, not by name. */
-export interface Selection {
+interface Selection {
   readonly prefix?: string;
   /** The manifest of what stays. */
   readonly notIn?: string;
 }
 
 /** A key file that is to go. */
-export interface Doomed {
+interface Doomed {
   readonly streamid: string;
   /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
   readonly etag: string | undefined;
@@ -166,7 +166,7 @@ export interface Doomed {
   readonly content_id?: string | null;
 }
 
-export interface Found {
+interface Found {
   readonly doomed: readonly Doomed[];
   readonly failed: readonly DeleteResult[];
   /** How many key files were looked at and stay; undefined when streams were named. */
@@ -174,7 +174,7 @@ export interface Found {
 }
 
 /** Looks at the key files of streams that the user names. */
-export async function findNamed(
+async function findNamed(
   context: CliContext,
   streamIds: readonly string[],
   ifMatch: string | undefined,
@@ -191,7 +191,7 @@ export async function findNamed(
  * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly the one of this
  *   sidecar.
  */
-export async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
+async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
   const candidates: Omit<Doomed, 'etag'>[] = [];
   let staying = 0;
@@ -259,20 +259,20 @@ async function lookAt(
 }
 
 /** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */
-export interface DeleteResult {
+interface DeleteResult {
   readonly streamid: string;
   readonly result: 'deleted' | 'gone' | 'failed' | 'not_reached';
   readonly errors: readonly Problem[];
 }
 
-export interface Deleted {
+interface Deleted {
   readonly results: readonly DeleteResult[];
   /** Why the rest was not deleted. */
   readonly stopped: CliError | undefined;
 }
 
 /** Deletes key files one after the other, each only while it is the one that was looked at. */
-export async function deleteFiles(context: CliContext, doomed: readonly Doomed[]): Promise<Deleted> {
+async function deleteFiles(context: CliContext, doomed: readonly Doomed[]): Promise<Deleted> {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];
   const progress = showProgress(context, 'Deleting', doomed.length);
@@ -328,6 +328,6 @@ async function isGone(
 }
 
 /** Whether the sidecar says that a stream has no key file. */
-export function isAbsent({ problems }: CliError): boolean {
+function isAbsent({ problems }: CliError): boolean {
   return problems[0]?.code === 'key_file_not_found';
 }

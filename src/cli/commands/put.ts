@@ -68,7 +68,7 @@ function showDryRun({ out }: CliContext, { streamid, result, lines, warnings }: 
 }
 
 /** The options of `put`; each field's option is named as the field. */
-export interface PutBodyOptions {
+interface PutBodyOptions {
   readonly file?: string;
   readonly keepUnknown?: boolean;
   readonly contentId?: string;
@@ -88,7 +88,7 @@ export interface PutBodyOptions {
 }
 
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
-export async function putBody(
+async function putBody(
   context: CliContext,
   { file, keepUnknown = false, ...fields }: PutBodyOptions,
 ): Promise<unknown> {

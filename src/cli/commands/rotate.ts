@@ -152,7 +152,7 @@ function namesOtherContents(manifest: Manifest, { contentIds }: Rotation): boole
  * The content ids of the streams' present key files, as far as these have one. No key material is asked for.
  * @throws CliError when the sidecar gives no list.
  */
-export async function presentContents(
+async function presentContents(
   sidecar: SidecarApi,
   streamIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

@@ -42,15 +42,17 @@ export async function doctor(
   const manifest = options.manifest ?? options.lineup;
   if (options.csv && out.json) throw usageError('Give --csv or --json, not both.');
   checkNames(options);
+  const given = [
+    ...(options.streams ?? []),
+    ...(manifest === undefined ? [] : readStreamIds(context, manifest)),
+  ];
   const examined = await examine({
     packager: resolve(context.cwd, options.packager),
     applications: options.application,
     user: options.user,
-    given: [...(options.streams ?? []), ...(manifest === undefined ? [] : readStreamIds(context, manifest))],
+    given,
     sidecar: () => context.sidecar(),
     machine,
-  }).catch((thrown: unknown) => {
-    throw thrown instanceof NothingToExamine ? usageError(thrown.message) : thrown;
   });
   const sections = diagnose(examined);
   if (out.json) out.document(reportDocument(examined, sections));
@@ -94,7 +96,7 @@ export interface Examined {
   readonly given: readonly string[];
 }
 
-export interface Examination {
+interface Examination {
   readonly packager: string;
   /** Names of applications; all when undefined. */
   readonly applications: readonly string[] | undefined;
@@ -104,19 +106,16 @@ export interface Examination {
   readonly machine: Machine;
 }
 
-/** The user called for something that isn't there; its message says what. */
-export class NothingToExamine extends Error {}
-
 /**
  * Reads the packager's installation, asks the sidecar, and writes nothing.
- * @throws NothingToExamine when the folder is no installation, or an application or user that is named isn't there.
+ * @throws CliError when the folder is no installation, or an application or user that is named isn't there.
  */
-export async function examine(examination: Examination): Promise<Examined> {
+async function examine(examination: Examination): Promise<Examined> {
   const { packager, given } = examination;
   const files = await readPackager(packager);
   if ('fault' in files) {
     const conf = join(packager, 'conf');
-    throw new NothingToExamine(
+    throw usageError(
       files.isAbsent
         ? `${packager} is no packager's installation: it has no conf folder.`
         : `${conf} ${files.fault.sentence}: ${files.todo}.`,
@@ -153,11 +152,11 @@ function chosen(
   { applications, packager }: Examination,
 ): readonly ApplicationFile[] {
   if (all.length === 0)
-    throw new NothingToExamine(`${packager} has no application: no conf/<application>/Application.xml.`);
+    throw usageError(`${packager} has no application: no conf/<application>/Application.xml.`);
   const unknown = applications?.find((wanted) => !all.some(({ name }) => name === wanted));
   if (unknown !== undefined) {
     const names = all.map(({ name }) => name).join(', ');
-    throw new NothingToExamine(`${packager} has no application ${unknown}. It has: ${names}.`);
+    throw usageError(`${packager} has no application ${unknown}. It has: ${names}.`);
   }
   return all.filter(({ name }) => applications?.includes(name) ?? true);
 }
@@ -165,7 +164,7 @@ function chosen(
 async function userOf({ user, packager, machine }: Examination): Promise<PackagerUser | undefined> {
   if (user === undefined) return findPackagerUser(packager, machine);
   const identity = await identityOf(machine, user);
-  if (!identity) throw new NothingToExamine(`This machine has no user ${user}.`);
+  if (!identity) throw usageError(`This machine has no user ${user}.`);
   return { identity, because: 'named by --user' };
 }
 
