@@ -21,7 +21,9 @@ const PROGRAMS = {
 
 /** Files of packages that a program serves as they are: they go to `dist/<house>/public`. */
 const SERVED = {
-  // sidecar: { 'some-package': ['dist/script.js', 'dist/style.css'] },
+  sidecar: {
+    'swagger-ui-dist': ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
+  },
 };
 
 /** What `npm run bench` and `npm run attacks` start. */
@@ -106,9 +108,9 @@ async function licencesOf(packages) {
   const texts = packages.map(async (folder) => {
     const path = join(ROOT, folder);
     const { name, version, license } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
-    const file = (await readdir(path)).find((each) => /^(?:licen[cs]e|copying)/i.test(each));
-    const text = file === undefined ? '' : `\n${(await readFile(join(path, file), 'utf8')).trim()}\n`;
-    return `${name} ${version} (${license})\n${text}`;
+    const files = (await readdir(path)).filter((each) => /^(?:licen[cs]e|copying|notice)/i.test(each));
+    const read = files.sort().map(async (file) => `\n${(await readFile(join(path, file), 'utf8')).trim()}\n`);
+    return `${name} ${version} (${license})\n${(await Promise.all(read)).join('')}`;
   });
   return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
 }

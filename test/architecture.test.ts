@@ -22,6 +22,8 @@ interface Import {
   readonly file: string | undefined;
   /** The npm package that it means. */
   readonly pack: string | undefined;
+  /** Whether the compiler alone needs it. */
+  readonly isType: boolean;
 }
 
 const HOUSES: Readonly<Record<string, readonly string[]>> = {
@@ -87,7 +89,7 @@ const BANNED_NAMES = [
   'index',
 ];
 
-const IMPORT = /(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
+const IMPORT = /(\bimport type [^;'"]*)?(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
 
 function readSources(): Source[] {
   return fs
@@ -98,7 +100,10 @@ function readSources(): Source[] {
     .map((file) => {
       const text = fs.readFileSync(join(SRC, file), 'utf8');
       const code = withoutComments(text);
-      const imports = [...code.matchAll(IMPORT)].map(([, name = '']) => readImport(file, name));
+      const imports = [...code.matchAll(IMPORT)].map(([, type, name = '']) => ({
+        ...readImport(file, name),
+        isType: type !== undefined,
+      }));
       return { file, house: file.split('/')[0] ?? '', lines: text.split('\n').length - 1, code, imports };
     });
 }
@@ -107,7 +112,7 @@ function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1');
 }
 
-function readImport(from: string, name: string): Import {
+function readImport(from: string, name: string): Omit<Import, 'isType'> {
   if (name.startsWith('.')) {
     const path = relative(SRC, resolve(SRC, dirname(from), name)).replaceAll('\\', '/');
     return { name, file: `${path}.ts`, pack: undefined };
@@ -316,7 +321,9 @@ test('a package that is imported when needed is taken by its default export, whi
 
 test('the dependencies are what is shipped and loaded, and no more', () => {
   const loaded = SHIPPED.flatMap((entry) =>
-    reachableFrom(entry).flatMap(({ imports }) => imports.flatMap(({ pack }) => pack ?? [])),
+    reachableFrom(entry).flatMap(({ imports }) =>
+      imports.flatMap(({ pack, isType }) => (isType ? [] : (pack ?? []))),
+    ),
   );
   expect([...new Set(loaded)].sort()).toEqual(Object.keys(dependencies).sort());
 });

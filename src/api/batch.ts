@@ -87,37 +87,54 @@ const batchBody = z.strictObject(
   'The body must be a JSON object.',
 );
 
-const problem = z.object({ code: z.string(), description: z.string() });
+const problem = z.object({
+  code: z.string().meta({ description: 'For programs.' }),
+  description: z.string().meta({ description: 'For a person.' }),
+});
 
 /** What became of one stream. Without a stream id: of an entry that names none, or of a group that can't be read. */
 export const batchResult = z.object({
-  streamid: z.string().nullable(),
-  result: z.enum(['created', 'changed', 'unchanged', 'failed']),
-  etag: z.string().optional(),
-  /** Of a dry run: the lines that would not stay as they are. */
+  streamid: z.string().nullable().meta({
+    description: 'The stream id; `null` for an entry that names none, or a group that can not be read.',
+  }),
+  result: z
+    .enum(['created', 'changed', 'unchanged', 'failed'])
+    .meta({ description: 'What became of the file; of a dry run, what would.' }),
+  etag: z.string().optional().meta({ description: 'The entity tag of the file, quotes included.' }),
   lines: z
     .array(
       z.object({
-        name: z.string(),
-        value: z.string(),
-        change: z.enum(['added', 'changed', 'removed']),
-        former: z.string().optional(),
+        name: z.string().meta({ description: 'The name of the line.' }),
+        value: z.string().meta({ description: 'Its value.' }),
+        change: z.enum(['added', 'changed', 'removed']).meta({ description: 'What happens to the line.' }),
+        former: z.string().optional().meta({ description: 'The present value of a line that would change.' }),
       }),
     )
-    .optional(),
-  warnings: z.array(problem).optional(),
-  errors: z.array(problem).optional(),
+    .optional()
+    .meta({
+      description: 'Of a dry run: the lines that would not stay as they are, key material as `********`.',
+    }),
+  warnings: z.array(problem).optional().meta({ description: 'What is odd about the keys and yet written.' }),
+  errors: z.array(problem).optional().meta({
+    description:
+      'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
+  }),
 });
 
 export const batchSummary = z.object({
-  created: z.int(),
-  changed: z.int(),
-  unchanged: z.int(),
-  failed: z.int(),
+  created: z.int().meta({ description: 'New files.' }),
+  changed: z.int().meta({ description: 'Files that are others now.' }),
+  unchanged: z.int().meta({ description: 'Files that were so already; they are not written.' }),
+  failed: z.int().meta({ description: 'Streams whose files are as they were.' }),
 });
 
 /** The answer of a batch: the streams in the order of the request, then the groups' members. */
-export const batchAnswer = z.object({ results: z.array(batchResult), summary: batchSummary });
+export const batchAnswer = z.object({
+  results: z
+    .array(batchResult)
+    .meta({ description: 'One for each stream, in the order of the request, groups after streams.' }),
+  summary: batchSummary.meta({ description: 'How many there are of each result.' }),
+});
 
 export type BatchResult = z.output<typeof batchResult>;
 export type BatchSummary = z.output<typeof batchSummary>;

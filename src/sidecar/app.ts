@@ -12,7 +12,6 @@ import { createBatch } from './batch/handlers';
 import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
-import { describeRoutes } from './describe/describe-routes';
 import { apiError } from './errors';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
@@ -24,6 +23,7 @@ import type { OpenAudit } from './observe/audit';
 import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
+import { openApiRoutes } from './openapi/openapi-routes';
 import { createUpstreams } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
 import { createProvision } from './provisioning/provision';
@@ -43,6 +43,8 @@ export interface Ambient {
   readonly audit: OpenAudit;
   /** The service's own, for its description and its metrics. */
   readonly version: string;
+  /** The folder of the files that browsers are given. */
+  readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
 }
@@ -64,7 +66,7 @@ const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
-  const { log, newId, now, findApiKey, audit, version } = ambient;
+  const { log, newId, now, findApiKey, audit, version, publicFolder } = ambient;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
@@ -147,7 +149,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     checkRoutes(routes);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
-    describeRoutes(routes, { version });
+    openApiRoutes(routes, { version, publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);
   const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();

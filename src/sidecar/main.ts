@@ -61,6 +61,7 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
       findApiKey,
       audit,
       version: readVersion(),
+      publicFolder: join(__dirname, 'public'),
       certificateEnds: tls && (() => tls.ends),
     },
   );

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { openPage } from '../support/browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
-import { OPERATIONS } from '../support/start-described';
-import { startSidecar } from '../support/start-sidecar';
+import { OPERATIONS, startDescribed } from '../support/start-described';
+import { API_KEY } from '../support/start-sidecar';
 
 jest.setTimeout(60_000);
 
@@ -19,19 +19,34 @@ const LOOKS: [string, BrowserContextOptions][] = [
   ['phone-dark', { ...PHONE, colorScheme: 'dark' }],
 ];
 
-/** Of examples that share a name, one is open at a time. */
-const OPEN_ALL = `for (const part of document.querySelectorAll('details')) {
-  part.removeAttribute('name');
-  part.open = true;
-}`;
-
-async function openDocs(options: BrowserContextOptions) {
-  const { url } = await startSidecar();
+async function openDocs(options: BrowserContextOptions = DESKTOP) {
+  const { sidecar } = await startDescribed();
   const opened = await openPage(options);
-  const requested: string[] = [];
-  opened.page.on('request', (request) => requested.push(request.url().replace(url, '')));
-  await opened.page.goto(`${url}/docs`);
-  return { ...opened, requested };
+  const { page, until } = opened;
+  /** What was asked of other hosts. */
+  const elsewhere: string[] = [];
+  page.on('request', (request) => {
+    const address = request.url();
+    if (!address.startsWith('data:') && !address.startsWith(`${sidecar.url}/`)) elsewhere.push(address);
+  });
+  await page.goto(`${sidecar.url}/docs`);
+  await until('Read a key file');
+  const operation = (id: string) => page.locator(`[id$="-${id}"].opblock`);
+  /** Unfolds an operation, and answers where it is. */
+  const unfold = async (id: string) => {
+    await operation(id).locator('.opblock-summary-control').click();
+    await operation(id).getByText('Responses', { exact: true }).first().waitFor();
+    return operation(id);
+  };
+  return { ...opened, sidecar, elsewhere, unfold };
+}
+
+/** Gives the page the API key. */
+async function authorize(page: Page, apiKey = API_KEY): Promise<void> {
+  await page.locator('.btn.authorize').first().click();
+  await page.locator('.modal-ux input').fill(apiKey);
+  await page.locator('.modal-ux .btn.authorize').click();
+  await page.locator('.modal-ux .btn-done').click();
 }
 
 /** For a person to look at. */
@@ -42,50 +57,97 @@ async function screenshot(page: Page, name: string): Promise<void> {
 }
 
 describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
-  it('loads nothing but itself, breaks no policy, and is no wider than the screen', async () => {
-    const { page, complaints, requested } = await openDocs(options);
-    for (const { operation } of OPERATIONS) {
-      await page.goto(`${page.url().split('#')[0]}#${operation.operationId}`);
-      const { width = 0 } = page.viewportSize() ?? {};
+  it('loads nothing from elsewhere, breaks no policy, is no wider than the screen and has letters that stand out', async () => {
+    const { page, complaints, elsewhere, unfold } = await openDocs(options);
+    await screenshot(page, name);
+    const { width = 0 } = page.viewportSize() ?? {};
+    for (const id of ['writeKeyFile', 'writeKeyFiles', 'checkKeyMaterial']) {
+      const operation = await unfold(id);
+      await operation.locator('.code-samples summary').first().click();
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
     }
-    await screenshot(page, name);
-    expect(requested.filter((target) => !target.startsWith('data:') && !target.startsWith('/docs'))).toEqual(
-      [],
-    );
-    expect(complaints).toEqual([]);
-  });
-
-  it('has letters that stand out from what is behind them', async () => {
-    const { page } = await openDocs(options);
-    await page.evaluate(OPEN_ALL);
     expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+    await page.locator('.btn.authorize').first().click();
+    await page.locator('.modal-ux input').waitFor();
+    await screenshot(page, `${name}-api-key`);
+    expect([complaints, elsewhere]).toEqual([[], []]);
   });
 });
 
-it('is read without JavaScript: contents lead to operations, examples open by keyboard', async () => {
-  const { page } = await openDocs({ ...DESKTOP, javaScriptEnabled: false });
-  await page.getByRole('navigation').getByRole('link', { name: 'Write a key file' }).click();
-  const operation = page.locator('#writeKeyFile');
-  expect(await operation.getByRole('heading', { level: 3 }).boundingBox()).toMatchObject({
-    y: expect.any(Number),
-  });
-  const provided = operation.getByText('Keys from the key provider', { exact: true }).last();
-  await provided.focus();
+it('shows every operation with its parameters, examples and errors', async () => {
+  const { unfold } = await openDocs();
+  for (const { path, operation } of OPERATIONS) {
+    const text = (await (await unfold(operation.operationId)).textContent()) ?? '';
+    const told = [
+      operation.summary,
+      ...operation.parameters.map(({ name }) => name),
+      ...Object.keys(operation.responses),
+      ...operation['x-codeSamples'].flatMap(({ label, source }) => [label, source]),
+    ];
+    expect([path, told.filter((part) => !text.includes(part))]).toEqual([path, []]);
+  }
+});
+
+it('reads a key file with the API key, and shows it', async () => {
+  const { page, complaints, elsewhere, unfold, sidecar, until } = await openDocs();
+  await authorize(page);
+  const operation = await unfold('readKeyFile');
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  const sent = page.waitForRequest(`${sidecar.url}/api/keyfile/news`);
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  expect((await (await sent).allHeaders())['x-api-key']).toBe(API_KEY);
+  await until('Response body');
+  const { text } = await sidecar.api.get('/api/keyfile/news').accept('text/plain');
+  const shown = (await operation.locator('.live-responses-table').textContent()) ?? '';
+  for (const line of text.trim().split('\n')) expect(shown).toContain(line);
+  expect([complaints, elsewhere]).toEqual([[], []]);
+});
+
+it('writes a key file with an example, and nothing beside it needs to be filled in', async () => {
+  const { page, unfold, sidecar, until } = await openDocs();
+  await sidecar.api.delete('/api/keyfile/news').expect(200);
+  await authorize(page);
+  const operation = await unfold('writeKeyFile');
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  await until('Response body');
+  expect(Object.keys(await sidecar.files())).toEqual(['news.key']);
+});
+
+it('keeps the API key in memory alone: it is forgotten with the page', async () => {
+  const { page, unfold, until } = await openDocs();
+  await authorize(page);
+  const kept = await page.evaluate(
+    'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
+  );
+  expect(kept).toBe('[{},{},""]');
+  await page.reload();
+  await until('Read a key file');
+  const operation = await unfold('readKeyFile');
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  await until('Send the API key of this service in the header x-api-key.');
+  expect(
+    await operation.locator('.live-responses-table .response-col_status').last().textContent(),
+  ).toContain('401');
+});
+
+it('unfolds the operation that its address names', async () => {
+  const { page, until } = await openDocs();
+  await page.goto('about:blank');
+  await page.goBack();
+  await page.goto(`${page.url().split('#')[0]}#/Check/checkKeyMaterial`);
+  await page.reload();
+  await until('A body whose key id has the wrong byte order');
+});
+
+it('is used by keyboard: examples unfold, and their commands can be scrolled', async () => {
+  const { page, unfold } = await openDocs();
+  const operation = await unfold('writeKeyFile');
+  const example = operation.locator('.code-samples summary', { hasText: 'Keys from the key provider' });
+  await example.focus();
   await page.keyboard.press('Enter');
-  await operation.getByText('"somecontentid"').first().waitFor();
-  expect(await operation.getByText('Dry run as a diff').isVisible()).toBe(true);
-});
-
-it('has landmarks, a link past the contents, and tables with their roles on a phone', async () => {
-  const { page } = await openDocs({ ...PHONE });
-  for (const landmark of ['banner', 'main'] as const) expect(await page.getByRole(landmark).count()).toBe(1);
+  await operation.locator('.code-samples pre', { hasText: '"somecontentid"' }).waitFor();
   await page.keyboard.press('Tab');
-  expect(await page.evaluate('document.activeElement?.textContent')).toBe('Skip to the content');
-  await page.locator('.narrow summary').click();
-  await page.getByRole('navigation').getByRole('link', { name: 'Check key material' }).click();
-  expect(page.url()).toMatch(/#checkKeyMaterial$/);
-  const fields = page.getByRole('table', { name: 'Path of Read a key file' });
-  expect(await fields.getByRole('row').count()).toBe(2);
-  expect(await fields.getByRole('rowheader').first().textContent()).toContain('streamid');
+  expect(await page.evaluate('document.activeElement?.tagName')).toBe('PRE');
 });

@@ -132,6 +132,9 @@ describe('what is built', () => {
       ['/api/keyfiles', {}],
       ['/api/check', { method: 'POST', body }],
       ['/docs', {}],
+      ...['docs.css', 'docs.js', 'icon.svg', 'swagger-ui.css', 'swagger-ui-bundle.js'].map(
+        (name): [string, RequestInit] => [`/docs/${name}`, {}],
+      ),
       ['/openapi.json', {}],
       ['/metrics', {}],
     ];

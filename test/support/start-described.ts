@@ -1,6 +1,6 @@
 import { sealEnvelope } from '../../src/drm/envelope';
-import { openApiDocument } from '../../src/sidecar/describe/openapi';
-import { SUPPLIED } from '../../src/sidecar/describe/samples-wire';
+import { openApiDocument } from '../../src/sidecar/openapi/document';
+import { SUPPLIED } from '../../src/sidecar/openapi/examples';
 import { startFakeUpstream } from './fake-upstream';
 import { PLAIN_CENC, PLAIN_FAIRPLAY, type Provisioning, SHARED_SECRET } from './start-provisioning';
 import { startSidecar } from './start-sidecar';

@@ -12,6 +12,7 @@ import { createKeyRing } from '../../src/sidecar/access/key-ring';
 import { createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
+import { publicFolder } from './public-folder';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 
@@ -91,6 +92,7 @@ export async function startSidecar(
     findApiKey: keys.find,
     audit,
     version: '1.2.3',
+    publicFolder: publicFolder(),
   });
   await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {

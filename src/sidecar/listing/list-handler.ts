@@ -63,22 +63,42 @@ const listQuery = z.strictObject({
   cursor: text.optional(),
 });
 
+const listedFault = z.object({
+  severity: z.enum(['error', 'warning']).meta({
+    description: '`error`: viewers see a black screen. `warning`: it may be meant so.',
+  }),
+  code: z.string().meta({ description: 'For programs.' }),
+  description: z.string().meta({ description: 'For a person.' }),
+});
+
+const listedKeyFile = z.object({
+  streamid: z.string().meta({ description: 'The stream id.' }),
+  modified: z.iso.datetime().meta({ description: 'When the file was written.' }),
+  size: z.int().meta({ description: 'In bytes.' }),
+  parts: z.array(z.string()).meta({
+    description: 'What the file has lines for: `cenc`, `widevine`, `playready`, `fairplay`, `cmaf`.',
+  }),
+  key_id: z.string().nullable().meta({ description: 'The CENC key id as a UUID.' }),
+  content_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'The content id that its Widevine data or its FairPlay address names.' }),
+  faults: z.array(listedFault).meta({
+    description:
+      'What is wrong with the file, up to 20; the codes are those of a check, and `unreadable`, `too_large`, `not_utf8`.',
+  }),
+});
+
 /** The answer of `GET /api/keyfiles`. */
 export const listAnswer = z.object({
-  keyfiles: z.array(
-    z.object({
-      streamid: z.string(),
-      modified: z.iso.datetime(),
-      size: z.int(),
-      parts: z.array(z.string()),
-      key_id: z.string().nullable(),
-      content_id: z.string().nullable(),
-      faults: z.array(
-        z.object({ severity: z.enum(['error', 'warning']), code: z.string(), description: z.string() }),
-      ),
-    }),
-  ),
-  cursor: z.string().nullable(),
+  keyfiles: z.array(listedKeyFile).meta({
+    description:
+      'The key files of this page, in no order. It may hold fewer than `limit`, or none, and yet not be the last.',
+  }),
+  cursor: z
+    .string()
+    .nullable()
+    .meta({ description: 'What the next page is asked for with; `null` after the last one.' }),
 });
 
 function renderList(

@@ -1,8 +1,9 @@
+import request from 'supertest';
 import { breakable } from '../../../src/emulator/dashboard/elements';
 import { html } from '../../../src/http/html';
-import { STYLE_FRAME } from '../../../src/sidecar/describe/page/style-frame';
 import { textOf } from '../../support/read-page';
 import { startEmulator } from '../../support/start-emulator';
+import { startSidecar } from '../../support/start-sidecar';
 
 test('shows addresses as who asks reaches them, and how much there is', async () => {
   const { unauthenticated, port } = await startEmulator({
@@ -54,14 +55,16 @@ test('lets an address end its lines after slashes, and in a long piece after a s
 
 test('wears the colours of the pages that describe the sidecar’s API', async () => {
   const { unauthenticated } = await startEmulator();
-  const { text } = await unauthenticated.get('/dashboard/style.css');
-  const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent', 'accent-soft'];
+  const sidecar = await startSidecar();
+  const { text: dashboard } = await unauthenticated.get('/dashboard/style.css');
+  const { text: docs } = await request(sidecar.url).get('/docs/docs.css');
+  const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent'];
   const coloursOf = (style: string) =>
     tones.map((name) => [
       name,
       ...[...style.matchAll(new RegExp(`--${name}: ([^;]+);`, 'g'))].map(([, tone]) => tone),
     ]);
-  expect(coloursOf(text)).toEqual(coloursOf(STYLE_FRAME));
+  expect(coloursOf(dashboard)).toEqual(coloursOf(docs));
 });
 
 test('shows the clients of the key provider with their addresses', async () => {

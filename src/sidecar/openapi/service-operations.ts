@@ -1,7 +1,15 @@
-import { type PathItem, schemaRef } from './document';
-import { operation } from './operation';
+import { ETAG, IF_CHANGED, NOT_MODIFIED } from './key-file-operations';
+import { operation, type PathItem, schemaRef } from './operation';
 
 export const SERVICE_TAG = 'Service';
+
+const FOLDER_ERRORS = [
+  'key_files_not_writable',
+  'key_files_not_readable',
+  'insufficient_storage',
+  'too_many_open_files',
+  'server_error',
+] as const;
 
 /** The routes that need no API key: probes, metrics, and the description itself. */
 export function serviceOperations(): Record<string, PathItem> {
@@ -39,7 +47,7 @@ function ready() {
     tag: SERVICE_TAG,
     summary: 'Could a key file be written now?',
     description:
-      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Whatever is wrong with the folder, the status is 503.',
+      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Whatever is wrong with the folder, the status is 503. With an API key the answer tells, too, which folder it is.',
     access: 'probe',
     answers: { 200: { description: 'Yes.', content: { 'application/json': schemaRef('Ready') } } },
     examples: {
@@ -48,10 +56,7 @@ function ready() {
         answer: { status: 200, type: 'application/json', value: { status: 'ready' } },
       },
     },
-    errors: [
-      [503, 'starting', 'key_files_not_writable', 'key_files_not_readable'],
-      [503, 'insufficient_storage', 'too_many_open_files', 'server_error'],
-    ],
+    errors: (['starting', ...FOLDER_ERRORS] as const).map((code) => ({ code, status: 503 })),
   });
 }
 
@@ -69,7 +74,7 @@ function metrics() {
       200: { description: 'The figures.', content: { 'text/plain': { type: 'string' } } },
     },
     examples: { metrics: { summary: 'Scrape', answer: { status: 200, type: 'text/plain' } } },
-    errors: [[404, 'not_found']],
+    errors: ['not_found'],
   });
 }
 
@@ -82,7 +87,15 @@ function description() {
     summary: 'This description, for programs',
     description: 'The OpenAPI 3.1 document of this service.',
     access: 'open',
-    answers: { 200: { description: 'The document.', content: { 'application/json': { type: 'object' } } } },
+    parameters: [IF_CHANGED],
+    answers: {
+      200: {
+        description: 'The document.',
+        headers: { ETag: ETAG },
+        content: { 'application/json': { type: 'object' } },
+      },
+      304: NOT_MODIFIED,
+    },
     examples: { document: { summary: 'Get it', answer: { status: 200, type: 'application/json' } } },
     errors: [],
   });
@@ -95,9 +108,18 @@ function page() {
     operationId: 'showApi',
     tag: SERVICE_TAG,
     summary: 'This description, for people',
-    description: 'The same as one page. It loads nothing from anywhere.',
+    description:
+      'The same as a page, on which each request can be tried. It loads nothing from elsewhere, and forgets the API key when it is closed.',
     access: 'open',
-    answers: { 200: { description: 'The page.', content: { 'text/html': { type: 'string' } } } },
+    parameters: [IF_CHANGED],
+    answers: {
+      200: {
+        description: 'The page.',
+        headers: { ETag: ETAG },
+        content: { 'text/html': { type: 'string' } },
+      },
+      304: NOT_MODIFIED,
+    },
     examples: { page: { summary: 'Get it', answer: { status: 200, type: 'text/html' } } },
     errors: [],
   });

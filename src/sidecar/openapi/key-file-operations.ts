@@ -1,15 +1,4 @@
-import { type JsonSchema, type PathItem, schemaRef } from './document';
-import { type Example, operation } from './operation';
-import {
-  DRY_RUN,
-  ETAG,
-  IF_CHANGED,
-  IF_MATCH,
-  IF_NONE_MATCH,
-  KEEP_UNKNOWN,
-  STREAM_ID,
-  WARNING,
-} from './parameters';
+import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import {
   CHANGED,
   COMPUTED,
@@ -20,26 +9,98 @@ import {
   fileOf,
   linesOf,
   providedFile,
+  STREAM,
   SUPPLIED,
   tagOf,
   WITH_UNKNOWN,
-} from './samples-wire';
-
-const NO_ENTITY_TAG = [
-  'invalid_header',
-  'If-Match must be * or entity tags in their quotes, as they came: If-Match: "…". Nothing was changed.',
-] as const;
+} from './examples';
+import { type AnsweredError, type Example, operation, type PathItem, schemaRef } from './operation';
 
 export const KEY_FILES_TAG = 'Key files';
 
 const PATH = '/api/keyfile/{streamid}';
-const TEXT: JsonSchema = { type: 'string', description: 'Lines `name: value`, each ended by a line feed.' };
-const LINES: JsonSchema = {
+const TEXT: OpenApi.SchemaObject = {
+  type: 'string',
+  description: 'Lines `name: value`, each ended by a line feed.',
+};
+const LINES: OpenApi.SchemaObject = {
   type: 'string',
   description:
     'An existing key file: lines `name: value` in UTF-8. Line ends, a byte order mark, blanks around a line, empty lines and `#` comments are no matter; comments are not kept.',
 };
 const FILE = { 'text/plain': TEXT, 'application/json': schemaRef('KeyFile') };
+
+const STREAM_ID: OpenApi.ParameterObject = {
+  name: 'streamid',
+  in: 'path',
+  required: true,
+  description:
+    "The stream's name at the packager: 1 to 200 letters, digits and `. _ - ~ @ +`, no part starting with a dot. Sub-folders are written with `%2F`: `live%2Fnews` is the file `live/news.key`. 8 parts at most.",
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+  example: STREAM,
+};
+
+export const DRY_RUN: OpenApi.ParameterObject = {
+  name: 'dryrun',
+  in: 'query',
+  required: false,
+  description: '`true`: nothing is written, and the answer tells what would be.',
+  schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+};
+
+const KEEP_UNKNOWN: OpenApi.ParameterObject = {
+  name: 'keepunknown',
+  in: 'query',
+  required: false,
+  description:
+    'With a body of `text/plain` alone. `true`: lines of unknown names are kept as they are, behind the others; otherwise they are refused.',
+  schema: { type: 'string', enum: ['true', 'false'] },
+};
+
+const IF_MATCH: OpenApi.ParameterObject = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` that the key file must still have, in its quotes, or `*`: there must be a key file. Otherwise the answer is 412, and nothing is changed. So two people cannot overwrite each other unawares.',
+  schema: { type: 'string' },
+};
+
+const IF_NONE_MATCH: OpenApi.ParameterObject = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: '`*`: there must be no key file yet. Otherwise the answer is 412, and nothing is changed.',
+  schema: { type: 'string' },
+};
+
+export const IF_CHANGED: OpenApi.ParameterObject = {
+  ...IF_NONE_MATCH,
+  description:
+    'The `ETag` of what the client has, in its quotes. While it is still that, the answer is 304 without a body.',
+};
+
+export const ETAG: OpenApi.HeaderObject = {
+  description: 'The entity tag of the answer: it changes with every byte of it.',
+  schema: { type: 'string' },
+};
+
+/** The answer to `If-None-Match`. */
+export const NOT_MODIFIED = {
+  description: 'It still has the entity tag of `If-None-Match`.',
+  headers: { ETag: ETAG },
+};
+
+const WARNING: OpenApi.HeaderObject = {
+  description:
+    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
+  schema: { type: 'string' },
+};
+
+const NO_ENTITY_TAG: AnsweredError = {
+  code: 'invalid_header',
+  says: 'If-Match must be * or entity tags in their quotes, as they came: If-Match: "…". Nothing was changed.',
+};
 
 /** GET, POST and DELETE of a stream's key file. */
 export function keyFileOperations(): Record<string, PathItem> {
@@ -59,7 +120,7 @@ function read() {
     parameters: [STREAM_ID, IF_CHANGED],
     answers: {
       200: { description: 'The key file.', headers: { ETag: ETAG }, content: FILE },
-      304: { description: 'The file still has the entity tag of `If-None-Match`.', headers: { ETag: ETAG } },
+      304: NOT_MODIFIED,
     },
     examples: {
       file: { summary: 'The file', answer: { status: 200, type: 'text/plain', value: file } },
@@ -75,12 +136,13 @@ function read() {
       },
     },
     errors: [
-      [400, 'invalid_stream_id'],
-      [403, 'forbidden'],
-      [404, 'key_file_not_found'],
-      [409, 'not_a_key_file', 'key_file_malformed'],
-      [500, 'key_files_not_readable'],
-      [503, 'too_many_open_files'],
+      'invalid_stream_id',
+      'forbidden',
+      'key_file_not_found',
+      'not_a_key_file',
+      'key_file_malformed',
+      'key_files_not_readable',
+      'too_many_open_files',
     ],
   });
 }
@@ -111,33 +173,25 @@ function write() {
     },
     examples: { ...writing(), ...dryRuns() },
     errors: [
-      [
-        400,
-        ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
-        ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
-        ...(['session_id_in_address', 'escaped_ampersand', 'unknown_scheme'] as const),
-        ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc'] as const),
-        ...(['cmaf_disagrees', 'no_lines'] as const),
-        ...(['invalid_stream_id', 'invalid_query'] as const),
-        NO_ENTITY_TAG,
-      ],
-      [403, 'forbidden'],
-      [409, 'not_a_key_file', 'key_file_malformed'],
-      [412, 'precondition_failed'],
-      [413, 'body_too_large'],
-      [
-        415,
-        [
-          'unsupported_media_type',
-          'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
-        ],
-      ],
-      [422, 'client_unknown', 'client_api_key_refused'],
-      [500, 'key_files_not_writable', 'key_files_not_readable'],
-      [502, 'config_service_failed', 'key_provider_failed'],
-      [503, 'provisioning_not_configured', 'too_many_open_files'],
-      [504, 'config_service_failed', 'key_provider_failed'],
-      [507, 'insufficient_storage'],
+      ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
+      ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
+      ...(['session_id_in_address', 'escaped_ampersand', 'unknown_scheme'] as const),
+      ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc', 'cmaf_disagrees', 'no_lines'] as const),
+      ...(['invalid_stream_id', 'invalid_query'] as const),
+      NO_ENTITY_TAG,
+      ...(['forbidden', 'not_a_key_file', 'key_file_malformed', 'precondition_failed'] as const),
+      'body_too_large',
+      {
+        code: 'unsupported_media_type',
+        says: 'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+      },
+      ...(['client_unknown', 'client_api_key_refused'] as const),
+      ...(['key_files_not_writable', 'key_files_not_readable'] as const),
+      ...(['config_service_failed', 'key_provider_failed'] as const),
+      ...(['provisioning_not_configured', 'too_many_open_files'] as const),
+      { code: 'config_service_failed', status: 504 },
+      { code: 'key_provider_failed', status: 504 },
+      'insufficient_storage',
     ],
   });
 }
@@ -209,18 +263,15 @@ function remove() {
       },
     },
     errors: [
-      [
-        400,
-        'invalid_stream_id',
-        ['invalid_query', 'dryrun is no parameter of this request. Nothing was changed.'],
-        NO_ENTITY_TAG,
-      ],
-      [403, 'forbidden'],
-      [404, 'key_file_not_found'],
-      [409, 'not_a_key_file', 'key_file_malformed'],
-      [412, 'precondition_failed'],
-      [500, 'key_files_not_writable', 'key_files_not_readable'],
-      [503, 'too_many_open_files'],
+      'invalid_stream_id',
+      {
+        code: 'invalid_query',
+        says: 'dryrun is no parameter of this request. Nothing was changed.',
+      },
+      NO_ENTITY_TAG,
+      ...(['forbidden', 'key_file_not_found', 'not_a_key_file', 'key_file_malformed'] as const),
+      ...(['precondition_failed', 'key_files_not_writable', 'key_files_not_readable'] as const),
+      'too_many_open_files',
     ],
   });
 }

@@ -1,14 +1,13 @@
-import { type PathItem, schemaRef } from './document';
-import { type Example, operation } from './operation';
-import { DRY_RUN } from './parameters';
-import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './samples-wire';
+import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './examples';
+import { DRY_RUN } from './key-file-operations';
+import { type Example, operation, type PathItem, schemaRef } from './operation';
 
-export const LINE_UP_TAG = 'Line-ups';
+export const MANY_TAG = 'Many key files';
 
 const PATH = '/api/keyfiles';
 
 /** GET and POST of many key files at once. */
-export function lineUpOperations(): Record<string, PathItem> {
+export function batchOperations(): Record<string, PathItem> {
   return { [PATH]: { get: list(), post: batch() } };
 }
 
@@ -17,7 +16,7 @@ function list() {
     method: 'get',
     path: PATH,
     operationId: 'listKeyFiles',
-    tag: LINE_UP_TAG,
+    tag: MANY_TAG,
     summary: 'List key files',
     description:
       'The key files that the API key reaches, page by page, with what is in them and what is wrong with them, and no secrets. A page costs the same in a folder of a million files. Ask again with `cursor` until it is `null`.',
@@ -28,7 +27,6 @@ function list() {
         required: false,
         description: 'How the stream ids begin, such as `live/`.',
         schema: { type: 'string' },
-        example: 'ne',
       },
       {
         name: 'limit',
@@ -59,10 +57,10 @@ function list() {
       },
     },
     errors: [
-      [400, ['invalid_query', 'limit: must be from 1 to 1000']],
-      [410, 'cursor_expired'],
-      [500, 'key_files_not_readable'],
-      [503, 'too_many_open_files'],
+      { code: 'invalid_query', says: 'limit: must be from 1 to 1000' },
+      'cursor_expired',
+      'key_files_not_readable',
+      'too_many_open_files',
     ],
   });
 }
@@ -72,7 +70,7 @@ function batch() {
     method: 'post',
     path: PATH,
     operationId: 'writeKeyFiles',
-    tag: LINE_UP_TAG,
+    tag: MANY_TAG,
     summary: 'Write many key files',
     description:
       'Provisions many streams and groups at once, in parallel, and answers a result for each: one that fails does not keep the others. A file that would stay as it is is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
@@ -86,16 +84,11 @@ function batch() {
     },
     examples: batches(),
     errors: [
-      [400, ['invalid_body', 'Give streams, groups, or both. Nothing was written.']],
-      [
-        400,
-        ['unknown_field', 'stream is not a field of this request. Did you mean streams?'],
-        ...(['malformed_json', 'invalid_query', 'invalid_header'] as const),
-      ],
-      [403, 'forbidden'],
-      [413, ['body_too_large', 'The body is larger than this route takes: 16384 KiB.']],
-      [415, 'unsupported_media_type'],
-      [503, 'too_many_batches', 'stopping'],
+      { code: 'invalid_body', says: 'Give streams, groups, or both. Nothing was written.' },
+      { code: 'unknown_field', says: 'stream is not a field of this request. Did you mean streams?' },
+      ...(['malformed_json', 'invalid_query', 'invalid_header', 'forbidden'] as const),
+      { code: 'body_too_large', says: 'The body is larger than this route takes: 16384 KiB.' },
+      ...(['unsupported_media_type', 'too_many_batches', 'stopping'] as const),
     ],
   });
 }

@@ -1,13 +1,12 @@
 import { check } from '../../api/check';
-import { type PathItem, schemaRef } from './document';
-import { type Example, operation } from './operation';
-import { fileOf, SUPPLIED, SWAPPED, WIDEVINE_BOX } from './samples-wire';
+import { fileOf, SUPPLIED, SWAPPED, WIDEVINE_BOX } from './examples';
+import { type Example, operation, type PathItem, schemaRef } from './operation';
 
 export const CHECK_TAG = 'Check';
 
 /** `POST /api/check`. */
 export function checkOperations(): Record<string, PathItem> {
-  const schema = {
+  const body = {
     'text/plain': { type: 'string' as const, description: "A key file's text, or one value." },
     'application/json': {
       oneOf: [
@@ -40,7 +39,7 @@ export function checkOperations(): Record<string, PathItem> {
             schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
           },
         ],
-        body: schema,
+        body,
         answers: {
           200: {
             description: 'What was found, faults or none.',
@@ -54,20 +53,17 @@ export function checkOperations(): Record<string, PathItem> {
           value: checked('One value in JSON', 'application/json', { value: WIDEVINE_BOX }),
         },
         errors: [
-          [
-            400,
-            ['invalid_query', 'reveal: must be true or false'],
-            ['invalid_body', 'Send a key file, a body of the key-file API or one value to check.'],
-            'malformed_json',
-          ],
-          [413, 'body_too_large'],
-          [
-            415,
-            [
-              'unsupported_media_type',
-              'Send the body as text/plain, or as JSON with content-type: application/json.',
-            ],
-          ],
+          { code: 'invalid_query', says: 'reveal: must be true or false' },
+          {
+            code: 'invalid_body',
+            says: 'Send a key file, a body of the key-file API or one value to check.',
+          },
+          'malformed_json',
+          'body_too_large',
+          {
+            code: 'unsupported_media_type',
+            says: 'Send the body as text/plain, or as JSON with content-type: application/json.',
+          },
         ],
       }),
     },

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { errorBody, toHttpError } from '../../../src/http/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
+import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
 import {
   FROM_PROVIDER,
   fileOf,
   SUPPLIED,
   SWAPPED,
   WITH_UNKNOWN,
-} from '../../../src/sidecar/describe/samples-wire';
-import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
+} from '../../../src/sidecar/openapi/examples';
 import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 import { objections } from '../../support/accepts-schema';
 import { rawExchange, rawRequest } from '../../support/raw-http';

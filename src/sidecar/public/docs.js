@@ -1,0 +1,53 @@
+/* The page of the API: Swagger UI shows the service's own description. */
+
+const { SwaggerUIBundle } = window;
+
+const darkMode = window.matchMedia('(prefers-color-scheme: dark)');
+const followDarkMode = () => document.documentElement.classList.toggle('dark-mode', darkMode.matches);
+darkMode.addEventListener('change', followDarkMode);
+followDarkMode();
+
+/** Shows the examples of an operation as commands (`x-codeSamples`) before its answers. */
+function CodeSamples() {
+  const withSamples =
+    (Responses, { React }) =>
+    (props) => {
+      const { path, method, specSelectors } = props;
+      const operation = specSelectors.specJson().getIn(['paths', path, method]);
+      const samples = operation?.get('x-codeSamples')?.toJS() ?? [];
+      const shown = samples.map(({ label, source }) =>
+        React.createElement(
+          'details',
+          { key: label },
+          React.createElement('summary', null, label),
+          React.createElement('pre', { tabIndex: 0 }, source),
+        ),
+      );
+      return React.createElement(
+        React.Fragment,
+        null,
+        React.createElement(
+          'section',
+          { className: 'code-samples' },
+          React.createElement('h4', null, 'Examples'),
+          shown,
+        ),
+        React.createElement(Responses, props),
+      );
+    };
+  return { wrapComponents: { responses: withSamples } };
+}
+
+SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#api',
+  deepLinking: true,
+  displayRequestDuration: true,
+  defaultModelsExpandDepth: -1,
+  // The API key is forgotten with the page.
+  persistAuthorization: false,
+  // Swagger's own validator would be sent the address of this service.
+  validatorUrl: null,
+  syntaxHighlight: { theme: 'tomorrow-night' },
+  plugins: [CodeSamples],
+});

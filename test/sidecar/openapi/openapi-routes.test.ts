@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import request from 'supertest';
+import { createApp } from '../../../src/http/app';
+import type * as document from '../../../src/sidecar/openapi/document';
+import { openApiRoutes } from '../../../src/sidecar/openapi/openapi-routes';
+import { publicFolder } from '../../support/public-folder';
+import { recordedLog } from '../../support/recorded-log';
+import { temporaryFolder } from '../../support/start-sidecar';
+
+const mockLoaded: string[] = [];
+
+jest.mock('../../../src/sidecar/openapi/document', () => {
+  mockLoaded.push('document');
+  return jest.requireActual('../../../src/sidecar/openapi/document');
+});
+
+function described(version = '1.2.3', folder = publicFolder()) {
+  const { log } = recordedLog();
+  const shell = { log, newId: () => 'id', now: () => 0 };
+  return request(createApp(shell, (app) => openApiRoutes(app, { version, publicFolder: folder })));
+}
+
+const API_POLICY = "default-src 'none';frame-ancestors 'none'";
+const PAGE_POLICY =
+  "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'";
+
+const PATHS = [
+  ['/openapi.json', 'application/json; charset=utf-8', API_POLICY],
+  ['/docs', 'text/html; charset=utf-8', PAGE_POLICY],
+  ['/docs/docs.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/docs.js', 'text/javascript; charset=utf-8', API_POLICY],
+  ['/docs/icon.svg', 'image/svg+xml', API_POLICY],
+  ['/docs/swagger-ui.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', API_POLICY],
+] as const;
+
+it('makes no document before it is asked for', async () => {
+  const service = described();
+  await service.get('/docs').expect(200);
+  expect(mockLoaded).toEqual([]);
+  await service.get('/openapi.json').expect(200);
+  expect(mockLoaded).toEqual(['document']);
+});
+
+describe.each(PATHS)('%s', (path, type, policy) => {
+  it('is answered without an API key, to be asked for again each time', async () => {
+    const { status, headers } = await described().get(path);
+    const { 'content-type': answered, 'cache-control': cache, 'content-security-policy': csp } = headers;
+    expect([status, answered, cache, csp]).toEqual([200, type, 'no-cache', policy]);
+  });
+
+  it('is answered with 304 to who has it', async () => {
+    const service = described();
+    const { headers } = await service.get(path);
+    expect(headers.etag).toMatch(/^"[\w-]{27}"$/);
+    const again = await service.get(path).set('if-none-match', String(headers.etag)).expect(304);
+    expect(again.text).toBe('');
+  });
+
+  it('answers a HEAD without a body', async () => {
+    const { headers, text } = await described().head(path).expect(200);
+    expect([headers['content-type'], text]).toEqual([type, undefined]);
+  });
+
+  it.each(['post', 'put', 'delete', 'patch'] as const)('answers 405 to a %s', async (method) => {
+    const answer = await described()[method](path).expect(405);
+    const description = `This path takes GET, HEAD, not ${method.toUpperCase()}.`;
+    expect([answer.headers.allow, answer.body]).toEqual([
+      'GET, HEAD',
+      { errors: [{ code: 'method_not_allowed', description }] },
+    ]);
+  });
+});
+
+it('answers the document', async () => {
+  const { openApiDocument } = jest.requireActual<typeof document>('../../../src/sidecar/openapi/document');
+  const { body } = await described().get('/openapi.json');
+  expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument('1.2.3'))));
+});
+
+it('answers the document in full to who has that of another version', async () => {
+  const { headers, text } = await described().get('/openapi.json');
+  const tag = String(headers.etag);
+  const other = await described('1.2.4').get('/openapi.json').set('if-none-match', tag).expect(200);
+  expect(other.text).toBe(text.replaceAll('1.2.3', '1.2.4'));
+});
+
+it('leads from the page with a slash at its end, where its relative addresses lead astray, to the page', async () => {
+  const { headers } = await described().get('/docs/').expect(308);
+  expect(new URL(String(headers.location), 'http://a/prefix/docs/').pathname).toBe('/prefix/docs');
+});
+
+it.each(['/docs/docs.html', '/docs/swagger-ui.js', '/docs/..%2f..%2fpackage.json', '/docs/%2e%2e/main.js'])(
+  'answers 404 for %s, which is no part of the page',
+  async (path) => {
+    const { body } = await described().get(path).expect(404);
+    expect(body).toEqual({
+      errors: [{ code: 'not_found', description: 'There is nothing at this path.' }],
+    });
+  },
+);
+
+it('answers 500, and says in the log why, while a file of the page is missing; 200 once it is there', async () => {
+  const folder = await temporaryFolder();
+  const service = described('1.2.3', folder);
+  const { body } = await service.get('/docs/docs.js').expect(500);
+  expect(body.errors).toEqual([expect.objectContaining({ code: 'server_error' })]);
+  await fs.writeFile(join(folder, 'docs.js'), '// a script');
+  const { text } = await service.get('/docs/docs.js').expect(200);
+  expect(text).toBe('// a script');
+});
