@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import * as z from 'zod';
+import type * as z from 'zod';
+import {
+  type DryRunAnswer,
+  dryRunAnswer,
+  errorsAnswer,
+  type FolderIdentity,
+  readyAnswer,
+} from '../api/answers';
 import { type BatchResult, batchAnswer } from '../api/batch';
+import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { say } from '../drm/bytes';
 import type { Problem } from '../http/errors';
@@ -147,7 +155,7 @@ function warningsOf({ warning }: IncomingHttpHeaders): Problem[] {
 }
 
 function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError {
-  const parsed = errorAnswer.safeParse(parseJson(answer.body));
+  const parsed = errorsAnswer.safeParse(parseJson(answer.body));
   const problems = parsed.success ? parsed.data.errors : [];
   // `not_found` is no stream's: the path itself is unknown there.
   if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
@@ -184,60 +192,11 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-/** What the command line reads of the sidecar's answers; fields that are added to them later are passed over. */
-const problem = z.object({ code: z.string(), description: z.string() });
-
-const errorAnswer = z.object({ errors: z.array(problem).min(1) });
-
-const lineChange = z.object({
-  name: z.string(),
-  value: z.string(),
-  change: z.enum(['added', 'changed', 'removed', 'same']),
-  former: z.string().optional(),
-});
-
 /** The numbers beside the results of a batch can be told from them. */
 const batchResults = batchAnswer.pick({ results: true });
 
-/** Which folder of its machine a folder is, whatever path leads to it. */
-const folderIdentity = z.object({ device: z.string(), inode: z.string() });
-
-/** What `/readyz` says; a proxy's own page may stand there as well. */
-const readyAnswer = z.object({ status: z.literal('ready'), folder: folderIdentity.optional() });
-
-const dryRunAnswer = z.object({
-  streamid: z.string(),
-  result: z.enum(['created', 'changed', 'unchanged']),
-  etag: z.string(),
-  present_etag: z.string().nullable(),
-  lines: z.array(lineChange),
-  warnings: z.array(problem),
-});
-
-const listAnswer = z.object({
-  keyfiles: z.array(
-    z.object({
-      streamid: z.string(),
-      modified: z.string(),
-      size: z.number(),
-      parts: z.array(z.string()),
-      key_id: z.string().nullable(),
-      content_id: z.string().nullable(),
-      faults: z.array(problem.extend({ severity: z.enum(['error', 'warning']) })),
-    }),
-  ),
-  // It travels back in an address.
-  cursor: z.string().max(4096).nullable(),
-});
-
-export type FolderIdentity = z.output<typeof folderIdentity>;
-export type LineChange = z.output<typeof lineChange>;
-export type DryRunAnswer = z.output<typeof dryRunAnswer>;
-export type ListAnswer = z.output<typeof listAnswer>;
-export type ListedKeyFile = ListAnswer['keyfiles'][number];
-
 /** As many as the sidecar puts on a page. */
-export const PAGE = 1000;
+export const PAGE = MAX_ENTRIES;
 
 /** A sidecar looks at 20,000 names for a page before it answers with fewer key files than it was asked for. */
 const MAX_SHORT_PAGES = 1000;

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
+import type { LineChange } from '../api/answers';
 import { decodeBase64Block, formatUuid } from '../drm/bytes';
 import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
-import type { LineChange } from './client';
 import { type Output, shown } from './output';
 import type { FileFault } from './yaml-fields';
 

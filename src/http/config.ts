@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { nearest } from './nearest';
+import { nearest } from './faults';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,6 @@
+import type { ListedKeyFile } from '../../api/list';
 import { CliError, EXIT, usageError } from '../cli-error';
-import { type ListedKeyFile, listPages, PAGE } from '../client';
+import { listPages, PAGE } from '../client';
 import type { CliContext } from '../context';
 import { columns, count, csvRow, jsonText, shown, timeText } from '../output';
 

@@ -1,6 +1,7 @@
+import type { DryRunAnswer } from '../../api/answers';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT, usageError } from '../cli-error';
-import type { DryRunAnswer, Precondition } from '../client';
+import type { Precondition } from '../client';
 import type { CliContext } from '../context';
 import { decodeText, readInput, readSecretFile, unusable } from '../input';
 import {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import type { ListedKeyFile } from '../../api/list';
 import type { Checked } from '../../drm/bytes';
-import type { ListedKeyFile } from '../client';
 import { count } from '../output';
 import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';

@@ -1,7 +1,9 @@
 import { relative } from 'node:path';
+import type { FolderIdentity } from '../../api/answers';
+import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
 import { CliError, EXIT } from '../cli-error';
-import { type FolderIdentity, type ListedKeyFile, listPages, type SidecarApi } from '../client';
+import { listPages, type SidecarApi } from '../client';
 import { count } from '../output';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 

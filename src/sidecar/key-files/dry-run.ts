@@ -1,15 +1,7 @@
+import type { LineChange } from '../../api/answers';
 import { isSecretLine, type KeyFileLine, MASK, parseKeyFile } from '../../drm/key-file';
 import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
-
-/** How a line of the file to write differs from the present one. */
-interface LineChange {
-  readonly name: string;
-  readonly value: string;
-  readonly change: 'added' | 'changed' | 'removed' | 'same';
-  /** The present value of a line that would change. */
-  readonly former?: string;
-}
 
 /** Compares the file that would be written with the present one, line by line. Secret values are masked. */
 export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {

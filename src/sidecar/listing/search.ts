@@ -1,5 +1,4 @@
-import { parseStreamId } from '../../api/stream-id';
-import type { Checked } from '../../drm/bytes';
+import { checkPrefix } from '../../api/list';
 
 /** One folder to look in, and how the names in it must begin. */
 export interface Search {
@@ -39,10 +38,4 @@ function widest(beginnings: readonly string[]): string[] {
     if (last === undefined || !beginning.startsWith(last)) kept.push(beginning);
   }
   return kept;
-}
-
-/** What stream ids can begin with: nothing, part of one, or a folder with its slash. */
-export function checkPrefix(text: string): Checked<string> {
-  const parsed = text === '' ? undefined : parseStreamId(text.endsWith('/') ? `${text}x` : text);
-  return parsed?.ok === false ? parsed : { ok: true, value: text };
 }

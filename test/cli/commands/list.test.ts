@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
+import type { ListAnswer } from '../../../src/api/list';
 import { CliError } from '../../../src/cli/cli-error';
-import { type ListAnswer, listPages } from '../../../src/cli/client';
+import { listPages } from '../../../src/cli/client';
 import { askSidecar } from '../../../src/cli/doctor/sidecar';
 import { runCli } from '../../../src/cli/run';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';

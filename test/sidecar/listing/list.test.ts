@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { LIST_PATH, listAnswer } from '../../../src/sidecar/listing/list-handler';
+import { listAnswer } from '../../../src/api/list';
+import { LIST_PATH } from '../../../src/sidecar/listing/list-handler';
 import { POST_MANUAL_CONTENT_ID, POST_MANUAL_FILE } from '../../support/post-manual';
 import { ALL, place, startListing } from './start-listing';
 
