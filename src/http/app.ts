@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { httpError } from './errors';
-import { createShell, type Serve, type Shell } from './shell';
+import { createShell, type Serve, type Shell, setHeaders } from './shell';
 
 export type { Shell };
 
@@ -17,7 +17,8 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
   app.disable('etag');
   app.set('query parser', 'simple');
   mount(app);
-  return (request, response, _exchange, fail) => {
+  return (request, response, exchange, fail) => {
+    setHeaders(response, exchange);
     app(request as Request, response as Response, (thrown?: unknown) =>
       fail(thrown ?? httpError('not_found')),
     );

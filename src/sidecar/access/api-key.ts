@@ -7,7 +7,7 @@ import type { RefuseUnauthenticated } from './unauthenticated';
 declare module '../../http/shell' {
   interface Exchange {
     /** Whose request it is, behind the guard. */
-    apiKey?: ApiKey;
+    apiKey?: ApiKey | undefined;
   }
 }
 

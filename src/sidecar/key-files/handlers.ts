@@ -9,10 +9,11 @@ import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { createReadJson, createReadText, requireType } from '../../http/body';
 import type { HttpError } from '../../http/errors';
+import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
-import type { KeyFileChanges, PutOutcome } from './changes';
+import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
 import { etagOf, isUnchanged, preconditionOf } from './etag';
 
@@ -25,7 +26,7 @@ interface KeyFileContext {
 interface KeyFileCall {
   readonly streamId: StreamId;
   readonly apiKey: ApiKey;
-  readonly requestId: string;
+  readonly exchange: Exchange;
   readonly query: Readonly<Record<string, unknown>>;
 }
 
@@ -51,19 +52,21 @@ const WHICH_TYPES =
 export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFileHandlers {
   const readJson = createReadJson(MAX_BODY_BYTES);
   const readText = createReadText(MAX_BODY_BYTES);
-  const actorOf = (request: IncomingMessage, { apiKey, requestId }: KeyFileCall) => ({
+  const actorOf = (request: IncomingMessage, { apiKey, exchange }: KeyFileCall): Actor => ({
     apiKey,
-    requestId,
+    requestId: exchange.requestId,
     address: addressOf(request),
   });
   return {
-    get(request, response, { streamId, apiKey }) {
+    get(request, response, call) {
+      const { streamId, apiKey } = call;
       requireRead(apiKey, streamId);
       const bytes = store.read(streamId);
       if (!bytes) throw apiError('key_file_not_found');
       const etag = etagOf(bytes);
-      if (isUnchanged(request.headers['if-none-match'], etag)) answerUnchanged(response, etag);
-      else answerKeyFile(request, response, streamId, { bytes, etag });
+      if (isUnchanged(request.headers['if-none-match'], etag))
+        answer(response, call, 304, [...NOT_STORED, 'etag', etag], '');
+      else answerKeyFile(request, response, call, { bytes, etag });
     },
 
     async post(request, response, call) {
@@ -76,9 +79,8 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
         Buffer.isBuffer(body) ? readKeyFileLines(body, keepUnknown) : parseKeyFileRequest(body);
       const options = { precondition: preconditionOf(request.headers), dryRun };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);
-      warn(response, outcome.warnings);
-      if (dryRun) answerDryRun(request, response, streamId, outcome);
-      else answerKeyFile(request, response, streamId, outcome);
+      if (dryRun) answerDryRun(request, response, call, outcome);
+      else answerKeyFile(request, response, call, outcome);
     },
 
     async delete(request, response, call) {
@@ -87,30 +89,48 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const precondition = preconditionOf(request.headers);
       const { bytes, warnings } = await changes.remove(streamId, actorOf(request, call), precondition);
       if (!bytes) throw apiError('key_file_not_found');
-      warn(response, warnings);
-      answerKeyFile(request, response, streamId, { bytes, etag: etagOf(bytes) });
+      answerKeyFile(request, response, call, { bytes, etag: etagOf(bytes), warnings });
     },
   };
+}
+
+const NOT_STORED = ['cache-control', 'no-store'];
+const AS_TEXT = ['content-type', 'text/plain; charset=utf-8'];
+const AS_JSON = ['content-type', 'application/json; charset=utf-8'];
+
+/** As a one-byte string a file leaves together with the headers; a Buffer would be a second piece. */
+function answer(
+  response: ServerResponse,
+  { exchange }: KeyFileCall,
+  status: number,
+  headers: readonly string[],
+  body: string,
+  encoding: 'utf8' | 'latin1' = 'utf8',
+): void {
+  response.writeHead(status, [...exchange.headers, ...headers]);
+  response.end(body, encoding);
+}
+
+interface KeyFileAnswer {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly warnings?: readonly Finding[];
 }
 
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
 function answerKeyFile(
   request: IncomingMessage,
   response: ServerResponse,
-  streamId: StreamId,
-  { bytes, etag }: Pick<PutOutcome, 'bytes' | 'etag'>,
+  call: KeyFileCall,
+  { bytes, etag, warnings = [] }: KeyFileAnswer,
 ): void {
-  const lines = prefersJson(request) ? linesOf(bytes) : undefined;
-  response.setHeader('cache-control', 'no-store');
-  response.setHeader('etag', etag);
-  if (lines) {
-    answerJson(response, { streamid: streamId, lines });
+  const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
+  if (prefersJson(request)) {
+    answerJson(response, call, headers, { streamid: call.streamId, lines: linesOf(bytes) });
     return;
   }
-  response.setHeader('content-type', 'text/plain; charset=utf-8');
-  response.setHeader('content-length', bytes.length);
-  // As a one-byte string the file leaves together with the headers; a Buffer would be a second piece.
-  response.end(bytes.toString('latin1'), 'latin1');
+  headers.push(...AS_TEXT, 'content-length', String(bytes.length));
+  answer(response, call, 200, headers, bytes.toString('latin1'), 'latin1');
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
@@ -132,29 +152,23 @@ function linesOf(bytes: Buffer) {
   return lines;
 }
 
-/** The answer to a GET whose `If-None-Match` names the file: the client has it. */
-function answerUnchanged(response: ServerResponse, etag: string): void {
-  response.setHeader('cache-control', 'no-store');
-  response.setHeader('etag', etag);
-  response.statusCode = 304;
-  response.end();
-}
-
 /** What a POST would write, as JSON, or for a client that asks for text, as a diff. */
 function answerDryRun(
   request: IncomingMessage,
   response: ServerResponse,
-  streamId: StreamId,
+  call: KeyFileCall,
   { bytes, former, etag, result, warnings }: PutOutcome,
 ): void {
-  response.setHeader('cache-control', 'no-store');
+  const headers = [...warningHeaders(warnings), ...NOT_STORED];
   const lines = lineChanges(bytes.toString('utf8'), former);
   if (accepts(request).types([JSON_TYPE, TEXT]) === TEXT) {
-    send(response, 'text/plain; charset=utf-8', renderLineChanges(lines));
+    const diff = renderLineChanges(lines);
+    headers.push(...AS_TEXT, 'content-length', String(Buffer.byteLength(diff)));
+    answer(response, call, 200, headers, diff);
     return;
   }
-  answerJson(response, {
-    streamid: streamId,
+  answerJson(response, call, headers, {
+    streamid: call.streamId,
     dryrun: true,
     result,
     etag,
@@ -164,23 +178,20 @@ function answerDryRun(
   });
 }
 
-function answerJson(response: ServerResponse, value: unknown): void {
-  send(response, 'application/json; charset=utf-8', JSON.stringify(value));
-}
-
-function send(response: ServerResponse, type: string, text: string): void {
-  response.setHeader('content-type', type);
-  response.setHeader('content-length', Buffer.byteLength(text));
-  response.end(text);
+function answerJson(
+  response: ServerResponse,
+  call: KeyFileCall,
+  headers: readonly string[],
+  value: unknown,
+): void {
+  const json = JSON.stringify(value);
+  const own = [...headers, ...AS_JSON, 'content-length', String(Buffer.byteLength(json))];
+  answer(response, call, 200, own, json);
 }
 
 /** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
-function warn(response: ServerResponse, warnings: readonly Finding[]): void {
-  if (warnings.length === 0) return;
-  response.setHeader(
-    'warning',
-    warnings.map(({ code, description }) => `299 - "${code}: ${description}"`),
-  );
+function warningHeaders(warnings: readonly Finding[]): string[] {
+  return warnings.flatMap(({ code, description }) => ['warning', `299 - "${code}: ${description}"`]);
 }
 
 function malformed(description: string): HttpError {

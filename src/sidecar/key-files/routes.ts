@@ -19,10 +19,9 @@ export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
     (request, response) => {
       // The stream id comes first: a body that can't be read is an attempt to change that stream.
       const streamId = streamIdOf(request, response);
-      const { requestId } = response.locals;
       return handle(request, response, {
         streamId,
-        requestId,
+        exchange: response.locals,
         apiKey: callerOf(response),
         query: request.query,
       });
@@ -73,8 +72,7 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
     exchange.route = KEY_FILE_PATH;
     exchange.apiKey = apiKey;
     exchange.logFields = { streamId: streamId.value };
-    const { requestId } = exchange;
-    return () => handle(request, response, { streamId: streamId.value, apiKey, requestId, query: NO_QUERY });
+    return () => handle(request, response, { streamId: streamId.value, apiKey, exchange, query: NO_QUERY });
   };
 }
 
