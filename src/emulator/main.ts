@@ -13,13 +13,16 @@ import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { openPlatformTls } from './tls/own-certificates';
 
+/** The page that describes the variables. */
+const VARIABLES = 'docs/emulator.md';
+
 const GRACE_MS = 10_000;
 const LOG_BATCH_MS = 10;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 function main(): void {
   loadDotenv({ quiet: true });
-  const config = configOrExit(() => readEmulatorConfig(process.env));
+  const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
   const wallClock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
   const surroundings = {
@@ -31,7 +34,10 @@ function main(): void {
     newSecret: () => randomText(40),
     assets: readAssets(join(__dirname, 'public')),
   };
-  const tls = configOrExit(() => config.tls && openPlatformTls(config.tls, { log, clock: wallClock }));
+  const tls = configOrExit(
+    VARIABLES,
+    () => config.tls && openPlatformTls(config.tls, { log, clock: wallClock }),
+  );
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });
 }
 

@@ -132,13 +132,16 @@ function urlOf(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/** Reads a process's configuration; one with faults is told on standard error and ends the process with 2. */
-export function configOrExit<Config>(read: () => Config): Config {
+/**
+ * Reads a process's configuration. One with faults is told on standard error, with the page that describes the
+ * variables, and ends the process with 2.
+ */
+export function configOrExit<Config>(page: string, read: () => Config): Config {
   try {
     return read();
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
-    process.stderr.write(`${thrown.message}\nSee the table of variables in README.md.\n`);
+    process.stderr.write(`${thrown.message}\nSee ${page}.\n`);
     process.exit(2);
   }
 }

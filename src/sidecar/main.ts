@@ -19,6 +19,9 @@ import {
 } from './start-up';
 import { openKeyFilesFolder, toStorageError } from './storage/key-file-store';
 
+/** The page that describes the variables. */
+const VARIABLES = 'docs/configuration.md';
+
 const GRACE_MS = 10_000;
 /** What a batch needs to be answered once it begins no further stream. */
 const ANSWER_MS = 3000;
@@ -26,9 +29,9 @@ const LOG_BATCH_MS = 10;
 
 function main(): void {
   loadDotenv({ quiet: true });
-  const config = configOrExit(() => readSidecarConfig(process.env, readSecret));
+  const config = configOrExit(VARIABLES, () => readSidecarConfig(process.env, readSecret));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
-  const access = configOrExit(() => openAccess(config, log));
+  const access = configOrExit(VARIABLES, () => openAccess(config, log));
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
 }
 

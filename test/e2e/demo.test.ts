@@ -143,7 +143,7 @@ test('refuses to start the emulator on a faulty configuration, and quotes no val
     out: '',
     err:
       'The configuration has 2 faults:\n  - EMULATOR_PORT: must be a port number\n' +
-      '  - EMULATOR_CLIENT_SHARED_SECRET: must have at least 16 bytes\nSee the table of variables in README.md.\n',
+      '  - EMULATOR_CLIENT_SHARED_SECRET: must have at least 16 bytes\nSee docs/emulator.md.\n',
   });
 });
 

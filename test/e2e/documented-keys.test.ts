@@ -36,7 +36,7 @@ function refused(env: Record<string, string>): Promise<Ended> {
 function message(...faults: string[]): string {
   const lines = faults.map((fault) => `  - ${fault}\n`).join('');
   const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`;
-  return `The configuration has ${count}:\n${lines}See the table of variables in README.md.\n`;
+  return `The configuration has ${count}:\n${lines}See docs/configuration.md.\n`;
 }
 
 function isShown(host: string): string {

@@ -52,7 +52,7 @@ async function owned(path: string, { uid, gid }: typeof OTHER, mode: number): Pr
 }
 
 function fault(sentence: string) {
-  const stderr = `The configuration has a fault:\n  - ${sentence}\nSee the table of variables in README.md.\n`;
+  const stderr = `The configuration has a fault:\n  - ${sentence}\nSee docs/configuration.md.\n`;
   return { code: 2, stderr };
 }
 

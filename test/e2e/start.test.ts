@@ -59,7 +59,7 @@ The configuration has 5 faults:
   - PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, query, fragment or space
   - PACKAGERDRMAPI_CHECKS: must be strict or warn
   - PACKAGERDRMAPI_APIKEY_FILE: missing: there is no such file
-See the table of variables in README.md.
+See docs/configuration.md.
 `,
   });
   expect(await fs.readdir(cwd)).toEqual([]);
@@ -129,7 +129,7 @@ test('says that a folder stands where the file of the API key belongs', async ()
     stderr: `\
 The configuration has a fault:
   - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and make the container anew.
-See the table of variables in README.md.
+See docs/configuration.md.
 `,
   });
 });
