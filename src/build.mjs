@@ -92,7 +92,7 @@ async function buildHouse(esbuild, house) {
     ...packagesIn(metafile),
     ...Object.keys(SERVED[house] ?? {}).map((name) => `node_modules/${name}`),
   ];
-  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licencesOf([...new Set(packages)].sort()));
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf([...new Set(packages)].sort()));
 }
 
 /** The folders of the packages that are in the bundles. */
@@ -103,8 +103,8 @@ function packagesIn({ outputs }) {
   return files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
 }
 
-/** Name, version and licence of each package, for whoever gets the bundle without node_modules. */
-async function licencesOf(packages) {
+/** Name, version and license of each package, for whoever gets the bundle without node_modules. */
+async function licensesOf(packages) {
   const texts = packages.map(async (folder) => {
     const path = join(ROOT, folder);
     const { name, version, license } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));

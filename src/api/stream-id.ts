@@ -43,6 +43,6 @@ export function parseStreamId(text: string): Checked<StreamId> {
 export function groupNameFindings(streamId: string): Finding[] {
   if (!/\.smil$/i.test(streamId)) return [];
   const description =
-    'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group of a batch or of a line-up writes them all';
+    'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
   return [{ severity: 'warning', code: 'group_name', description }];
 }

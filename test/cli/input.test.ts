@@ -11,15 +11,15 @@ const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
 const bigEndian = (text: string) => utf16(text).swap16();
 
 test.each<[string, Buffer, readonly string[], string]>([
-  ['lineup.csv', utf16('streamid,contentId\na,b\n'), ['apply'], UTF16],
-  ['lineup.yaml', bigEndian('streams: [a]\n'), ['apply'], UTF16],
+  ['manifest.csv', utf16('streamid,contentId\na,b\n'), ['apply'], UTF16],
+  ['manifest.yaml', bigEndian('streams: [a]\n'), ['apply'], UTF16],
   [
-    'lineup.csv',
+    'manifest.csv',
     Buffer.from('PK\x03\x04\x14\0\x06\0\x08\0'),
     ['apply'],
     'is no text; export it as one, in UTF-8.',
   ],
-  ['lineup.yaml', LATIN1, ['apply'], NOT_UTF8],
+  ['manifest.yaml', LATIN1, ['apply'], NOT_UTF8],
   ['body.json', utf16('{"contentId":"c"}'), ['put', 'a', '--file'], UTF16],
   ['key-file.txt', utf16('mpegdashstreaming-cenc-algorithm: AESCTR\n'), ['check'], UTF16],
 ])('says of %s in which encoding it is: %#', async (name, bytes, args, sentence) => {

@@ -12,11 +12,11 @@ async function previewOf(former: object, now: object, ...args: string[]): Promis
   const cwd = await temporaryFolder();
   const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
   const write = (stream: object) =>
-    fs.writeJson(join(cwd, 'lineup.json'), { streams: [{ streamid: 'live/news', ...stream }] });
+    fs.writeJson(join(cwd, 'manifest.json'), { streams: [{ streamid: 'live/news', ...stream }] });
   await write(former);
-  await cli(['apply', 'lineup.json', '--yes'], { cwd, env });
+  await cli(['apply', 'manifest.json', '--yes'], { cwd, env });
   await write(now);
-  return (await cli(['apply', 'lineup.json', '--dry-run', ...args], { cwd, env })).stdout;
+  return (await cli(['apply', 'manifest.json', '--dry-run', ...args], { cwd, env })).stdout;
 }
 
 const { fairplay } = POST_MANUAL;

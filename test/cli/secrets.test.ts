@@ -30,10 +30,10 @@ const FILES: Readonly<Record<string, string>> = {
     [CONTENT_KEY]: 1,
     cenc: { ...BODY.cenc, keyid: CONTENT_KEY.slice(1) },
   }),
-  'lineup.yaml': `streams: [{ streamid: a, cenc: { keyid: "${BODY.cenc.keyid}", contentkey: "${CONTENT_KEY}" } }]\n`,
+  'manifest.yaml': `streams: [{ streamid: a, cenc: { keyid: "${BODY.cenc.keyid}", contentkey: "${CONTENT_KEY}" } }]\n`,
   'broken.yaml': `streams:\n  - cenc: { contentkey: "${CONTENT_KEY}" "${FAIRPLAY.key}" }\n`,
   'wrong.yaml': `streams:\n  - { streamid: a, cenc: ${CONTENT_KEY}, clientApiKey: [${CLIENT_API_KEY}] }\n`,
-  'lineup.csv': `streamid,cenc.keyid,cenc.contentkey\na,${BODY.cenc.keyid},${CONTENT_KEY}\n`,
+  'manifest.csv': `streamid,cenc.keyid,cenc.contentkey\na,${BODY.cenc.keyid},${CONTENT_KEY}\n`,
   'broken.csv': `streamid,cenc.contentkey\na,"${CONTENT_KEY}"${FAIRPLAY.key}\n`,
   'headless.csv': `q/a,${BODY.cenc.keyid},${CONTENT_KEY}\n`,
   'odd-header.csv': `streamid,${CONTENT_KEY}\na,b\n`,
@@ -62,7 +62,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...Object.keys(FILES)
     .filter((name) => !name.endsWith('.json'))
     .map((name) => ['apply', name, '--yes', ...CLIENT]),
-  ...['lineup.yaml', 'blank.yaml', 'wrong.csv'].flatMap((name) => [
+  ...['manifest.yaml', 'blank.yaml', 'wrong.csv'].flatMap((name) => [
     ['rotate', name, '--yes', '--verbose', ...CLIENT],
     ['delete', '--not-in', name, '--yes'],
   ]),
@@ -103,7 +103,7 @@ test.each(COMMANDS.map((args) => [args.slice(0, 4).join(' '), args] as const))(
   },
 );
 
-test.each(['lineup.yaml', 'lineup.csv'])('shows no secret while it applies %s', async (name) => {
+test.each(['manifest.yaml', 'manifest.csv'])('shows no secret while it applies %s', async (name) => {
   const { url } = await startFakeSidecar();
   expect(await leaks(url, ['apply', name, '--yes', ...CLIENT])).toEqual([]);
 });

@@ -10,7 +10,7 @@ const attributes = (count: number) => Array.from({ length: count }, (_, index) =
 describe('parseXml', () => {
   it('answers the root with attributes, children in their order and the text of each', () => {
     const text =
-      '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<!-- a line-up -->\n' +
+      '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<!-- a manifest -->\n' +
       '<smil><body a="1" b:c=\'&lt;2&gt;\'>x<video src="a.mp4"/>y<![CDATA[<z>&amp;]]><video src="b"></video></body></smil>\n';
     expect(parseXml(text)).toEqual({
       ok: true,

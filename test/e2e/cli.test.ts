@@ -17,7 +17,7 @@ beforeEach(async () => {
     { length: STREAMS },
     (_item, index) => `live/s${index},${keyId(index)},${keyId(index + 7)}`,
   );
-  await fs.writeFile(join(cwd, 'lineup.csv'), `streamid,cenc.keyid,cenc.contentkey\n${rows.join('\n')}\n`);
+  await fs.writeFile(join(cwd, 'manifest.csv'), `streamid,cenc.keyid,cenc.contentkey\n${rows.join('\n')}\n`);
 });
 
 function run(args: readonly string[], url: string): BuiltProgram {
@@ -40,12 +40,12 @@ async function keyFiles(): Promise<string[]> {
 
 test('a manifest whose apply is killed in the middle is finished by the next apply', async () => {
   const url = await startSidecar();
-  const killed = run(['apply', 'lineup.csv', '--yes'], url);
+  const killed = run(['apply', 'manifest.csv', '--yes'], url);
   while ((await keyFiles()).length < 150) await new Promise((resolve) => setImmediate(resolve));
   killed.send('SIGKILL');
   expect((await killed.ended).signal).toBe('SIGKILL');
 
-  const { code, stdout, stderr } = await run(['apply', 'lineup.csv', '--yes', '--json'], url).ended;
+  const { code, stdout, stderr } = await run(['apply', 'manifest.csv', '--yes', '--json'], url).ended;
   const { summary } = JSON.parse(stdout);
   expect({ code, stderr, summary }).toEqual({
     code: 0,
@@ -61,7 +61,7 @@ test('a manifest whose apply is killed in the middle is finished by the next app
   expect(summary.unchanged).toBeGreaterThanOrEqual(150);
   expect(await keyFiles()).toHaveLength(STREAMS);
 
-  const again = await run(['apply', 'lineup.csv', '--yes'], url).ended;
+  const again = await run(['apply', 'manifest.csv', '--yes'], url).ended;
   expect(again).toEqual({
     code: 0,
     signal: null,
@@ -77,7 +77,7 @@ test('SIGINT ends an apply after the request under way, with a summary', async (
     if (!dryRun && sidecar.files.size === 0) program.apply?.send('SIGINT');
     return undefined;
   };
-  program.apply = run(['apply', 'lineup.csv', '--yes'], sidecar.url);
+  program.apply = run(['apply', 'manifest.csv', '--yes'], sidecar.url);
   const { code, stderr } = await program.apply.ended;
   const written = sidecar.files.size;
   expect(written).toBeLessThan(STREAMS);
@@ -85,7 +85,7 @@ test('SIGINT ends an apply after the request under way, with a summary', async (
     code: 130,
     stderr: `\
 Run the same command again to go on: what is written is left as it is.
-lineup.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).toLocaleString('en-US')} not reached.
+manifest.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).toLocaleString('en-US')} not reached.
 `,
   });
 }, 30_000);

@@ -12,8 +12,8 @@ import { temporaryFolder } from '../support/start-sidecar';
 const CRASH_WRITER = bundledScript('crash-writer');
 const WRITER_KILLS = 190;
 const SIDECAR_KILLS = 24;
-/** Lanes of kills beside each other, each with a folder of its own. */
-const LANES = 2;
+/** How many series of kills run in parallel, each with a folder of its own. */
+const SERIES = 2;
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];
 const API_KEY = 'key-of-the-crash-test';
 
@@ -52,12 +52,14 @@ async function temporariesIn(folder: string): Promise<string[]> {
   return names.map(String).filter((name) => name.endsWith('.tmp'));
 }
 
-function share(total: number, lane: number): number {
-  return Math.floor(total / LANES) + (lane < total % LANES ? 1 : 0);
+function share(total: number, series: number): number {
+  return Math.floor(total / SERIES) + (series < total % SERIES ? 1 : 0);
 }
 
-async function inLanes<T>(work: (lane: number, folder: string) => Promise<T>): Promise<T[]> {
-  return Promise.all(Array.from({ length: LANES }, async (_, lane) => work(lane, await temporaryFolder())));
+async function inParallel<T>(work: (series: number, folder: string) => Promise<T>): Promise<T[]> {
+  return Promise.all(
+    Array.from({ length: SERIES }, async (_, series) => work(series, await temporaryFolder())),
+  );
 }
 
 /** The texts of `crash-writer.js`. */
@@ -87,11 +89,11 @@ cupertinostreaming-aes128-key-format-version: 1
 }
 
 test(`finds each key file whole and no acknowledged write lost after each of ${WRITER_KILLS} kills of a writer`, async () => {
-  const lanes = await inLanes(async (lane, folder) => {
+  const results = await inParallel(async (series, folder) => {
     const ledger = new Ledger();
     const faults: string[] = [];
     let swept = 0;
-    for (let kill = 0; kill < share(WRITER_KILLS, lane); kill += 1) {
+    for (let kill = 0; kill < share(WRITER_KILLS, series); kill += 1) {
       const args = [folder, String(kill * 1000)];
       const writer = runScript(CRASH_WRITER, { args, cwd: folder });
       // Killed after another number of lines each time: in the middle of another step.
@@ -110,18 +112,18 @@ test(`finds each key file whole and no acknowledged write lost after each of ${W
     await untilReady(url);
     return { faults, swept, left: await temporariesIn(folder) };
   });
-  expect(lanes.flatMap(({ faults }) => faults)).toEqual([]);
-  expect(lanes.flatMap(({ left }) => left)).toEqual([]);
+  expect(results.flatMap(({ faults }) => faults)).toEqual([]);
+  expect(results.flatMap(({ left }) => left)).toEqual([]);
   // Else the kills came between the writes, and nothing was tried.
-  expect(lanes.reduce((sum, { swept }) => sum + swept, 0)).toBeGreaterThan(WRITER_KILLS / 10);
+  expect(results.reduce((sum, { swept }) => sum + swept, 0)).toBeGreaterThan(WRITER_KILLS / 10);
 }, 120_000);
 
 test(`finds no left-over of ${SIDECAR_KILLS} kills of a sidecar under load once it is ready again, and nothing torn or lost`, async () => {
-  const lanes = await inLanes(async (lane, folder) => {
+  const results = await inParallel(async (series, folder) => {
     const ledger = new Ledger();
     const faults: string[] = [];
     let left = 0;
-    for (let kill = 0; kill <= share(SIDECAR_KILLS, lane); kill += 1) {
+    for (let kill = 0; kill <= share(SIDECAR_KILLS, series); kill += 1) {
       left += (await temporariesIn(folder)).length;
       const sidecar = await startBuilt('sidecar', { cwd: folder, env: sidecarOn(folder) });
       await untilReady(sidecar.url);
@@ -131,8 +133,8 @@ test(`finds no left-over of ${SIDECAR_KILLS} kills of a sidecar under load once 
     }
     return { faults, left };
   });
-  expect(lanes.flatMap(({ faults }) => faults)).toEqual([]);
-  expect(lanes.reduce((sum, lane) => sum + lane.left, 0)).toBeGreaterThan(0);
+  expect(results.flatMap(({ faults }) => faults)).toEqual([]);
+  expect(results.reduce((sum, series) => sum + series.left, 0)).toBeGreaterThan(0);
 }, 120_000);
 
 function sidecarOn(folder: string): Record<string, string> {

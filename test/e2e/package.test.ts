@@ -164,12 +164,12 @@ describe('what is built', () => {
     expect({ stdout, stderr }).toEqual({ stdout: `${version}\n`, stderr: '' });
   });
 
-  test('names the packages that are in it, with their licences', async () => {
+  test('names the packages that are in it, with their licenses', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/zod/package.json'), 'utf8'));
-    const licence = (await readFile(join(ROOT, 'node_modules/zod/LICENSE'), 'utf8')).trim();
+    const license = (await readFile(join(ROOT, 'node_modules/zod/LICENSE'), 'utf8')).trim();
     for (const house of ['sidecar', 'cli', 'emulator']) {
       const told = await readFile(join(folder, 'dist', house, 'THIRD-PARTY.txt'), 'utf8');
-      expect(told).toContain(`zod ${version} (MIT)\n\n${licence}\n`);
+      expect(told).toContain(`zod ${version} (MIT)\n\n${license}\n`);
     }
   });
 });

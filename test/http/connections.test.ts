@@ -164,13 +164,13 @@ test('who shows a key goes first when many requests come at once', async () => {
     begun.push(isTrusted(request));
     response.end('done');
   });
-  const strangers = await times(150, () => hostile(port));
+  const unauthenticated = await times(150, () => hostile(port));
   const trusted = await times(5, () => hostile(port));
-  for (const { socket } of strangers) socket.write(`${HEAD}\r\n`);
+  for (const { socket } of unauthenticated) socket.write(`${HEAD}\r\n`);
   for (const { socket } of trusted) socket.write(`${HEAD}${KEY}\r\n`);
   await until(() => begun.length === 155);
   expect(begun.lastIndexOf(true)).toBeLessThan(75);
-  await until(() => [...strangers, ...trusted].every((client) => client.received().endsWith('done')));
+  await until(() => [...unauthenticated, ...trusted].every((client) => client.received().endsWith('done')));
 });
 
 describe('when an address has many connections', () => {
@@ -322,7 +322,7 @@ describe('stop', () => {
     await ended;
   });
 
-  it('waits for the answers of strangers only as long as they take something of them', async () => {
+  it('waits for the answers of unauthenticated clients only as long as they take something of them', async () => {
     const big = 'x'.repeat(64 * 1024 * 1024);
     const server = await serve((_request, response) => response.end(big), {
       times: { ...TIMES, answerMs: 60_000 },

@@ -146,7 +146,7 @@ test('takes four requests ahead of each client, and ends a connection with more 
       underWay.splice(next, 1)[0]?.answer();
     }
   };
-  // Of all strangers together 1,024 wait, beside four of each.
+  // Of all unauthenticated clients together 1,024 wait, beside four of each.
   const others = await Promise.all(
     Array.from({ length: 20 }, () => hostile(port, { says: many('other', 100) })),
   );

@@ -31,8 +31,8 @@ describe('the API key', () => {
     ['the key as a Bearer token', `Bearer ${API_KEY}`],
     ['a very long key', 'k'.repeat(10_000)],
   ])('answers 401 to %s', async (_what, key) => {
-    const { stranger } = await startSidecar();
-    await stranger.get(PATH).set('x-api-key', key).expect(401, WRONG);
+    const { unauthenticated } = await startSidecar();
+    await unauthenticated.get(PATH).set('x-api-key', key).expect(401, WRONG);
   });
 
   it('answers 401 to two x-api-key headers, even when both are right', async () => {
@@ -42,13 +42,13 @@ describe('the API key', () => {
   });
 
   it('names the right header when the key is sent as API-KEY', async () => {
-    const { stranger } = await startSidecar();
-    await stranger.get(PATH).set('API-KEY', API_KEY).expect(401, MISNAMED);
+    const { unauthenticated } = await startSidecar();
+    await unauthenticated.get(PATH).set('API-KEY', API_KEY).expect(401, MISNAMED);
   });
 
   it('takes no key from the query, from Authorization or from a cookie', async () => {
-    const { stranger } = await startSidecar();
-    await stranger
+    const { unauthenticated } = await startSidecar();
+    await unauthenticated
       .get(`${PATH}?x-api-key=${API_KEY}&api-key=${API_KEY}`)
       .set('authorization', `Bearer ${API_KEY}`)
       .set('cookie', `x-api-key=${API_KEY}`)
@@ -56,11 +56,11 @@ describe('the API key', () => {
   });
 
   it('changes nothing on a refused POST or DELETE', async () => {
-    const { api, stranger, files } = await startSidecar();
+    const { api, unauthenticated, files } = await startSidecar();
     await api.post(PATH).send(POST_MANUAL).expect(200);
-    await stranger.post(PATH).send({ cenc: POST_MANUAL.cenc }).expect(401);
-    await stranger.post('/api/keyfile/other').send(POST_MANUAL).expect(401);
-    await stranger.delete(PATH).expect(401);
+    await unauthenticated.post(PATH).send({ cenc: POST_MANUAL.cenc }).expect(401);
+    await unauthenticated.post('/api/keyfile/other').send(POST_MANUAL).expect(401);
+    await unauthenticated.delete(PATH).expect(401);
     expect(await files()).toEqual({ 'demo.key': POST_MANUAL_FILE });
   });
 
@@ -69,7 +69,7 @@ describe('the API key', () => {
     ['a refused stream id', '/api/keyfile/..'],
     ['an undecodable stream id', '/api/keyfile/%E0%A4%A'],
     ['the path in capitals', '/API/KEYFILE/demo'],
-  ])('tells a stranger nothing about %s', async (_what, path) => {
+  ])('tells an unauthenticated client nothing about %s', async (_what, path) => {
     const { port } = await startSidecar();
     const answer = await rawRequest(port, 'GET', path, {});
     expect([answer.status, JSON.parse(answer.text)]).toEqual([401, MISSING]);
@@ -83,18 +83,21 @@ describe('the API key', () => {
     expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(MISSING));
   });
 
-  it.each(['application/json', 'text/html'])('looks at no %s body of a stranger', async (type) => {
-    const { stranger } = await startSidecar();
-    const body = `{"broken": ${'x'.repeat(70_000)}`;
-    await stranger.post(PATH).set('content-type', type).send(body).expect(401, MISSING);
-  });
+  it.each(['application/json', 'text/html'])(
+    'looks at no %s body of an unauthenticated client',
+    async (type) => {
+      const { unauthenticated } = await startSidecar();
+      const body = `{"broken": ${'x'.repeat(70_000)}`;
+      await unauthenticated.post(PATH).set('content-type', type).send(body).expect(401, MISSING);
+    },
+  );
 });
 
 describe('the health routes', () => {
   it('answer without a key', async () => {
-    const { stranger, files } = await startSidecar();
-    await stranger.get('/healthz').expect(200, { status: 'ok' });
-    await stranger.get('/readyz').expect(200, { status: 'ready' });
+    const { unauthenticated, files } = await startSidecar();
+    await unauthenticated.get('/healthz').expect(200, { status: 'ok' });
+    await unauthenticated.get('/readyz').expect(200, { status: 'ready' });
     expect(await files()).toEqual({});
   });
 });

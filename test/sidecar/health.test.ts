@@ -13,14 +13,14 @@ test.each([
   ['/healthz', { status: 'ok' }],
   ['/readyz', { status: 'ready' }],
 ])('answers 200 to %s without a key', async (path, expected) => {
-  const { stranger, files } = await startSidecar();
-  const { status, body } = await stranger.get(path);
+  const { unauthenticated, files } = await startSidecar();
+  const { status, body } = await unauthenticated.get(path);
   expect({ status, body }).toEqual({ status: 200, body: expected });
   expect(await files()).toEqual({});
 });
 
 test('tells holders of an API key, and nobody else, which folder it is, by device and inode', async () => {
-  const { api, stranger, folder } = await startSidecar();
+  const { api, unauthenticated, folder } = await startSidecar();
   const { dev, ino } = await stat(folder, { bigint: true });
   const { status, body } = await api.get('/readyz');
   expect({ status, body }).toEqual({
@@ -28,15 +28,15 @@ test('tells holders of an API key, and nobody else, which folder it is, by devic
     body: { status: 'ready', folder: { device: String(dev), inode: String(ino) } },
   });
   for (const key of ['', 'wrong-key'])
-    expect((await stranger.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
+    expect((await unauthenticated.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
 });
 
 test('probes the folder by a file that is written and synced, for a /readyz and no /healthz', async () => {
-  const { stranger } = await startSidecar();
+  const { unauthenticated } = await startSidecar();
   faulty.reset();
-  await stranger.get('/healthz');
+  await unauthenticated.get('/healthz');
   expect(faulty.recorded()).toEqual([]);
-  await stranger.get('/readyz');
+  await unauthenticated.get('/readyz');
   expect(newFiles()).toHaveLength(1);
 });
 
@@ -44,10 +44,10 @@ test.each([
   ['that can be written', 200],
   ['that cannot', 503],
 ])('probes a folder %s once a second at most, however often it is asked', async (_which, status) => {
-  const { stranger, advance } = await startSidecar();
+  const { unauthenticated, advance } = await startSidecar();
   faulty.reset();
   if (status === 503) for (let nth = 1; nth <= 2; nth += 1) faulty.fail('fdatasync', nth, 'EIO');
-  const ask = async () => (await stranger.get('/readyz')).status;
+  const ask = async () => (await unauthenticated.get('/readyz')).status;
   const asked = [await ask(), await ask()];
   advance(999);
   asked.push(await ask());
@@ -57,22 +57,24 @@ test.each([
 });
 
 test('is ready again within a second after the folder is', async () => {
-  const { stranger, advance } = await startSidecar();
+  const { unauthenticated, advance } = await startSidecar();
   faulty.reset();
   faulty.fail('fdatasync', 1, 'EIO');
-  expect((await stranger.get('/readyz')).status).toBe(503);
+  expect((await unauthenticated.get('/readyz')).status).toBe(503);
   advance(1000);
-  expect((await stranger.get('/readyz')).status).toBe(200);
+  expect((await unauthenticated.get('/readyz')).status).toBe(200);
 });
 
 test('answers everybody who asks for /readyz during one probe by that probe', async () => {
-  const { stranger } = await startSidecar();
+  const { unauthenticated } = await startSidecar();
   faulty.reset();
   const gate = faulty.hold('fdatasync');
-  const first = stranger.get('/readyz').then(({ status }) => status);
+  const first = unauthenticated.get('/readyz').then(({ status }) => status);
   await gate.reached;
-  const others = Array.from({ length: 20 }, () => stranger.get('/readyz').then(({ status }) => status));
-  await stranger.get('/healthz');
+  const others = Array.from({ length: 20 }, () =>
+    unauthenticated.get('/readyz').then(({ status }) => status),
+  );
+  await unauthenticated.get('/healthz');
   gate.release();
   expect(await Promise.all([first, ...others])).toEqual(Array.from({ length: 21 }, () => 200));
   expect(newFiles().length).toBeLessThan(21);
@@ -80,11 +82,11 @@ test('answers everybody who asks for /readyz during one probe by that probe', as
 
 test('logs probes at debug, and those that fail where they are seen', async () => {
   const sidecar = await startSidecar();
-  await sidecar.stranger.get('/readyz');
+  await sidecar.unauthenticated.get('/readyz');
   sidecar.advance(1000);
   faulty.reset();
   faulty.fail('fdatasync', 1, 'EIO');
-  await sidecar.stranger.get('/readyz');
+  await sidecar.unauthenticated.get('/readyz');
   const levels = (await sidecar.logEntries()).map(({ level, message, status }) => [level, message, status]);
   expect(levels).toEqual([
     ['debug', 'request', 200],

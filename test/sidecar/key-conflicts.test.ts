@@ -56,11 +56,14 @@ test('names no stream that the API key does not reach', async () => {
   const apiKeysFile = join(await temporaryFolder(), 'keys.json');
   const key = 'a-key-of-one-customer';
   await fs.outputJson(apiKeysFile, { keys: [{ name: 'customer', key, streams: ['customer/'] }] });
-  const { api, stranger } = await startSidecar({ apiKeysFile });
+  const { api, unauthenticated } = await startSidecar({ apiKeysFile });
   await api.post('/api/keyfile/secret-name').send(PLAIN).expect(200);
-  const answer = await stranger.post('/api/keyfile/customer%2Flive').set('x-api-key', key).send(OTHER_KEY);
+  const answer = await unauthenticated
+    .post('/api/keyfile/customer%2Flive')
+    .set('x-api-key', key)
+    .send(OTHER_KEY);
   expect(answer.headers.warning).toBe(`299 - "${reused('1 other key file')}"`);
-  const list = await stranger.get('/api/keyfiles').set('x-api-key', key);
+  const list = await unauthenticated.get('/api/keyfiles').set('x-api-key', key);
   expect(list.body.keyfiles[0].faults).toEqual(
     expect.arrayContaining([expect.objectContaining({ code: 'key_id_reused' })]),
   );

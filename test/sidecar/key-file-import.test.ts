@@ -377,8 +377,8 @@ vendor-tier: gold-9f3c
   });
 
   it('is refused before it is read when the API key is wrong', async () => {
-    const { stranger, folder } = await startSidecar();
-    await stranger.post(PATH).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(401);
+    const { unauthenticated, folder } = await startSidecar();
+    await unauthenticated.post(PATH).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(401);
     expect(await fs.pathExists(join(folder, 'live'))).toBe(false);
   });
 });

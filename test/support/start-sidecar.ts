@@ -26,7 +26,7 @@ export interface TestSidecar {
   /** A client that sends the API key. */
   readonly api: ReturnType<typeof request.agent>;
   /** A client that sends none. */
-  readonly stranger: ReturnType<typeof request>;
+  readonly unauthenticated: ReturnType<typeof request>;
   /** How many connections are in each state. */
   readonly counts: Connections['counts'];
   /** Lets its monotonic clock, which stands still by itself, go on by so many milliseconds. */
@@ -114,7 +114,7 @@ export async function startSidecar(
     port,
     folder,
     api: request.agent(url).set('x-api-key', API_KEY),
-    stranger: request(url),
+    unauthenticated: request(url),
     counts: sidecar.connections.counts,
     advance(ms) {
       monotonic += ms;

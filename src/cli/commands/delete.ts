@@ -33,15 +33,15 @@ export async function deleteKeyFiles(
     streamIds.length > 0
       ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
       : await findByRule(context, options);
-  const { doomed } = found;
+  const { deletions } = found;
   if (!context.out.json) showPlan(context.out, found, options.all ?? false);
-  const isDry = options.dryRun || doomed.length === 0;
+  const isDry = options.dryRun || deletions.length === 0;
   if (!isDry && !options.yes) {
-    const question = `Delete ${count(doomed.length, 'key file')} at ${context.sidecar().address}?`;
+    const question = `Delete ${count(deletions.length, 'key file')} at ${context.sidecar().address}?`;
     if (!(await confirm(context, question, NOTHING))) return;
   }
-  const sent = isDry ? undefined : await deleteFiles(context, doomed);
-  const results = sent?.results ?? doomed.map(({ streamid }) => planned(streamid));
+  const sent = isDry ? undefined : await deleteFiles(context, deletions);
+  const results = sent?.results ?? deletions.map(({ streamid }) => planned(streamid));
   tellOutcome(context, { found, results, isDone: sent !== undefined, stopped: sent?.stopped, options });
 }
 
@@ -68,12 +68,12 @@ function planned(streamid: string): DeleteResult {
   return { streamid, result: 'deleted', errors: [] };
 }
 
-function showPlan(out: Output, { doomed, failed, staying }: Found, all: boolean): void {
-  if (doomed.length > 0) {
-    out.write(`${out.style('bold', `${count(doomed.length, 'key file')} would be deleted`)}\n`);
-    for (const one of firstOf(doomed, all))
+function showPlan(out: Output, { deletions, failed, staying }: Found, all: boolean): void {
+  if (deletions.length > 0) {
+    out.write(`${out.style('bold', `${count(deletions.length, 'key file')} would be deleted`)}\n`);
+    for (const one of firstOf(deletions, all))
       out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`);
-    tellRest(out, doomed, all);
+    tellRest(out, deletions, all);
   }
   showFailed(out, failed, all);
   if (staying !== undefined && staying > 0)
@@ -81,7 +81,7 @@ function showPlan(out: Output, { doomed, failed, staying }: Found, all: boolean)
 }
 
 /** What tells one key file from another, for the person who is asked. */
-function detailsOf({ modified, content_id }: Doomed): string {
+function detailsOf({ modified, content_id }: Deletion): string {
   const parts = [
     ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
     ...(content_id === undefined || content_id === null ? [] : [`content ${content_id}`]),
@@ -158,7 +158,7 @@ interface Selection {
 }
 
 /** A key file that is to go. */
-interface Doomed {
+interface Deletion {
   readonly streamid: string;
   /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
   readonly etag: string | undefined;
@@ -167,7 +167,7 @@ interface Doomed {
 }
 
 interface Found {
-  readonly doomed: readonly Doomed[];
+  readonly deletions: readonly Deletion[];
   readonly failed: readonly DeleteResult[];
   /** How many key files were looked at and stay; undefined when streams were named. */
   readonly staying: number | undefined;
@@ -193,7 +193,7 @@ async function findNamed(
  */
 async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
-  const candidates: Omit<Doomed, 'etag'>[] = [];
+  const candidates: Omit<Deletion, 'etag'>[] = [];
   let staying = 0;
   for await (const { keyfiles } of listPages(context.sidecar(), { prefix })) {
     for (const { streamid, modified, content_id } of keyfiles) {
@@ -212,7 +212,7 @@ async function findByRule(context: CliContext, { prefix, notIn }: Selection): Pr
   return { ...(await withEtags(context, candidates)), staying };
 }
 
-type Candidate = Omit<Doomed, 'etag'> & { readonly etag?: string };
+type Candidate = Omit<Deletion, 'etag'> & { readonly etag?: string };
 
 const AT_ONCE = 8;
 
@@ -221,7 +221,7 @@ async function withEtags(
   context: CliContext,
   candidates: readonly Candidate[],
 ): Promise<Omit<Found, 'staying'>> {
-  const doomed: Doomed[] = [];
+  const deletions: Deletion[] = [];
   const failed: DeleteResult[] = [];
   const progress = showProgress(context, 'Looking at', candidates.length);
   try {
@@ -231,21 +231,21 @@ async function withEtags(
       for (const one of looked) {
         if (one === 'gone') continue;
         if ('result' in one) failed.push(one);
-        else doomed.push(one);
+        else deletions.push(one);
       }
       progress.advance(some.length);
     }
   } finally {
     progress.stop();
   }
-  return { doomed, failed };
+  return { deletions, failed };
 }
 
 async function lookAt(
   context: CliContext,
   progress: Progress,
   candidate: Candidate,
-): Promise<Doomed | DeleteResult | 'gone'> {
+): Promise<Deletion | DeleteResult | 'gone'> {
   const { streamid, modified } = candidate;
   try {
     const etag = await withRetries(context, progress, () => context.sidecar().etagOf(streamid));
@@ -272,12 +272,12 @@ interface Deleted {
 }
 
 /** Deletes key files one after the other, each only while it is the one that was looked at. */
-async function deleteFiles(context: CliContext, doomed: readonly Doomed[]): Promise<Deleted> {
+async function deleteFiles(context: CliContext, deletions: readonly Deletion[]): Promise<Deleted> {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];
-  const progress = showProgress(context, 'Deleting', doomed.length);
+  const progress = showProgress(context, 'Deleting', deletions.length);
   const rest = () =>
-    doomed.slice(results.length).map(
+    deletions.slice(results.length).map(
       ({ streamid }): DeleteResult => ({
         streamid,
         result: 'not_reached',
@@ -285,7 +285,7 @@ async function deleteFiles(context: CliContext, doomed: readonly Doomed[]): Prom
       }),
     );
   try {
-    for (const { streamid, etag } of doomed) {
+    for (const { streamid, etag } of deletions) {
       if (context.interrupted.aborted) return { results: [...results, ...rest()], stopped: interrupted() };
       try {
         const precondition = etag === undefined ? undefined : { ifMatch: etag };

@@ -49,11 +49,11 @@ export function createRunBatch({
     const options = { dryRun, skipUnchanged: true };
     const breaker = createCircuitBreaker();
 
-    const inLane = async (lane: Semaphore, tasks: readonly Task[]): Promise<void> => {
+    const runWithin = async (limit: Semaphore, tasks: readonly Task[]): Promise<void> => {
       const underWay: Promise<void>[] = [];
       for (const task of tasks) {
         await pause();
-        const leave = await lane.enter();
+        const leave = await limit.enter();
         underWay.push(task().finally(leave));
       }
       await Promise.all(underWay);
@@ -87,7 +87,7 @@ export function createRunBatch({
           : // Refuses what the API key doesn't reach, before it provisions anything.
             changes.put(streamId, () => ({ ok: true, value: request }), actor, options);
       const tasks = members.map((member) => () => settle(member, () => put(member)));
-      writing.push(inLane(writes, tasks));
+      writing.push(runWithin(writes, tasks));
     };
 
     for (const planned of plan) {
@@ -106,7 +106,7 @@ export function createRunBatch({
       ...streamTasks(streams.filter(asksProvider)),
       ...groupTasks(groups.filter(({ request }) => request.source === 'provider')),
     ];
-    await Promise.all([inLane(writes, supplied), inLane(provisionings, provided)]);
+    await Promise.all([runWithin(writes, supplied), runWithin(provisionings, provided)]);
     await Promise.all(writing);
   };
 }

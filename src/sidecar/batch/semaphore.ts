@@ -32,7 +32,7 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Answers what to await between the steps of a long work: it breathes once in so many of them. */
+/** Answers what to await between the steps of a long work: it yields to the event loop once in so many of them. */
 export function createPause(steps: number): () => Promise<void> | undefined {
   let count = 0;
   return () => {

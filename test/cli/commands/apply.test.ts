@@ -5,7 +5,7 @@ import { refusedUrl } from '../../support/fake-upstream';
 import { type CliOptions, cli } from '../../support/run-cli';
 import { temporaryFolder } from '../../support/start-sidecar';
 
-const LINE_UP = `\
+const MANIFEST = `\
 defaults:
   client: acme
   clientApiKeyEnv: ACME_KEY
@@ -24,7 +24,7 @@ let sidecar: FakeSidecar;
 beforeEach(async () => {
   cwd = await temporaryFolder();
   sidecar = await startFakeSidecar();
-  await fs.writeFile(join(cwd, 'lineup.yaml'), LINE_UP);
+  await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });
 
 function apply(args: readonly string[], options: Partial<CliOptions> = {}) {
@@ -69,7 +69,7 @@ const sentBatches = () => sidecar.batches.map(({ dryRun, body }) => ({ dryRun, b
 
 test('writes at once with --yes, without asking for every key twice, and ends with a summary', async () => {
   sidecar.files.set('live/a', '{}');
-  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+  expect(await apply(['manifest.yaml', '--yes'])).toEqual({
     code: 0,
     stdout: `\
 3 streams created
@@ -79,14 +79,14 @@ test('writes at once with --yes, without asking for every key twice, and ends wi
 1 stream changed
   ~ live/a
 `,
-    stderr: 'lineup.yaml: 3 created, 1 changed.\n',
+    stderr: 'manifest.yaml: 3 created, 1 changed.\n',
   });
   expect(sentBatches()).toEqual(BODIES.map((body) => ({ dryRun: false, body })));
 });
 
 test('shows what would change before it asks, and writes that', async () => {
   sidecar.files.set('live/a', '{}');
-  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: `\
@@ -102,13 +102,13 @@ test('shows what would change before it asks, and writes that', async () => {
 });
 
 test('looks first with --yes --verbose, too: a look alone tells the lines', async () => {
-  const { stdout } = await apply(['lineup.yaml', '--yes', '--verbose']);
+  const { stdout } = await apply(['manifest.yaml', '--yes', '--verbose']);
   expect(stdout).toMatch(/^4 streams would be created\n/);
   expect(sidecar.batches.map(({ dryRun }) => dryRun)).toEqual([true, true, false, false]);
 });
 
 test('only shows what would change with --dry-run', async () => {
-  const { code, stderr } = await apply(['lineup.yaml', '--dry-run']);
+  const { code, stderr } = await apply(['manifest.yaml', '--dry-run']);
   expect({ code, stderr, files: sidecar.files.size }).toEqual({
     code: 0,
     stderr: 'Nothing was written.\n',
@@ -117,10 +117,10 @@ test('only shows what would change with --dry-run', async () => {
 });
 
 test('sends nothing for streams that would stay as they are', async () => {
-  await apply(['lineup.yaml', '--yes']);
+  await apply(['manifest.yaml', '--yes']);
   sidecar.files.delete('live/b');
   const sent = sidecar.batches.length;
-  const { code, stdout } = await apply(['lineup.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: '1 stream would be created\n  + live/b\n3 streams would stay as they are\n',
@@ -130,14 +130,14 @@ test('sends nothing for streams that would stay as they are', async () => {
 });
 
 test('tells with --yes which streams stayed as they were', async () => {
-  await apply(['lineup.yaml', '--yes']);
+  await apply(['manifest.yaml', '--yes']);
   sidecar.files.delete('live/b');
-  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+  expect(await apply(['manifest.yaml', '--yes'])).toEqual({
     code: 0,
     stdout: '1 stream created\n  + live/b\n3 streams stayed as they were\n',
-    stderr: 'lineup.yaml: 1 created, 3 unchanged.\n',
+    stderr: 'manifest.yaml: 1 created, 3 unchanged.\n',
   });
-  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+  expect(await apply(['manifest.yaml', '--yes'])).toEqual({
     code: 0,
     stdout: '4 streams stayed as they were\n',
     stderr: 'There is nothing to write.\n',
@@ -150,13 +150,13 @@ test.each([
   ['', 0, 0],
   ['n', 0, 0],
 ])('asks at a terminal, and does as the answer %j says', async (typed, code, files) => {
-  const ended = await apply(['lineup.yaml'], { typed, env: { NO_COLOR: '1' } });
+  const ended = await apply(['manifest.yaml'], { typed, env: { NO_COLOR: '1' } });
   expect(ended.stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
   expect({ code: ended.code, files: sidecar.files.size }).toEqual({ code, files });
 });
 
 test('refuses to write without --yes where nobody can be asked', async () => {
-  const { code, stderr } = await apply(['lineup.yaml']);
+  const { code, stderr } = await apply(['manifest.yaml']);
   expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
     code: 2,
     stderr:
@@ -167,7 +167,7 @@ test('refuses to write without --yes where nobody can be asked', async () => {
 
 test('goes on after a stream that fails, says why with its line, and ends with 1', async () => {
   sidecar.failing.set('live/a', 'contentId: must be 1 to 200 letters');
-  expect(await apply(['lineup.yaml', '--yes'])).toEqual({
+  expect(await apply(['manifest.yaml', '--yes'])).toEqual({
     code: 1,
     stdout: `\
 3 streams created
@@ -178,7 +178,7 @@ test('goes on after a stream that fails, says why with its line, and ends with 1
   ! live/a (line 5)
       contentId: must be 1 to 200 letters
 `,
-    stderr: 'lineup.yaml: 3 created, 1 failed.\n',
+    stderr: 'manifest.yaml: 3 created, 1 failed.\n',
   });
   expect([...sidecar.files.keys()]).toEqual(['live/b', 'live/c1', 'live/c2']);
 });
@@ -188,8 +188,8 @@ test('counts streams that fail only when they are written', async () => {
     if (!dryRun) sidecar.failing.set('live/b', 'The disk is full.');
     return undefined;
   };
-  const { code, stderr } = await apply(['lineup.yaml', '--yes']);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'lineup.yaml: 3 created, 1 failed.\n' });
+  const { code, stderr } = await apply(['manifest.yaml', '--yes']);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'manifest.yaml: 3 created, 1 failed.\n' });
 });
 
 test('goes on after a request that is refused as a whole', async () => {
@@ -247,10 +247,10 @@ test('waits for a sidecar that is busy', async () => {
   const onWait = () => {
     isBusy = false;
   };
-  const { code, stderr } = await apply(['lineup.yaml', '--yes'], { onWait });
+  const { code, stderr } = await apply(['manifest.yaml', '--yes'], { onWait });
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: 'The sidecar is away or busy, next try in 1 s.\nlineup.yaml: 4 created.\n',
+    stderr: 'The sidecar is away or busy, next try in 1 s.\nmanifest.yaml: 4 created.\n',
   });
 });
 
@@ -325,7 +325,7 @@ test.each<[string, readonly object[]]>([
   ['results of other streams', ['x', 'live/b'].map((streamid) => ({ streamid, result: 'created' }))],
 ])('ends with 3 when something answers %s', async (_name, results) => {
   sidecar.before = () => ({ status: 200, body: { results } });
-  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes']);
+  const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes']);
   expect({ code, stdout, stderr }).toEqual({
     code: 3,
     stdout: '',
@@ -339,7 +339,7 @@ test('tells as JSON that SIGINT stopped it while it only looked', async () => {
     interrupt.abort();
     return 'cut' as const;
   };
-  const ended = await apply(['lineup.yaml', '--dry-run', '--json'], { interrupt: interrupt.signal });
+  const ended = await apply(['manifest.yaml', '--dry-run', '--json'], { interrupt: interrupt.signal });
   expect({ ...ended, stdout: JSON.parse(ended.stdout) }).toEqual({
     code: 130,
     stdout: { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] },
@@ -353,7 +353,7 @@ test('ends at once on SIGINT while it only looks', async () => {
     interrupt.abort();
     return 'cut' as const;
   };
-  expect(await apply(['lineup.yaml', '--dry-run'], { interrupt: interrupt.signal })).toEqual({
+  expect(await apply(['manifest.yaml', '--dry-run'], { interrupt: interrupt.signal })).toEqual({
     code: 130,
     stdout: '',
     stderr: 'Stopped. Nothing was written.\n',
@@ -362,7 +362,7 @@ test('ends at once on SIGINT while it only looks', async () => {
 
 test('ends with 3, writing nothing, when no sidecar is there', async () => {
   const url = await refusedUrl();
-  const { code, stderr } = await apply(['lineup.yaml', '--yes', '--url', url]);
+  const { code, stderr } = await apply(['manifest.yaml', '--yes', '--url', url]);
   expect(code).toBe(3);
   expect(stderr.split('\n').at(-2)).toBe(
     `error: No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
@@ -371,7 +371,7 @@ test('ends with 3, writing nothing, when no sidecar is there', async () => {
 
 test('answers one JSON document with --json', async () => {
   sidecar.failing.set('live/a', 'no');
-  const { code, stdout, stderr } = await apply(['lineup.yaml', '--yes', '--json']);
+  const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes', '--json']);
   const created = (streamid: string, line: number) => ({
     streamid,
     result: 'created',
@@ -383,7 +383,7 @@ test('answers one JSON document with --json', async () => {
     code: 1,
     stderr: '',
     document: {
-      lineup: 'lineup.yaml',
+      lineup: 'manifest.yaml',
       dry_run: false,
       stopped: null,
       results: [
@@ -404,7 +404,7 @@ test('answers one JSON document with --json', async () => {
 });
 
 test('shows a bar on a terminal', async () => {
-  const { stderr } = await apply(['lineup.yaml'], { typed: 'y' });
+  const { stderr } = await apply(['manifest.yaml'], { typed: 'y' });
   expect(stderr).toContain('Comparing');
   expect(stderr).toContain('Writing');
 });

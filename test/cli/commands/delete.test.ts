@@ -17,7 +17,10 @@ beforeEach(async () => {
   sidecar = await startSidecar();
   cwd = await temporaryFolder();
   for (const stream of STREAMS) await fs.outputFile(keyFile(stream), FILE);
-  await fs.writeFile(join(cwd, 'lineup.csv'), 'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n');
+  await fs.writeFile(
+    join(cwd, 'manifest.csv'),
+    'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n',
+  );
 });
 
 afterEach(() => {
@@ -80,7 +83,7 @@ test('deletes what is below a prefix', async () => {
 });
 
 test('deletes what a manifest does not name, and nothing else', async () => {
-  const { code, stdout, stderr } = await run(['--not-in', 'lineup.csv', '--yes']);
+  const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--yes']);
   expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
     code: 0,
     stdout: '2 key files would be deleted\n  - live/old  (DATE)\n  - vod/x  (DATE)\n3 key files would stay\n',
@@ -90,12 +93,12 @@ test('deletes what a manifest does not name, and nothing else', async () => {
 });
 
 test('looks below a prefix alone for what a manifest does not name', async () => {
-  expect((await run(['--not-in', 'lineup.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
+  expect((await run(['--not-in', 'manifest.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
   expect(await left()).toEqual(without('live/old'));
 });
 
 test('only shows it with --dry-run', async () => {
-  const { code, stdout, stderr } = await run(['--not-in', 'lineup.csv', '--dry-run', '--json']);
+  const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--dry-run', '--json']);
   const deleted = (streamid: string) => ({ streamid, result: 'deleted', errors: [] });
   expect({ code, stderr, document: JSON.parse(stdout), left: await left() }).toEqual({
     code: 0,
@@ -136,22 +139,22 @@ test.each([
 });
 
 test.each([
-  ['an empty manifest', 'streams: []\n', 'lineup.yaml: the file names no streams and no groups.'],
-  ['an empty file', '', 'lineup.yaml: the file must hold defaults, streams and groups.'],
+  ['an empty manifest', 'streams: []\n', 'manifest.yaml: the file names no streams and no groups.'],
+  ['an empty file', '', 'manifest.yaml: the file must hold defaults, streams and groups.'],
   [
     'a file that is none',
     undefined,
-    "The file lineup.yaml can't be read; check the path and who may read it.",
+    "The file manifest.yaml can't be read; check the path and who may read it.",
   ],
-  ['a file with a fault', 'streams: [film, live//a]\n', 'lineup.yaml:1: A part of the stream id is empty.'],
+  ['a file with a fault', 'streams: [film, live//a]\n', 'manifest.yaml:1: A part of the stream id is empty.'],
   [
     'a SMIL file that can’t be read',
     'streams: [film]\ngroups: [{ smil: none.smil }]\n',
-    'lineup.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
+    'manifest.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
   ],
 ])('prunes nothing by %s', async (_name, text, sentence) => {
-  if (text !== undefined) await fs.writeFile(join(cwd, 'lineup.yaml'), text);
-  expect(await run(['--not-in', 'lineup.yaml', '--yes'])).toEqual({
+  if (text !== undefined) await fs.writeFile(join(cwd, 'manifest.yaml'), text);
+  expect(await run(['--not-in', 'manifest.yaml', '--yes'])).toEqual({
     code: 2,
     stdout: '',
     stderr: `error: ${sentence}\n`,

@@ -312,23 +312,23 @@ ${ADVICE}`,
 
   test.each([
     [
-      ['old', 'lineup.yaml'],
-      'lineup.yaml is no folder and does not end in .key; apply a manifest by itself.',
+      ['old', 'manifest.yaml'],
+      'manifest.yaml is no folder and does not end in .key; apply a manifest by itself.',
     ],
-    [['lineup.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
+    [['manifest.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
     [
       ['old', '--client', 'acme'],
       'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',
     ],
     [
-      ['lineup.yaml', '--keep-unknown'],
+      ['manifest.yaml', '--keep-unknown'],
       '--keep-unknown goes with key files: a folder, or files that end in .key.',
     ],
     [['old-keys'], 'There is no file and no folder old-keys.'],
   ])('refuses %j', async (args, description) => {
     await write({
       'old/a.key': POST_MANUAL_FILE,
-      'lineup.yaml': 'streams: [a]',
+      'manifest.yaml': 'streams: [a]',
       'other.yaml': 'streams: [b]',
     });
     expect(await run(['apply', ...args, '--yes'])).toEqual({

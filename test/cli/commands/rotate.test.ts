@@ -8,7 +8,7 @@ import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../
 
 const OWN_KEYS = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: lnA03mLuxnL3toiRMxV4Zw== }';
 
-const LINE_UP = `\
+const MANIFEST = `\
 defaults: { client: demo, clientApiKey: demo-client-api-key, contentId: "{name}-1" }
 streams:
   - live/news
@@ -35,7 +35,7 @@ beforeEach(async () => {
     keyProviderUrl: `${emulator.url}/keyprovider`,
   });
   cwd = await temporaryFolder();
-  await fs.writeFile(join(cwd, 'lineup.yaml'), LINE_UP);
+  await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });
 
 function run(args: readonly string[], options: Partial<CliOptions> = {}) {
@@ -43,7 +43,7 @@ function run(args: readonly string[], options: Partial<CliOptions> = {}) {
   return cli(args, { cwd, env, ...options });
 }
 
-const rotate = (...args: string[]) => run(['rotate', 'lineup.yaml', ...args]);
+const rotate = (...args: string[]) => run(['rotate', 'manifest.yaml', ...args]);
 
 /** The content id and the key id of each key file. */
 async function contents(): Promise<Record<string, readonly [string, string]>> {
@@ -78,7 +78,7 @@ const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H
 const UNKNOWN = `"\${APPLICATION:?}"`;
 
 test('shows both key ids and content ids, writes new keys, and prints what restarts the streams', async () => {
-  await run(['apply', 'lineup.yaml', '--yes']);
+  await run(['apply', 'manifest.yaml', '--yes']);
   const before = await contents();
   const { code, stdout, stderr } = await rotate('--yes');
   const after = await contents();
@@ -111,14 +111,14 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
       restart(UNKNOWN, 'y'),
     ].join(''),
     stderr: `\
-lineup.yaml: 6 changed.
-warning: lineup.yaml still gives other content ids: to apply it as it is brings other keys back; write the new ones there (--json lists them)
+manifest.yaml: 6 changed.
+warning: manifest.yaml still gives other content ids: to apply it as it is brings other keys back; write the new ones there (--json lists them)
 `,
   });
 });
 
 test('writes nothing with --dry-run, nor a second time with the same content ids', async () => {
-  await run(['apply', 'lineup.yaml', '--yes']);
+  await run(['apply', 'manifest.yaml', '--yes']);
   const before = await sidecar.files();
   const dry = await rotate('--dry-run');
   expect({ code: dry.code, stderr: dry.stderr, files: await sidecar.files() }).toEqual({
@@ -143,13 +143,13 @@ test.each([
   ['y', ROTATED],
   ['n', {}],
 ])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
-  const { code, stderr } = await run(['rotate', 'lineup.yaml'], { typed });
+  const { code, stderr } = await run(['rotate', 'manifest.yaml'], { typed });
   expect(stderr).toContain(`Write 6 key files at ${sidecar.url}? [y/N] `);
   expect({ code, contents: await contentIds() }).toEqual({ code: 0, contents: expected });
 });
 
 test('makes content ids from those of now, and of the manifest', async () => {
-  await run(['apply', 'lineup.yaml', '--yes']);
+  await run(['apply', 'manifest.yaml', '--yes']);
   await rotate('--yes', '--content-id', '{old}-{time}');
   expect(await contentIds()).toMatchObject({ 'live/news': 'news-1-000000', 'vod/lo': 'film-000000' });
   expect((await rotate('--yes', '--content-id', '{contentId}-b')).code).toBe(0);
@@ -163,12 +163,12 @@ test('makes content ids from those of now, and of the manifest', async () => {
 
 test('says which streams have no content id that the pattern needs', async () => {
   await fs.writeFile(
-    join(cwd, 'lineup.yaml'),
+    join(cwd, 'manifest.yaml'),
     'defaults: { client: demo, clientApiKey: k }\nstreams: [{ streamid: a, contentId: a-1 }]\ngroups:\n  - { members: [b, c], keys: each }\n',
   );
   expect((await rotate('--yes', '--content-id', '{contentId}-b')).stderr).toBe(`\
-error: lineup.yaml:4: b has no content id in the manifest, which {contentId} would be.
-error: lineup.yaml:4: c has no content id in the manifest, which {contentId} would be.
+error: manifest.yaml:4: b has no content id in the manifest, which {contentId} would be.
+error: manifest.yaml:4: c has no content id in the manifest, which {contentId} would be.
 `);
 });
 
@@ -203,7 +203,7 @@ ${CURL}/app/instances/_definst_/incomingstreams/b/actions/disconnectStream
 test('answers one JSON document with --json', async () => {
   await fs.writeFile(
     join(cwd, 'one.yaml'),
-    `${LINE_UP.split('  - camera')[0]}  - { streamid: own, cenc: ${OWN_KEYS} }\n`,
+    `${MANIFEST.split('  - camera')[0]}  - { streamid: own, cenc: ${OWN_KEYS} }\n`,
   );
   await run(['apply', 'one.yaml', '--yes']);
   const { 'live/news': before } = await contents();
@@ -245,13 +245,13 @@ test('answers one JSON document with --json', async () => {
 
 test('goes on after a stream that the provider refuses, and says how to go on after a stop', async () => {
   await fs.writeFile(
-    join(cwd, 'lineup.yaml'),
-    `${LINE_UP.split('groups:')[0]}  - { streamid: bad, client: nobody }\n`,
+    join(cwd, 'manifest.yaml'),
+    `${MANIFEST.split('groups:')[0]}  - { streamid: bad, client: nobody }\n`,
   );
   const { code, stdout, stderr } = await rotate('--yes');
   expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
     code: 1,
-    stderr: 'lineup.yaml: 2 created, 1 failed.',
+    stderr: 'manifest.yaml: 2 created, 1 failed.',
   });
   expect(stdout).toContain('1 stream can’t be provisioned\n  ! bad (line 6)\n');
   expect(Object.keys(await contents())).toEqual(['camera.stream', 'live/news']);
@@ -283,18 +283,18 @@ test.each<[readonly string[], string]>([
 });
 
 test('writes nothing for a manifest that brings all its keys, or whose streams would share one', async () => {
-  await fs.writeFile(join(cwd, 'lineup.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
+  await fs.writeFile(join(cwd, 'manifest.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
   expect((await rotate('--yes')).stderr).toBe(
-    'error: No stream of lineup.yaml gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.\n',
+    'error: No stream of manifest.yaml gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.\n',
   );
   await fs.writeFile(
-    join(cwd, 'lineup.yaml'),
+    join(cwd, 'manifest.yaml'),
     'defaults: { client: demo, clientApiKey: k }\nstreams:\n  - a/news\n  - b/news\n  - a_news\n',
   );
   expect((await rotate('--yes', '--content-id', '{name}-1')).stderr).toBe(
-    'error: lineup.yaml:4: b/news would get the content id news-1 of a/news, and so its key; use {streamid}.\n',
+    'error: manifest.yaml:4: b/news would get the content id news-1 of a/news, and so its key; use {streamid}.\n',
   );
-  expect((await rotate('--yes')).stderr).toContain('lineup.yaml:5: a_news would get the content id');
+  expect((await rotate('--yes')).stderr).toContain('manifest.yaml:5: a_news would get the content id');
   expect(await sidecar.files()).toEqual({});
 });
 
@@ -318,7 +318,7 @@ const folderIsTraceable =
 
 (folderIsTraceable ? describe : describe.skip)('--watch', () => {
   const watch = (timeout: string, onWait: (ms: number) => void, interrupt?: AbortSignal) =>
-    run(['rotate', 'lineup.yaml', '--yes', '--watch', '--folder', sidecar.folder, '--timeout', timeout], {
+    run(['rotate', 'manifest.yaml', '--yes', '--watch', '--folder', sidecar.folder, '--timeout', timeout], {
       onWait,
       ...(interrupt && { interrupt }),
     });
@@ -336,7 +336,7 @@ const folderIsTraceable =
   const ALL = ['live/news', 'camera.stream', 'vod/hi', 'vod/lo', 'x', 'y'];
 
   test('waits until each new key file was read', async () => {
-    await run(['apply', 'lineup.yaml', '--yes']);
+    await run(['apply', 'manifest.yaml', '--yes']);
     for (const streamId of ALL) read(streamId);
     const unread = [...ALL];
     const pauses: number[] = [];
@@ -375,7 +375,7 @@ const folderIsTraceable =
   });
 
   test('says that a folder is not the sidecar’s', async () => {
-    const { code, stderr } = await run(['rotate', 'lineup.yaml', '--yes', '--watch', '--folder', cwd]);
+    const { code, stderr } = await run(['rotate', 'manifest.yaml', '--yes', '--watch', '--folder', cwd]);
     expect({ code, told: stderr.split('\n').at(-2) }).toEqual({
       code: 1,
       told: '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; whether they were read is not known.',
@@ -384,7 +384,7 @@ const folderIsTraceable =
 
   test('tells in the JSON document what was read', async () => {
     const { code, stdout } = await run(
-      ['rotate', 'lineup.yaml', '--yes', '--json', '--watch', '--folder', sidecar.folder, '--timeout', '1'],
+      ['rotate', 'manifest.yaml', '--yes', '--json', '--watch', '--folder', sidecar.folder, '--timeout', '1'],
       { onWait: () => read('x') },
     );
     expect({ code, watched: JSON.parse(stdout).watched }).toEqual({
@@ -399,7 +399,7 @@ const folderIsTraceable =
 });
 
 test('shows no key material', async () => {
-  await run(['apply', 'lineup.yaml', '--yes']);
+  await run(['apply', 'manifest.yaml', '--yes']);
   const told: string[] = [];
   for (const args of [
     ['--dry-run', '--verbose'],

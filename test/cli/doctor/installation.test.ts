@@ -4,7 +4,7 @@ import { applicationXml, install, SESSION_ID, smil } from './installation';
 import { runDoctor, sidecarOn, troubles } from './run-doctor';
 
 /** Runs as a user who gets only what is open to all; root would get everything. */
-async function asStranger<Result>(run: () => Promise<Result>): Promise<Result> {
+async function asOtherUser<Result>(run: () => Promise<Result>): Promise<Result> {
   const { seteuid } = process;
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) seteuid?.(65534);
@@ -15,8 +15,8 @@ async function asStranger<Result>(run: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** A sound installation in which a path is closed to a stranger, and what the doctor says then. */
-async function asStrangerWithout<Result>(
+/** A sound installation in which a path is closed to another user, and what the doctor says then. */
+async function asOtherUserWithout<Result>(
   path: string,
   run: (packager: string) => Promise<Result>,
 ): Promise<[packager: string, result: Result]> {
@@ -24,7 +24,7 @@ async function asStrangerWithout<Result>(
   // Loads all that is loaded on first use.
   await runDoctor(packager);
   await fs.chmod(join(packager, path), 0);
-  const result = await asStranger(() => run(packager));
+  const result = await asOtherUser(() => run(packager));
   await fs.chmod(join(packager, path), 0o755);
   return [packager, result];
 }
@@ -32,7 +32,7 @@ async function asStrangerWithout<Result>(
 async function troublesWithout(path: string) {
   const sidecar = () =>
     sidecarOn('', { ready: async () => undefined, list: async () => ({ keyfiles: [], cursor: null }) });
-  const [, found] = await asStrangerWithout(path, (packager) => troubles(packager, [], { sidecar }));
+  const [, found] = await asOtherUserWithout(path, (packager) => troubles(packager, [], { sidecar }));
   return found;
 }
 
@@ -94,7 +94,7 @@ test('says to run as root when the key folder may not be read', async () => {
 });
 
 test('does not take an installation whose conf folder may not be read for none', async () => {
-  const [packager, { code, problems }] = await asStrangerWithout('conf', (path) => runDoctor(path));
+  const [packager, { code, problems }] = await asOtherUserWithout('conf', (path) => runDoctor(path));
   expect([code, problems]).toEqual([
     2,
     [`${packager}/conf may not be read by you (EACCES): run this as root.`],

@@ -34,8 +34,8 @@ test.each<[mode: number, who: string, identity: Identity, read: boolean, enter: 
     false,
     false,
   ],
-  [0o005, 'a stranger', { name: 's', uid: 7, gids: [7] }, true, true],
-  [0o770, 'a stranger', { name: 's', uid: 7, gids: [7] }, false, false],
+  [0o005, 'another user', { name: 's', uid: 7, gids: [7] }, true, true],
+  [0o770, 'another user', { name: 's', uid: 7, gids: [7] }, false, false],
   [0o000, 'root', { name: 'root', uid: 0, gids: [0] }, true, true],
 ])('works out of mode %o what %s may do', (mode, _who, identity, read, enter) => {
   const rights = { path: '/x', mode: 0o100000 + mode, uid: 1000, gid: 1000 };

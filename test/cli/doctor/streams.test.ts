@@ -145,18 +145,18 @@ test.each([
 
 test('asks for all streams of a manifest', async () => {
   const streams = ['news_360p', 'radio'].map((streamid) => ({ streamid, ...CENC_ONLY }));
-  const packager = await install({ 'lineup.json': JSON.stringify({ streams }) });
-  const found = await troubles(packager, ['--manifest', 'lineup.json']);
+  const packager = await install({ 'manifest.json': JSON.stringify({ streams }) });
+  const found = await troubles(packager, ['--manifest', 'manifest.json']);
   expect(found.map(({ code, message }) => [code, message])).toEqual([
     ['key_file_missing', 'No key file for radio'],
   ]);
 });
 
 test.each([
-  ['lineup.csv', 'streamid,contentId\nnews_360p,n\nradio,r\n'],
+  ['manifest.csv', 'streamid,contentId\nnews_360p,n\nradio,r\n'],
   ['ids.csv', 'streamid\nnews_360p\nradio\n'],
   [
-    'lineup.yaml',
+    'manifest.yaml',
     'defaults: { client: acme, clientApiKeyEnv: NOT_SET_HERE }\nstreams: [news_360p, { streamid: radio, clientApiKeyFile: none.txt }]\n',
   ],
 ])(

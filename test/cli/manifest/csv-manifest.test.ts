@@ -207,7 +207,7 @@ groups:
 });
 
 describe('the stream ids alone', () => {
-  const read = () => readStreamIds({ cwd }, 'lineup.yaml');
+  const read = () => readStreamIds({ cwd }, 'manifest.yaml');
 
   test('are read of a file whose keys, clients and contents are told elsewhere', async () => {
     await fs.writeFile(
@@ -215,7 +215,7 @@ describe('the stream ids alone', () => {
       '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>',
     );
     await fs.writeFile(
-      join(cwd, 'lineup.yaml'),
+      join(cwd, 'manifest.yaml'),
       `\
 defaults: { clientApiKeyEnv: NOT_SET, client: "a client" }
 streams: [live/a, { streamid: live/b, clientApiKeyFile: none.txt, clientApiKey: k }]
@@ -229,16 +229,16 @@ groups:
 
   test('are refused when one of them is none, is there twice, or can’t be read', async () => {
     await fs.writeFile(
-      join(cwd, 'lineup.yaml'),
+      join(cwd, 'manifest.yaml'),
       'streams:\n  - live//a\n  - b\n  - b\n  - { streamid: c, keys: same }\ngroups:\n  - { smil: none.smil }\n',
     );
     expect(problemsOf(read)).toEqual([
-      'lineup.yaml:2: A part of the stream id is empty.',
-      'lineup.yaml:4: b is given before on line 3; give each stream once.',
-      expect.stringMatching(/^lineup\.yaml:5: a name here is not a field of streams; the fields are /),
-      'lineup.yaml:7: smil names a file that can’t be read, or is not UTF-8.',
+      'manifest.yaml:2: A part of the stream id is empty.',
+      'manifest.yaml:4: b is given before on line 3; give each stream once.',
+      expect.stringMatching(/^manifest\.yaml:5: a name here is not a field of streams; the fields are /),
+      'manifest.yaml:7: smil names a file that can’t be read, or is not UTF-8.',
     ]);
-    await fs.writeFile(join(cwd, 'lineup.yaml'), 'streams: []\n');
-    expect(problemsOf(read)).toEqual(['lineup.yaml: the file names no streams and no groups.']);
+    await fs.writeFile(join(cwd, 'manifest.yaml'), 'streams: []\n');
+    expect(problemsOf(read)).toEqual(['manifest.yaml: the file names no streams and no groups.']);
   });
 });

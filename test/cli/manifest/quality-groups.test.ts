@@ -48,11 +48,11 @@ const BY_QUALITY = [
 
 describe('keys by quality in a manifest', () => {
   it.each([
-    ['lineup.yaml', `groups:\n  - { ${MEMBERS}, folder: live/, keys: quality, contentId: news }\n`],
-    ['lineup.csv', 'members;folder;keys;contentId\nn_360:SD n_480:SD n_1080:HD;live;quality;news\n'],
+    ['manifest.yaml', `groups:\n  - { ${MEMBERS}, folder: live/, keys: quality, contentId: news }\n`],
+    ['manifest.csv', 'members;folder;keys;contentId\nn_360:SD n_480:SD n_1080:HD;live;quality;news\n'],
     ['quoted.csv', 'members,folder,keys,contentId\n"n_360:SD, n_480:SD, n_1080:HD",live,quality,news\n'],
     [
-      'lineup.json',
+      'manifest.json',
       JSON.stringify({
         defaults: { contentId: 'news' },
         groups: [
@@ -74,14 +74,14 @@ describe('keys by quality in a manifest', () => {
 
   it('tell a group of each quality by its name, its line and its streams', async () => {
     const { groups } = await read(
-      'lineup.yaml',
+      'manifest.yaml',
       `groups:\n  - { ${MEMBERS}, folder: live, keys: quality, contentId: news }\n`,
     );
     expect(groups.map(({ name, line, streamIds }) => [name, line, streamIds])).toEqual([
       ['the group of n_360, SD', 2, ['live/n_360', 'live/n_480']],
       ['the group of n_360, HD', 2, ['live/n_1080']],
     ]);
-    expect(readStreamIds({ cwd }, 'lineup.yaml')).toEqual(['live/n_360', 'live/n_480', 'live/n_1080']);
+    expect(readStreamIds({ cwd }, 'manifest.yaml')).toEqual(['live/n_360', 'live/n_480', 'live/n_1080']);
   });
 
   it('can be given, with what the group and the defaults have in common', async () => {
@@ -96,7 +96,7 @@ groups:
       SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} }, widevine: null }
       HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cbcs }
 `;
-    expect(await bodies('lineup.yaml', text, {})).toEqual([
+    expect(await bodies('manifest.yaml', text, {})).toEqual([
       {
         members: ['n_360', 'n_480'],
         contentId: 'news',
@@ -126,11 +126,11 @@ groups:
       { members: ['b'], ...ACME, contentId: 's-hd' },
       { members: ['c'], ...ACME, contentId: 's-audio' },
     ];
-    expect(await bodies('lineup.yaml', yaml)).toEqual(expected);
-    expect(await bodies('lineup.csv', csv)).toEqual(expected);
+    expect(await bodies('manifest.yaml', yaml)).toEqual(expected);
+    expect(await bodies('manifest.csv', csv)).toEqual(expected);
     const heights =
       'groups: [{ smil: show.smil, keys: quality, contentId: s, heights: { SD: 720, HD: 1080 } }]';
-    expect((await bodies('lineup.yaml', heights)).map(({ members }) => members)).toEqual([
+    expect((await bodies('manifest.yaml', heights)).map(({ members }) => members)).toEqual([
       ['a.mp4', 'b'],
       ['c'],
     ]);
@@ -138,17 +138,17 @@ groups:
 
   it('stand beside streams and groups of one key in a CSV file, each fault with its line', async () => {
     const text = 'streamid,members,keys,contentId\na,,,a-1\n,b c,,b-1\n,d:SD e:HD,quality,d\n';
-    const { streams, groups } = await read('lineup.csv', text);
+    const { streams, groups } = await read('manifest.csv', text);
     expect(streams).toEqual([{ streamid: 'a', ...ACME, contentId: 'a-1' }]);
     expect(groups.map(({ body, line }) => [body, line])).toEqual([
       [{ members: ['b', 'c'], ...ACME, contentId: 'b-1' }, 3],
       [{ members: ['d'], ...ACME, contentId: 'd-sd' }, 4],
       [{ members: ['e'], ...ACME, contentId: 'd-hd' }, 4],
     ]);
-    expect(await faults('lineup.csv', `${text},f:SD g,quality,f\nh,i,quality,h\n,j:SD,none,j\n`)).toEqual([
-      'lineup.csv:5: g has no quality; give it as streamid and quality.',
-      'lineup.csv:6: has streamid and members; a row is of one stream, or of one group by members or smil.',
-      'lineup.csv:7: keys must be same, each, quality, or the keys of each quality.',
+    expect(await faults('manifest.csv', `${text},f:SD g,quality,f\nh,i,quality,h\n,j:SD,none,j\n`)).toEqual([
+      'manifest.csv:5: g has no quality; give it as streamid and quality.',
+      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members or smil.',
+      'manifest.csv:7: keys must be same, each, quality, or the keys of each quality.',
     ]);
   });
 
@@ -160,9 +160,9 @@ groups:
       SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} } }
       HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} } }
 `;
-    await fs.writeFile(join(cwd, 'lineup.yaml'), text);
+    await fs.writeFile(join(cwd, 'manifest.yaml'), text);
     const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-    const { code, stderr } = await cli(['apply', 'lineup.yaml', '--yes'], { cwd, env });
+    const { code, stderr } = await cli(['apply', 'manifest.yaml', '--yes'], { cwd, env });
     expect([code, stderr]).toEqual([0, expect.stringContaining('3 created')]);
     const files = await sidecar.files();
     const keys = Object.entries(files).map(([name, file]) => [
@@ -179,7 +179,7 @@ groups:
 });
 
 describe('a manifest says what is wrong with keys by quality', () => {
-  const line = (description: string) => `lineup.yaml:2: ${description}.`;
+  const line = (description: string) => `manifest.yaml:2: ${description}.`;
   const keys = (text: string) => `groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`;
 
   it.each<[what: string, text: string, expected: string[]]>([
@@ -204,7 +204,7 @@ describe('a manifest says what is wrong with keys by quality', () => {
     [
       'a misspelt field of a quality',
       keys('keys: { SD: { contentid: x }, HD: {} }'),
-      ['lineup.yaml:2: keys.SD: contentid is not a field; did you mean contentId?'],
+      ['manifest.yaml:2: keys.SD: contentid is not a field; did you mean contentId?'],
     ],
     [
       'a wrong value of a quality',
@@ -239,7 +239,7 @@ describe('a manifest says what is wrong with keys by quality', () => {
     [
       'heights without a SMIL document, and without keys by quality',
       `${keys('keys: quality, heights: { SD: 576 }')}  - { members: [x], contentId: y, heights: { SD: 576 } }\n`,
-      [line('heights goes with smil'), 'lineup.yaml:3: heights goes with keys by quality.'],
+      [line('heights goes with smil'), 'manifest.yaml:3: heights goes with keys by quality.'],
     ],
     [
       'a content id that is for single streams',
@@ -259,6 +259,6 @@ describe('a manifest says what is wrong with keys by quality', () => {
       ),
     ],
   ])('%s', async (_what, text, expected) => {
-    expect(await faults('lineup.yaml', text)).toEqual(expected);
+    expect(await faults('manifest.yaml', text)).toEqual(expected);
   });
 });

@@ -100,10 +100,10 @@ const JSON_TEXT = JSON.stringify(
 );
 
 test.each([
-  ['lineup.yaml', YAML],
-  ['lineup.yml', YAML.replaceAll('\n', '\r\n')],
-  ['lineup.json', JSON_TEXT],
-  ['lineup.JSON', `\u{feff}${JSON_TEXT}`],
+  ['manifest.yaml', YAML],
+  ['manifest.yml', YAML.replaceAll('\n', '\r\n')],
+  ['manifest.json', JSON_TEXT],
+  ['manifest.JSON', `\u{feff}${JSON_TEXT}`],
 ])('reads streams with their defaults from %s', async (name, text) => {
   await fs.outputFile(join(cwd, 'keys', 'other.txt'), 'key-of-the-file\n');
   expect(await bodies(name, text)).toEqual({ streams: EXPECTED, groups: [] });
@@ -134,7 +134,7 @@ test.each([
     ];
     const text = `\u{feff}${rows.map((row) => row.join(delimiter)).join('\r\n')}\r\n\r\n`;
     const given = { ...ACME, cmaf: 'cbcs' };
-    expect(await bodies('lineup.csv', text, given)).toEqual({
+    expect(await bodies('manifest.csv', text, given)).toEqual({
       streams: [
         { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
         {
@@ -166,7 +166,7 @@ groups:
   - { members: [d] }
 `;
   const common = { client: 'acme', clientApiKey: 'k' };
-  expect(await bodies('lineup.yaml', text)).toEqual({
+  expect(await bodies('manifest.yaml', text)).toEqual({
     streams: [
       { streamid: 'live/news', contentId: 'show-news', ...common },
       { streamid: 'film', contentId: 'own', ...common },
@@ -192,10 +192,10 @@ const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smi
 test('sends a SMIL file that lies beside the manifest', async () => {
   await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
   await fs.outputFile(
-    join(cwd, 'sub', 'lineup.yaml'),
+    join(cwd, 'sub', 'manifest.yaml'),
     'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
   );
-  const items = readManifest({ cwd, env: {} }, 'sub/lineup.yaml', { given: {}, allowed: ALL });
+  const items = readManifest({ cwd, env: {} }, 'sub/manifest.yaml', { given: {}, allowed: ALL });
   expect(items).toEqual([
     {
       kind: 'groups',
@@ -211,7 +211,7 @@ test('lets the options win over the defaults of the file, and a stream over both
   const text = `defaults: { client: acme, clientApiKeyEnv: ACME_KEY }
 streams: [{ streamid: a, contentId: a }, { streamid: b, contentId: b, client: own, clientApiKey: own-key }]
 `;
-  const { streams } = await bodies('lineup.yaml', text, { client: 'given', clientApiKey: 'given-key' });
+  const { streams } = await bodies('manifest.yaml', text, { client: 'given', clientApiKey: 'given-key' });
   expect(streams).toEqual([
     { streamid: 'a', contentId: 'a', client: 'given', clientApiKey: 'given-key' },
     { streamid: 'b', contentId: 'b', client: 'own', clientApiKey: 'own-key' },
@@ -222,7 +222,9 @@ test('leaves out a default part that a stream turns off', async () => {
   const text = `defaults: { playready: { laurl: "https://pr.example.com" }, widevine: {} }
 streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }, playready: null }]
 `;
-  expect((await bodies('lineup.yaml', text)).streams).toEqual([{ streamid: 'a', cenc: CENC, widevine: {} }]);
+  expect((await bodies('manifest.yaml', text)).streams).toEqual([
+    { streamid: 'a', cenc: CENC, widevine: {} },
+  ]);
 });
 
 test('names every fault of a file with its line', async () => {
@@ -243,16 +245,16 @@ groups:
     keys: some
     cenc: { keyid: SECRETSECRET, contentKey: SECRETSECRET }
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:3: clientApiKeyFle is not a field of defaults; did you mean clientApiKeyFile?',
-    'lineup.yaml:6: contentid is not a field of streams; did you mean contentId?',
-    'lineup.yaml:9: streams.contentId must be text; put it in quotes.',
-    'lineup.yaml:10: streams.cmaf must be true, false, cenc or cbcs.',
-    'lineup.yaml:11: streams.streamid is missing.',
-    'lineup.yaml:13: groups.members is empty.',
-    'lineup.yaml:14: groups.keys must be same, each, quality, or the keys of each quality.',
-    'lineup.yaml:15: groups.cenc.contentkey is missing.',
-    'lineup.yaml:15: contentKey is not a field of groups.cenc; did you mean contentkey?',
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:3: clientApiKeyFle is not a field of defaults; did you mean clientApiKeyFile?',
+    'manifest.yaml:6: contentid is not a field of streams; did you mean contentId?',
+    'manifest.yaml:9: streams.contentId must be text; put it in quotes.',
+    'manifest.yaml:10: streams.cmaf must be true, false, cenc or cbcs.',
+    'manifest.yaml:11: streams.streamid is missing.',
+    'manifest.yaml:13: groups.members is empty.',
+    'manifest.yaml:14: groups.keys must be same, each, quality, or the keys of each quality.',
+    'manifest.yaml:15: groups.cenc.contentkey is missing.',
+    'manifest.yaml:15: contentKey is not a field of groups.cenc; did you mean contentkey?',
   ]);
 });
 
@@ -269,17 +271,17 @@ groups:
   - { client: acme, clientApiKeyFile: none.txt }
   - { client: acme, clientApiKey: k, smil: none.smil }
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'lineup.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'lineup.yaml:5: clientApiKeyEnv names a variable that is not set.',
-    'lineup.yaml:6: live/a is given before on line 2; give each stream once.',
-    'lineup.yaml:8: live/b is given before on line 3; give each stream once.',
-    'lineup.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
-    'lineup.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'lineup.yaml:9: a group has either members or smil.',
-    'lineup.yaml:9: clientApiKeyFile names a file that is empty, no UTF-8 or can’t be read.',
-    'lineup.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'manifest.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'manifest.yaml:5: clientApiKeyEnv names a variable that is not set.',
+    'manifest.yaml:6: live/a is given before on line 2; give each stream once.',
+    'manifest.yaml:8: live/b is given before on line 3; give each stream once.',
+    'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
+    'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'manifest.yaml:9: a group has either members or smil.',
+    'manifest.yaml:9: clientApiKeyFile names a file that is empty, no UTF-8 or can’t be read.',
+    'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
   ]);
 });
 
@@ -343,9 +345,9 @@ test.each([
 });
 
 test('tells which column it does not know, and the columns once', async () => {
-  expect(await faults('lineup.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
-    'lineup.csv:1: contentID is not a field; did you mean contentId?',
-    expect.stringMatching(/^lineup\.csv:1: 3 columns of other or no names; the columns are streamid, .*$/),
+  expect(await faults('manifest.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
+    'manifest.csv:1: contentID is not a field; did you mean contentId?',
+    expect.stringMatching(/^manifest\.csv:1: 3 columns of other or no names; the columns are streamid, .*$/),
   ]);
 });
 
@@ -353,13 +355,13 @@ test.each([
   ['the separator that Excel tells', 'sep=;\r\nstreamid;contentId\r\na;b,c\r\n'],
   ['rows of delimiters', ';;\nstreamid;contentId;\n;;\na;b,c;\n;;\n'],
 ])('passes over %s', async (_name, text) => {
-  const [first] = await read('lineup.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME);
+  const [first] = await read('manifest.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME);
   expect(first).toMatchObject({ name: 'a', body: { streamid: 'a', contentId: 'b' } });
 });
 
 test('counts the lines behind the separator that Excel tells', async () => {
-  expect(await faults('lineup.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n')).toEqual([
-    'lineup.csv:3: cmaf must be true, false, cenc or cbcs.',
+  expect(await faults('manifest.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n')).toEqual([
+    'manifest.csv:3: cmaf must be true, false, cenc or cbcs.',
   ]);
 });
 
@@ -381,23 +383,23 @@ groups:
   - { members: [a, b], folder: /live, contentId: g }
   - { members: [a+b], keys: each, contentId: g, folder: x }
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:2: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
-    'lineup.yaml:4: contentId has {nam}, which nothing fills here.',
-    'lineup.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
-    'lineup.yaml:7: A part of the stream id is empty.',
-    'lineup.yaml:9: cenc.keyid looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
-    'lineup.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
-    'lineup.yaml:12: smil is not well-formed XML: see line 1.',
-    'lineup.yaml:12: clientApiKey must be 1 to 1000 characters of printable ASCII without spaces.',
-    'lineup.yaml:13: folder must be the first parts of a stream id, without a slash before it.',
-    'lineup.yaml:13: A part of the stream id is empty.',
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:2: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'manifest.yaml:4: contentId has {nam}, which nothing fills here.',
+    'manifest.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
+    'manifest.yaml:7: A part of the stream id is empty.',
+    'manifest.yaml:9: cenc.keyid looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+    'manifest.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    'manifest.yaml:12: smil is not well-formed XML: see line 1.',
+    'manifest.yaml:12: clientApiKey must be 1 to 1000 characters of printable ASCII without spaces.',
+    'manifest.yaml:13: folder must be the first parts of a stream id, without a slash before it.',
+    'manifest.yaml:13: A part of the stream id is empty.',
   ]);
 });
 
 test('tells what is wrong with a default of the options by the option', async () => {
   const text = 'streams: [{ streamid: a, contentId: b }]';
-  await expect(read('lineup.yaml', text, { client: 'a client', clientApiKey: 'k' })).rejects.toMatchObject({
+  await expect(read('manifest.yaml', text, { client: 'a client', clientApiKey: 'k' })).rejects.toMatchObject({
     exitCode: 2,
     problems: [
       {
@@ -416,16 +418,16 @@ streams: [hi]
 groups:
   - smil: show.smil
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:4: hi is given before on line 2; give each stream once.',
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:4: hi is given before on line 2; give each stream once.',
   ]);
 });
 
 test('tells 50 faults, and how many more there are', async () => {
   const text = `streams:\n${'  - { streamid: a, contentId: b }\n'.repeat(60)}`;
-  const found = await faults('lineup.yaml', text);
+  const found = await faults('manifest.yaml', text);
   expect(found).toHaveLength(51);
-  expect(found.at(-1)).toMatch(/^lineup\.yaml: \d+ more faults\.$/);
+  expect(found.at(-1)).toMatch(/^manifest\.yaml: \d+ more faults\.$/);
 });
 
 test('finds the line of a value behind an anchor and a merged map', async () => {
@@ -436,8 +438,8 @@ streams:
     streamid: b
     contentId: [1]
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:5: streams.contentId must be text; put it in quotes.',
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:5: streams.contentId must be text; put it in quotes.',
   ]);
 });
 
@@ -449,11 +451,11 @@ test('asks of an entry what the key-file API asks of a request, with the default
   - { streamid: b, fairplay: ${fairplay} }
   - { streamid: c, cenc: ${cenc}, widevine: { psshdata: '====' } }
 `;
-  expect(await faults('lineup.yaml', text)).toEqual([
-    'lineup.yaml:2: playready.laurl is missing.',
-    'lineup.yaml:3: fairplay.laurl is missing.',
-    expect.stringMatching(/^lineup\.yaml:4: widevine\.psshdata /),
+  expect(await faults('manifest.yaml', text)).toEqual([
+    'manifest.yaml:2: playready.laurl is missing.',
+    'manifest.yaml:3: fairplay.laurl is missing.',
+    expect.stringMatching(/^manifest\.yaml:4: widevine\.psshdata /),
   ]);
   const defaults = 'defaults: { playready: { laurl: https://p }, fairplay: { laurl: skd://f } }\n';
-  expect(await faults('lineup.yaml', defaults + text)).toHaveLength(1);
+  expect(await faults('manifest.yaml', defaults + text)).toHaveLength(1);
 });

@@ -22,8 +22,8 @@ beforeEach(async () => {
 
 async function apply(source: string, args: readonly string[], options: Partial<CliOptions> = {}) {
   const text = `streams:\n  - { streamid: a, contentId: c, client: acme, ${source} }\n`;
-  await fs.writeFile(join(cwd, 'lineup.yaml'), text);
-  return run(['apply', 'lineup.yaml', ...args], options);
+  await fs.writeFile(join(cwd, 'manifest.yaml'), text);
+  return run(['apply', 'manifest.yaml', ...args], options);
 }
 
 function run(argv: readonly string[], options: Partial<CliOptions> = {}) {
@@ -39,7 +39,7 @@ function keysSent(): unknown[] {
 const refused = (field: string, what: string, option: string) => ({
   code: 2,
   stdout: '',
-  stderr: `error: lineup.yaml:2: ${field} names ${what} would be sent as clientApiKey; add ${option} to allow it.\n`,
+  stderr: `error: manifest.yaml:2: ${field} names ${what} would be sent as clientApiKey; add ${option} to allow it.\n`,
 });
 const VARIABLE = refused('clientApiKeyEnv', 'PROVIDER_KEY, whose value', '--allow-env PROVIDER_KEY');
 
@@ -70,7 +70,7 @@ describe('a variable that a manifest names', () => {
     const { code, stderr } = await apply(`clientApiKeyEnv: ${name}`, ['--yes', '--allow-env', name]);
     expect({ code, stderr, sent: keysSent() }).toEqual({
       code: 2,
-      stderr: expect.stringContaining('lineup.yaml:2: clientApiKeyEnv names a variable that is not set.\n'),
+      stderr: expect.stringContaining('manifest.yaml:2: clientApiKeyEnv names a variable that is not set.\n'),
       sent: [],
     });
   });
@@ -166,18 +166,18 @@ b,c,acme,,keys/client.txt
 c,c,acme,AWS_SECRET,
 d,c,acme,PROVIDER_KEY,
 `;
-  await fs.writeFile(join(cwd, 'lineup.csv'), text);
-  const { code, stdout, stderr } = await run(['apply', 'lineup.csv', '--yes', '--allow-env', 'OTHER']);
+  await fs.writeFile(join(cwd, 'manifest.csv'), text);
+  const { code, stdout, stderr } = await run(['apply', 'manifest.csv', '--yes', '--allow-env', 'OTHER']);
   const end = 'would be sent as clientApiKey; add';
   expect({ code, stdout, lines: stderr.split('\n') }).toEqual({
     code: 2,
     stdout: '',
     lines: [
-      `error: lineup.csv:2: clientApiKeyEnv names PROVIDER_KEY, whose value ${end} --allow-env PROVIDER_KEY to allow it.`,
-      `error: lineup.csv:3: clientApiKeyFile names keys/client.txt, which ${end} --allow-file keys/client.txt to allow it.`,
-      `error: lineup.csv:4: clientApiKeyEnv names AWS_SECRET, whose value ${end} --allow-env AWS_SECRET to allow it.`,
-      `error: lineup.csv:5: clientApiKeyEnv names PROVIDER_KEY, whose value ${end} --allow-env PROVIDER_KEY to allow it.`,
-      'error: lineup.csv: to allow all of them, add --allow-env PROVIDER_KEY --allow-file keys/client.txt --allow-env AWS_SECRET',
+      `error: manifest.csv:2: clientApiKeyEnv names PROVIDER_KEY, whose value ${end} --allow-env PROVIDER_KEY to allow it.`,
+      `error: manifest.csv:3: clientApiKeyFile names keys/client.txt, which ${end} --allow-file keys/client.txt to allow it.`,
+      `error: manifest.csv:4: clientApiKeyEnv names AWS_SECRET, whose value ${end} --allow-env AWS_SECRET to allow it.`,
+      `error: manifest.csv:5: clientApiKeyEnv names PROVIDER_KEY, whose value ${end} --allow-env PROVIDER_KEY to allow it.`,
+      'error: manifest.csv: to allow all of them, add --allow-env PROVIDER_KEY --allow-file keys/client.txt --allow-env AWS_SECRET',
       '',
     ],
   });
@@ -221,11 +221,11 @@ describe('a configuration file', () => {
 });
 
 test('a manifest has no field that allows something', async () => {
-  await fs.writeFile(join(cwd, 'lineup.yaml'), 'allowEnv: [PROVIDER_KEY]\nstreams: [a]\n');
-  const { code, stderr } = await run(['apply', 'lineup.yaml', '--yes']);
+  await fs.writeFile(join(cwd, 'manifest.yaml'), 'allowEnv: [PROVIDER_KEY]\nstreams: [a]\n');
+  const { code, stderr } = await run(['apply', 'manifest.yaml', '--yes']);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: 'error: lineup.yaml:1: a name here is not a field; the fields are defaults, streams, groups.\n',
+    stderr: 'error: manifest.yaml:1: a name here is not a field; the fields are defaults, streams, groups.\n',
   });
 });
 
@@ -235,8 +235,8 @@ test('the doctor, which sends no key, reads none and needs no leave', async () =
   await fs.outputFile(join(packager, 'keys', 'a.key'), '');
   const text =
     'streams:\n  - { streamid: gone, contentId: c, client: c, clientApiKeyEnv: NOT_SET }\n  - { streamid: a, contentId: c, client: c, clientApiKeyFile: none.txt }\n';
-  await fs.writeFile(join(packager, 'lineup.yaml'), text);
-  const { stdout, problems } = await runDoctor(packager, ['--lineup', 'lineup.yaml']);
+  await fs.writeFile(join(packager, 'manifest.yaml'), text);
+  const { stdout, problems } = await runDoctor(packager, ['--lineup', 'manifest.yaml']);
   expect(problems).toEqual([]);
   expect(stdout).toContain('No key file for gone');
 });

@@ -56,7 +56,7 @@ async function refuseFrom(refuse: RefuseUnauthenticated, address: string): Promi
 const statusFrom = async (refuse: RefuseUnauthenticated, address: string) =>
   (await refuseFrom(refuse, address)).status;
 
-test('answers 401 to the first ten strangers from an address, and 429 to the next, later and later', async () => {
+test('answers 401 to the first ten unauthenticated requests from an address, and 429 to the next, later and later', async () => {
   const { waits, wait } = heldWait();
   const call = await serve(createRefuseUnauthenticated({ now, wait }));
   for (let attempt = 1; attempt <= 10; attempt += 1)

@@ -297,7 +297,7 @@ describe('a bomb', () => {
     };
     const [answer] = await Promise.all([
       sidecar.api.post(PATH).send(body).expect(200),
-      sidecar.stranger.get('/healthz').expect(200),
+      sidecar.unauthenticated.get('/healthz').expect(200),
     ]);
     const errors = [{ code: 'invalid_body', description: `groups.0: smil: ${fault}` }];
     expect(answer.body.results).toEqual([
@@ -342,9 +342,9 @@ describe('when the folder is gone', () => {
 });
 
 describe('a client', () => {
-  it('that is a stranger is refused before its body is read', async () => {
-    const { stranger } = await startSidecar();
-    await stranger.post(PATH).send({ streams: [] }).expect(401);
+  it('without an API key is refused before its body is read', async () => {
+    const { unauthenticated } = await startSidecar();
+    await unauthenticated.post(PATH).send({ streams: [] }).expect(401);
   });
 
   it('that goes away has its batch done all the same', async () => {

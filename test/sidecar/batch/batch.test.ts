@@ -125,7 +125,7 @@ describe('streams and groups', () => {
   it('warn of the name of a group, and write it', async () => {
     const sidecar = await startSidecar();
     const description =
-      'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group of a batch or of a line-up writes them all';
+      'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
     const warnings = [{ code: 'group_name', description }];
     expect(
       await post(sidecar, {

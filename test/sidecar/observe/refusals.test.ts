@@ -29,23 +29,27 @@ async function linesOf(file: string, count: number) {
 }
 
 type Ask = (sidecar: TestSidecar) => Promise<unknown>;
-const reader = ({ stranger }: TestSidecar) => ({
-  get: (path: string) => stranger.get(path).set('x-api-key', READER),
-  post: (path: string) => stranger.post(path).set('x-api-key', READER),
-  delete: (path: string) => stranger.delete(path).set('x-api-key', READER),
+const reader = ({ unauthenticated }: TestSidecar) => ({
+  get: (path: string) => unauthenticated.get(path).set('x-api-key', READER),
+  post: (path: string) => unauthenticated.post(path).set('x-api-key', READER),
+  delete: (path: string) => unauthenticated.delete(path).set('x-api-key', READER),
 });
 
 test.each<[what: string, ask: Ask, line: (string | null)[]]>([
   [
     'a POST without a key',
-    ({ stranger }) => stranger.post(PATH).send(CENC_ONLY),
+    ({ unauthenticated }) => unauthenticated.post(PATH).send(CENC_ONLY),
     [null, null, 'unauthorized'],
   ],
-  ['a GET without a key', ({ stranger }) => stranger.get(PATH), [null, null, 'unauthorized']],
-  ['a list without a key', ({ stranger }) => stranger.get('/api/keyfiles'), [null, null, 'unauthorized']],
+  ['a GET without a key', ({ unauthenticated }) => unauthenticated.get(PATH), [null, null, 'unauthorized']],
+  [
+    'a list without a key',
+    ({ unauthenticated }) => unauthenticated.get('/api/keyfiles'),
+    [null, null, 'unauthorized'],
+  ],
   [
     'a query at the root of the API without a key',
-    ({ stranger }) => stranger.get('/api?x'),
+    ({ unauthenticated }) => unauthenticated.get('/api?x'),
     [null, null, 'unauthorized'],
   ],
   ['a GET out of reach', (s) => reader(s).get('/api/keyfile/news'), ['reader', 'news', 'forbidden']],
@@ -66,7 +70,7 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
     ['default', 'live', 'invalid_body'],
   ],
   [
-    'a body with a fault around the lane',
+    'a body with a fault and a query',
     ({ api }) => api.post(`${PATH}?dryrun=false`).send({ cenc: {} }),
     ['default', 'live', 'invalid_body'],
   ],
@@ -76,7 +80,7 @@ test.each<[what: string, ask: Ask, line: (string | null)[]]>([
     ['default', 'live', 'malformed_json'],
   ],
   [
-    'a malformed body around the lane',
+    'a malformed body, and a slash after the path',
     ({ api }) => api.post(`${PATH}/`).type('json').send('{'),
     ['default', 'live', 'malformed_json'],
   ],
@@ -130,7 +134,7 @@ test.each<[what: string, ask: Ask]>([
     'a faulty stream in the dry run of a batch',
     ({ api }) => api.post('/api/keyfiles?dryrun=true').send({ streams: [{ streamid: 'live', cenc: {} }, 7] }),
   ],
-  ['a path that is none', ({ stranger }) => stranger.post('/elsewhere').send({})],
+  ['a path that is none', ({ unauthenticated }) => unauthenticated.post('/elsewhere').send({})],
 ])('has no line for %s', async (_what, ask) => {
   const { sidecar, lines } = await startAudited();
   await ask(sidecar);

@@ -38,8 +38,8 @@ function secretsIn(text: string): string[] {
 }
 
 /** The sidecar's series without those of durations, which the tests of the metrics themselves look at. */
-async function countsOf(stranger: { get(path: string): PromiseLike<{ text: string }> }) {
-  const { text } = await stranger.get('/metrics');
+async function countsOf(unauthenticated: { get(path: string): PromiseLike<{ text: string }> }) {
+  const { text } = await unauthenticated.get('/metrics');
   const counts = Object.entries(seriesOf(text)).filter(([name]) => !name.includes('_seconds_sum'));
   return Object.fromEntries(counts);
 }
@@ -49,20 +49,20 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
   await fs.outputFile(join(keyFilesPath, 'old.key'), 'name: value\n');
   await fs.outputFile(join(keyFilesPath, 'site', 'older.key'), 'name: value\n');
   const { sidecar } = await startProvisioning({ keyFilesPath });
-  const { api, stranger } = sidecar;
+  const { api, unauthenticated } = sidecar;
   await api.post('/api/keyfile/secret-stream').send(POST_MANUAL).expect(200);
   await api.post('/api/keyfile/secret-stream').send(CENC_ONLY).expect(200);
   await api.post('/api/keyfile/provided').send(PROVIDED).expect(200);
   await api.get('/api/keyfile/secret-stream').expect(200);
   await api.get('/api/keyfile/absent').expect(404);
   await api.delete('/api/keyfile/provided').expect(200);
-  await stranger
+  await unauthenticated
     .get('/api/keyfile/secret-stream')
     .set('x-api-key', 'a-wrong-key-that-someone-sent')
     .expect(401);
   await api.post('/api/keyfile/secret-stream').set('if-match', '"other"').send(CENC_ONLY).expect(412);
-  await stranger.get('/readyz').expect(200);
-  expect(await countsOf(stranger)).toEqual({
+  await unauthenticated.get('/readyz').expect(200);
+  expect(await countsOf(unauthenticated)).toEqual({
     [`packagerdrmapi_http_requests_total{method="POST",route="${ROUTE}",status="200"}`]: 3,
     [`packagerdrmapi_http_requests_total{method="POST",route="${ROUTE}",status="412"}`]: 1,
     [`packagerdrmapi_http_requests_total{method="GET",route="${ROUTE}",status="200"}`]: 1,
@@ -115,7 +115,7 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
       REFUSAL_CAUSES.map((cause) => [`packagerdrmapi_connections_refused_total{cause="${cause}"}`, 0]),
     ),
   });
-  const { text } = await stranger.get('/metrics');
+  const { text } = await unauthenticated.get('/metrics');
   expect(secretsIn(text)).toEqual([]);
   expect(text).not.toMatch(/secret-stream|provided|default|127\.0\.0\.1/);
 });
@@ -173,18 +173,18 @@ test('tells calls that it cancelled from calls that were not answered', async ()
   upstream.on(CENC_PATH, 'hang');
   upstream.on(FAIRPLAY_PATH, 'hang');
   await sidecar.api.post('/api/keyfile/live').send(PROVIDED).expect(422);
-  expect(await countsOf(sidecar.stranger)).toMatchObject({
+  expect(await countsOf(sidecar.unauthenticated)).toMatchObject({
     'packagerdrmapi_upstream_requests_total{upstream="config_service",status="404"}': 1,
     'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="cancelled"}': 2,
   });
 });
 
 test('serves and writes while the disk of the audit is full', async () => {
-  const { api, stranger } = await startSidecar({ audit: '/dev/full' });
+  const { api, unauthenticated } = await startSidecar({ audit: '/dev/full' });
   for (let count = 0; count < 20; count += 1) {
     await api.post(`/api/keyfile/live-${count}`).send(CENC_ONLY).expect(200);
   }
-  expect(await countsOf(stranger)).toMatchObject({
+  expect(await countsOf(unauthenticated)).toMatchObject({
     packagerdrmapi_key_files: 20,
     packagerdrmapi_audit_lines_waiting: 20,
     packagerdrmapi_audit_lines_lost_total: 0,
@@ -193,13 +193,13 @@ test('serves and writes while the disk of the audit is full', async () => {
 
 test('adds no series for stream ids that nobody can foresee', async () => {
   const ask = async (count: number) => {
-    const { api, stranger } = await startSidecar();
+    const { api, unauthenticated } = await startSidecar();
     for (let index = 0; index < count; index += 1) {
       await api.get(`/api/keyfile/hostile-${index}`).expect(404);
       await api.get(`/api/keyfile/hostile%2F${index}%0A`).expect(400);
       await api.put(`/api/keyfile/hostile-${index}`).expect(405);
     }
-    return countsOf(stranger);
+    return countsOf(unauthenticated);
   };
   const names = Object.keys(await ask(100));
   expect(names).toEqual(Object.keys(await ask(1)));
@@ -208,14 +208,14 @@ test('adds no series for stream ids that nobody can foresee', async () => {
 
 test('is quiet in the log about scrapes', async () => {
   const sidecar = await startSidecar();
-  await sidecar.stranger.get('/metrics').expect(200);
+  await sidecar.unauthenticated.get('/metrics').expect(200);
   expect(await sidecar.logEntries()).toEqual([
     expect.objectContaining({ level: 'debug', route: '/metrics' }),
   ]);
 });
 
 test('answers 404 to /metrics when metrics are off', async () => {
-  const { api, stranger } = await startSidecar({ metrics: false });
+  const { api, unauthenticated } = await startSidecar({ metrics: false });
   await api.post('/api/keyfile/live').send(CENC_ONLY).expect(200);
-  await stranger.get('/metrics').expect(404);
+  await unauthenticated.get('/metrics').expect(404);
 });

@@ -137,7 +137,7 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ['unknown_scheme', 'writeKeyFile', post({ cenc, widevine: { psshdata: 'IgRzaG93SAE=' } })],
   ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
   ['bad_request', 'readKeyFile', ({ sidecar }) => exchange(sidecar.port, 'HELLO\r\n\r\n')],
-  ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.stranger.get(KEY_FILE)],
+  ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.unauthenticated.get(KEY_FILE)],
   ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],
   ['key_file_not_found', 'removeKeyFile', ({ sidecar }) => sidecar.api.delete('/api/keyfile/absent')],
   ['request_timeout', 'readKeyFile', made('request_timeout')],
@@ -212,7 +212,7 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
     'too_many_attempts',
     'readKeyFile',
     async ({ sidecar }) => {
-      const ask = () => sidecar.stranger.get(KEY_FILE).set('x-api-key', 'wrong');
+      const ask = () => sidecar.unauthenticated.get(KEY_FILE).set('x-api-key', 'wrong');
       for (let attempt = 0; attempt < 10; attempt += 1) await ask().expect(401);
       return ask();
     },

@@ -47,9 +47,9 @@ it.each(REFUSALS)('%s is no route to describe: it refuses whatever comes', async
 });
 
 it('needs the API key exactly where it says so', async () => {
-  const { stranger } = await startSidecar();
+  const { unauthenticated } = await startSidecar();
   for (const { title, method, path, operation } of OPERATIONS) {
-    const { status } = await stranger[method](path.replace('{streamid}', 'news'));
+    const { status } = await unauthenticated[method](path.replace('{streamid}', 'news'));
     expect([title, status === 401 || status === 429]).toEqual([title, operation.security.length > 0]);
   }
 });

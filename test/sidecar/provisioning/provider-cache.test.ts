@@ -171,7 +171,7 @@ describe('the provider cache, in an outage', () => {
       .post(PATH)
       .send({ ...PROVIDED, contentId: 'never-asked' })
       .expect(502);
-    const { text } = await sidecar.stranger.get('/metrics');
+    const { text } = await sidecar.unauthenticated.get('/metrics');
     expect(seriesOf(text)).toMatchObject({
       'packagerdrmapi_provider_cache_events_total{event="kept"}': 1,
       'packagerdrmapi_provider_cache_events_total{event="used"}': 1,
@@ -447,7 +447,7 @@ describe('the folder of the provider cache', () => {
     cut();
     await sidecar.api.post(PATH).send(PROVIDED).expect(502);
     answerAgain(upstream);
-    const { text } = await sidecar.stranger.get('/metrics');
+    const { text } = await sidecar.unauthenticated.get('/metrics');
     expect(seriesOf(text)).toMatchObject({
       'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 2,
       'packagerdrmapi_provider_cache_events_total{event="kept"}': 0,

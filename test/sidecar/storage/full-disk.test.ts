@@ -69,14 +69,14 @@ describe(`on a small disk${mounted ? '' : ' (skipped: mounting a tmpfs takes roo
         status: 507,
         body: { errors: [{ code: 'insufficient_storage', description }] },
       });
-      expect((await sidecar.stranger.get('/readyz')).status).toBe(503);
+      expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(503);
       expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
       expect(await withoutBallast()).toEqual(['live.key']);
       free();
       expect((await post(streamId)).status).toBe(200);
       expect((await sidecar.api.get(`/api/keyfile/${streamId}`)).text).toBe(POST_MANUAL_FILE);
       sidecar.advance(1000);
-      expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+      expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
     },
   );
 
@@ -96,7 +96,7 @@ describe(`on a small disk${mounted ? '' : ' (skipped: mounting a tmpfs takes roo
       expect(await post('site%2Fevent')).toEqual({ status: 500, body });
       const removal = await sidecar.api.delete('/api/keyfile/live');
       expect({ status: removal.status, body: removal.body }).toEqual({ status: 500, body });
-      const ready = await sidecar.stranger.get('/readyz');
+      const ready = await sidecar.unauthenticated.get('/readyz');
       expect({ status: ready.status, body: ready.body }).toEqual({ status: 503, body });
       expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
     } finally {

@@ -26,8 +26,8 @@ async function askEverything(streamId: string) {
     get: await sidecar.api.get(path),
     post: await sidecar.api.post(path).send(CENC_ONLY),
     delete: await sidecar.api.delete(path),
-    ready: await sidecar.stranger.get('/readyz'),
-    healthy: await sidecar.stranger.get('/healthz'),
+    ready: await sidecar.unauthenticated.get('/readyz'),
+    healthy: await sidecar.unauthenticated.get('/healthz'),
   };
   return Object.fromEntries(
     Object.entries(answers).map(([name, { status, body }]) => [name, { status, body }]),
@@ -57,7 +57,7 @@ test.each(['live', 'never-written', 'site%2Fevent'])(
     expect((await sidecar.api.post(`/api/keyfile/${streamId}`).send(CENC_ONLY)).status).toBe(200);
     expect((await sidecar.api.delete(`/api/keyfile/${streamId}`)).text).toBe(CENC_ONLY_FILE);
     sidecar.advance(1000);
-    expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+    expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
   },
 );
 
@@ -107,7 +107,7 @@ describe('another file system at the path of the folder', () => {
         await fs.move(`${folder}-elsewhere`, folder);
         expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
         sidecar.advance(1000);
-        expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+        expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
       } finally {
         await fs.remove(other);
       }

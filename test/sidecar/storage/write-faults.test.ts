@@ -112,7 +112,7 @@ async function expectServiceGoesOn() {
   expect(await post('live')).toEqual({ status: 200, body: {}, text: POST_MANUAL_FILE });
   expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
   sidecar.advance(1000);
-  expect((await sidecar.stranger.get('/readyz')).status).toBe(200);
+  expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
 }
 
 test.each(each(BEFORE_RENAME))(
@@ -134,7 +134,7 @@ const NOT_DURABLE =
 
 /** The log lines and counts of changes by which an operator sees what became of a request. */
 async function traces() {
-  const { text } = await sidecar.stranger.get('/metrics');
+  const { text } = await sidecar.unauthenticated.get('/metrics');
   const entries = await sidecar.logEntries();
   return {
     errors: entries.filter(({ level }) => level === 'error').map(({ message }) => message),
@@ -229,12 +229,12 @@ test.each([...BEFORE_RENAME.slice(0, 5), { step: 'unlink', call: 'unlink', nth: 
   'answers 503 to /readyz when $step fails, and 200 within a second of the end of that',
   async ({ call, nth }) => {
     faulty.fail(call, nth, 'EROFS');
-    const { status, body } = await sidecar.stranger.get('/readyz');
+    const { status, body } = await sidecar.unauthenticated.get('/readyz');
     const { body: expected } = notWritable('the folder is mounted read-only (EROFS)');
     expect({ status, body }).toEqual({ status: 503, body: expected });
     faulty.reset();
     sidecar.advance(1000);
-    const again = await sidecar.stranger.get('/readyz');
+    const again = await sidecar.unauthenticated.get('/readyz');
     expect({ status: again.status, body: again.body }).toEqual({ status: 200, body: { status: 'ready' } });
   },
 );
@@ -270,7 +270,7 @@ test('lets a DELETE wait for the write of its stream that is under way', async (
   const writing = post('live');
   await gate.reached;
   const removing = sidecar.api.delete('/api/keyfile/live').then(({ status, text }) => ({ status, text }));
-  await sidecar.stranger.get('/healthz');
+  await sidecar.unauthenticated.get('/healthz');
   gate.release();
   expect((await writing).status).toBe(200);
   expect(await removing).toEqual({ status: 200, text: POST_MANUAL_FILE });
