@@ -51,7 +51,9 @@ export const dryRunAnswer = z
     lines: z
       .array(lineChange)
       .meta({ description: 'The lines that would be written, then those that would go.' }),
-    warnings: z.array(problem).meta({ description: 'What is odd about the keys and would yet be written.' }),
+    warnings: z
+      .array(problem)
+      .meta({ description: 'Warnings about the keys, which would be written nevertheless.' }),
   })
   .meta({ description: 'What would be written. Nothing was.' });
 
@@ -69,7 +71,7 @@ export const readyAnswer = z.object({
   status: z.literal('ready'),
   folder: folderIdentity.optional().meta({
     description:
-      'For who sends an API key: which folder has the key files. `packager-drm doctor` compares it with the folder that the packager reads.',
+      'Only with an API key: which folder has the key files. `packager-drm doctor` compares it with the folder that the packager reads.',
   }),
 });
 
@@ -79,7 +81,7 @@ export const checkedValueBody = z
   .meta({ title: 'One value' });
 
 const severity = z.enum(['error', 'warning']).meta({
-  description: '`error`: viewers see a black screen. `warning`: it may be meant so.',
+  description: '`error`: viewers see a black screen. `warning`: it may be intended.',
 });
 
 /** The answer of a check. */

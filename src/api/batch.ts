@@ -9,7 +9,7 @@ import { parseStreamId, type StreamId } from './stream-id';
 /** How many streams a batch may have, those of its groups counted. */
 export const MAX_STREAMS = 10_000;
 
-const SAME_FIELDS = 'The fields of a single request stand beside these.';
+const SAME_FIELDS = 'These come in addition to the fields of a single request.';
 
 /** What the entry of a stream has beside the fields of a key-file request. */
 export const streamEntry = z
@@ -62,7 +62,7 @@ export const groupEntry = z
       .nullish()
       .meta({
         description:
-          '`same`: all members have the same keys. `each`: each has a content id of its own, `contentId-streamid` where it brings none. `quality`: the members of each quality have one, `contentId-quality` in small letters. An object: the fields of a single request for each quality, keys or a content id, beside the fields of the group. Left out: `same`.',
+          '`same`: all members have the same keys. `each`: each has a content id of its own, `contentId-streamid` where it has none. `quality`: the members of each quality have one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, beside the fields of the group. Left out: `same`.',
       }),
     heights: limits('lines (the smaller side of the picture)', '`{"SD": 576, "HD": 1080, "UHD": 4320}`'),
     bitrates: limits('bits a second, for videos without a height', 'none: such a video is refused'),
@@ -92,10 +92,10 @@ const problem = z.object({
   description: z.string().meta({ description: 'For a person.' }),
 });
 
-/** What became of one stream. Without a stream id: of an entry that names none, or of a group that can't be read. */
+/** What became of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
 export const batchResult = z.object({
   streamid: z.string().nullable().meta({
-    description: 'The stream id; `null` for an entry that names none, or a group that can not be read.',
+    description: 'The stream id; `null` for an entry that names none, or a group that cannot be read.',
   }),
   result: z
     .enum(['created', 'changed', 'unchanged', 'failed'])
@@ -114,7 +114,10 @@ export const batchResult = z.object({
     .meta({
       description: 'Of a dry run: the lines that would not stay as they are, key material as `********`.',
     }),
-  warnings: z.array(problem).optional().meta({ description: 'What is odd about the keys and yet written.' }),
+  warnings: z
+    .array(problem)
+    .optional()
+    .meta({ description: 'Warnings about the keys, which are written nevertheless.' }),
   errors: z.array(problem).optional().meta({
     description:
       'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',

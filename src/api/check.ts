@@ -13,7 +13,7 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
 
-/** The same, for an input that is to be held against others. */
+/** The same, for an input that is to be compared with others. */
 export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
   return checkAnyInput(input, { ...options, checkRequest });
 }
@@ -63,7 +63,7 @@ function tellUnknown(report: Report, { path, name, known }: UnknownField): void 
   const at = path.map((part) => `${String(part)}.`).join('');
   const { shown, near } = unknownName(name, known);
   const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
-  const advice = near ? `did you mean ${at}${near}` : `take it away; fields here are ${known.join(', ')}`;
+  const advice = near ? `did you mean ${at}${near}` : `remove it; fields here are ${known.join(', ')}`;
   const sentence = `is not a field of this request; ${advice}`;
   report.tell(subject, { severity: 'error', code: 'unknown_field', sentence, end: near ? '?' : undefined });
 }
@@ -73,7 +73,7 @@ function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): vo
   if (typeof keyfile !== 'string') return;
   checkKeyFile(report, keyfile);
   if (keepunknown === true || !report.faults.some(({ code }) => code === 'unknown_line')) return;
-  const sentence = 'has lines of unknown names; give "keepunknown": true to keep them, or take them away';
+  const sentence = 'has lines with unknown names; give "keepunknown": true to keep them, or remove them';
   report.error('unknown_line', 'keyfile', sentence);
 }
 

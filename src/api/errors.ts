@@ -16,9 +16,9 @@ export const ERRORS = {
   },
   unknown_line: {
     status: 400,
-    when: 'The key file has lines of unknown names.',
+    when: 'The key file has lines with unknown names.',
     example:
-      'These lines are not known: vendor-tier (line 18). Send ?keepunknown=true to keep them as they are, or take them away.',
+      'These lines are not known: vendor-tier (line 18). Send ?keepunknown=true to keep them as they are, or remove them.',
   },
   missing_line: {
     status: 400,
@@ -27,13 +27,13 @@ export const ERRORS = {
   },
   wrong_constant: {
     status: 400,
-    when: 'Of an imported key file: a line whose value is none that the packager takes.',
+    when: 'Of an imported key file: a line whose value the packager does not accept.',
     example: `${CMAF}-algorithm must be AESCTR (cenc) or AESCBC (cbcs).`,
   },
   checksum_with_aescbc: {
     status: 400,
     when: 'Of an imported key file: a PlayReady checksum beside `AESCBC`.',
-    example: `${CMAF}-keyserver-playready-checksum goes with AESCTR alone; take it away, PlayReady takes none with AESCBC.`,
+    example: `${CMAF}-keyserver-playready-checksum is for AESCTR only; remove it, PlayReady accepts none with AESCBC.`,
   },
   cmaf_disagrees: {
     status: 400,
@@ -59,9 +59,9 @@ export const ERRORS = {
   },
   key_and_key_id_swapped: {
     status: 400,
-    when: "Key and key id stand in each other's place, as checksum or Widevine data tell.",
+    when: 'Key and key id are swapped, as checksum or Widevine data show.',
     example:
-      "cenc.keyid and cenc.contentkey stand in each other's place, as the other values tell; swap them, and take a new key if they were in use so.",
+      'cenc.keyid and cenc.contentkey are swapped, as the other values show; swap them back, and use a new key if they were in use like this.',
   },
   all_zero: {
     status: 400,
@@ -70,13 +70,13 @@ export const ERRORS = {
   },
   session_id_in_address: {
     status: 400,
-    when: "A license address carries the id of a viewer's session.",
+    when: "A license address contains the id of a viewer's session.",
     example:
-      'fairplay.laurl carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
+      'fairplay.laurl contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
   },
   unknown_scheme: {
     status: 400,
-    when: 'The Widevine data names a protection scheme that there is none of.',
+    when: 'The Widevine data names a protection scheme that does not exist.',
     example:
       'widevine.psshdata.protection_scheme is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number.',
   },
@@ -103,7 +103,7 @@ export const ERRORS = {
   },
   not_a_key_file: {
     status: 409,
-    when: 'A link, a folder or a device stands where the key file belongs.',
+    when: 'A link, a folder or a device is where the key file belongs.',
     example:
       'There is a symbolic link where the key file belongs; it is left as it is. Remove it, or use another stream id.',
   },
@@ -119,9 +119,9 @@ export const ERRORS = {
   },
   precondition_failed: {
     status: 412,
-    when: '`If-Match` or `If-None-Match` does not hold: the key file is another by now. Nothing was changed.',
+    when: '`If-Match` or `If-None-Match` is not met: the key file has changed. Nothing was changed.',
     example:
-      'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.',
+      'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.',
   },
   client_unknown: {
     status: 422,
@@ -135,20 +135,20 @@ export const ERRORS = {
   },
   too_many_attempts: {
     status: 429,
-    when: 'Too many requests without a valid API key came from the address. The header `retry-after` says when its count begins anew; a request with a valid key is answered at any time.',
+    when: 'Too many requests without a valid API key came from the address. The header `retry-after` says when its count starts again; a request with a valid key is answered at any time.',
     example:
       'The API key in x-api-key is not the one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
     headers: { connection: 'close' },
   },
   key_files_not_writable: {
     status: 500,
-    when: 'The folder refuses to be written. The old file is whole.',
+    when: 'The folder cannot be written to. The old file is intact.',
     example:
       'The key-file folder is not writable: the folder is mounted read-only (EROFS). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
   },
   key_files_not_readable: {
     status: 500,
-    when: 'The folder or the file refuses to be read.',
+    when: 'The folder or the file cannot be read.',
     example:
       'The key-file folder is not readable: the folder is gone (ENOENT). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
   },
@@ -191,7 +191,7 @@ export const ERRORS = {
   },
   insufficient_storage: {
     status: 507,
-    when: 'The disk is full. The old file is whole.',
+    when: 'The disk is full. The old file is intact.',
     says: 'There is no space left for key files; none was damaged. Free some space and try again.',
   },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;

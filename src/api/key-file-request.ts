@@ -47,7 +47,7 @@ const cmaf = z
   .nullish()
   .meta({
     description:
-      'Whether lines for CMAF stand beside those for MPEG-DASH, and their scheme: `cenc` (the same as `true`) or `cbcs`; `false` for none. Left out: as the service is configured.',
+      'Whether there are lines for CMAF beside those for MPEG-DASH, and their scheme: `cenc` (the same as `true`) or `cbcs`; `false` for none. Left out: as the service is configured.',
   });
 
 const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
@@ -92,7 +92,7 @@ const fairplay = {
   }),
   iv: checkedText(decodeHexBlock).meta({
     ...HEX_BLOCK,
-    description: 'The initialisation vector: 32 hex digits, written as given.',
+    description: 'The initialization vector: 32 hex digits, written as given.',
   }),
   laurl: checkedText(checkLicenseUrl('fairplay')).meta({
     description: 'The license address: `skd://…`, `https://…` or `http://…`.',
@@ -176,7 +176,7 @@ export const importedBody = z
       }),
       keepunknown: z.boolean('must be true or false').nullish().meta({
         description:
-          'Whether lines of unknown names are kept as they are, behind the others. Left out: they are refused.',
+          'Whether lines with unknown names are kept as they are, after the others. Left out: they are refused.',
       }),
       ...anything,
     },

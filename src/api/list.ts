@@ -27,7 +27,7 @@ export const listQuery = z.strictObject({
 
 const listedFault = z.object({
   severity: z.enum(['error', 'warning']).meta({
-    description: '`error`: viewers see a black screen. `warning`: it may be meant so.',
+    description: '`error`: viewers see a black screen. `warning`: it may be intended.',
   }),
   code: z.string().meta({ description: 'For programs.' }),
   description: z.string().meta({ description: 'For a person.' }),

@@ -24,8 +24,8 @@ export type KeyFileRequest = (
       readonly keyFile: KeyFile;
       readonly contentId: string | undefined;
       readonly isChecksumComputed?: boolean;
-      /** What was odd about the values and is mended in the key file. */
-      readonly mended?: readonly Finding[];
+      /** What was odd about the values and is corrected in the key file. */
+      readonly corrected?: readonly Finding[];
     }
   | ({ readonly source: 'provider' } & ProviderContent)
 ) & {
@@ -154,7 +154,7 @@ function suppliedValues(body: z.output<typeof suppliedBody>) {
     keyFile,
     contentId,
     ...(playready && (playready.checksum ?? undefined) === undefined && { isChecksumComputed: true }),
-    ...(widevine?.psshdata?.unwrapped && { mended: [BOX_UNWRAPPED] }),
+    ...(widevine?.psshdata?.unwrapped && { corrected: [BOX_UNWRAPPED] }),
   };
 }
 
@@ -234,7 +234,7 @@ function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Par
   const { faults, unknown } = imported;
   const problems: Problem[] = faults.slice(0, MAX_PROBLEMS).map(invalidLine);
   if (unknown.length > 0) {
-    const description = `These lines are not known: ${listUnknownLines(unknown)}. ${howToKeep} to keep them as they are, or take them away.`;
+    const description = `These lines are not known: ${listUnknownLines(unknown)}. ${howToKeep} to keep them as they are, or remove them.`;
     problems.push({ code: 'unknown_line', description });
   }
   return { ok: false, problems };

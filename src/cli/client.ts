@@ -178,7 +178,7 @@ function notASidecar({ status, headers }: Answer, address: string): CliError {
   const problem = {
     code: 'not_a_sidecar',
     description: away
-      ? `What stands before the sidecar at ${address} does not reach it (status ${status}).`
+      ? `The proxy in front of the sidecar at ${address} does not reach it (status ${status}).`
       : `What answers at ${address} is not this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
   };
   return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
@@ -251,7 +251,7 @@ export async function* listPages(
 }
 
 function endless({ address }: Pick<SidecarApi, 'address'>, what: string): CliError {
-  const description = `What answers at ${address} ${what}: its list does not end. Check the address, and what stands before the sidecar.`;
+  const description = `What answers at ${address} ${what}: its list does not end. Check the address, and any proxy in front of the sidecar.`;
   return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
 }
 

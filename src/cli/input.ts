@@ -43,7 +43,7 @@ export function decodeText(bytes: Buffer, name: string): string {
 /** What is wrong with the encoding of a text, as the rest of a sentence. */
 export function encodingFault(bytes: Buffer): string | undefined {
   if (isUtf16(bytes)) return 'is UTF-16; save it as UTF-8';
-  if (bytes.includes(0)) return 'is no text; export it as one, in UTF-8';
+  if (bytes.includes(0)) return 'is not text; export it as text in UTF-8';
   return isUtf8(bytes)
     ? undefined
     : 'is not UTF-8; save it as UTF-8 (a spreadsheet may call that "CSV UTF-8")';
@@ -77,7 +77,7 @@ export function isEightBitText(bytes: Buffer): boolean {
 export function readSecretFile(context: Pick<CliContext, 'cwd'>, name: string): string {
   const secret = decodeText(readNamedFile(context, name), name).replace(/\r?\n$/, '');
   if (secret === '' || /[\r\n]/.test(secret))
-    throw unusable(`The file ${name} must hold one line, the key alone.`);
+    throw unusable(`The file ${name} must hold one line with the key only.`);
   return secret;
 }
 

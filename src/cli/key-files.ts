@@ -129,7 +129,7 @@ function lineFault({ line, subject, sentence, end }: ImportFault): FileFault {
 
 function unknownFault({ line, name, near }: UnknownLine): FileFault {
   if (name === undefined) {
-    const description = 'has a name that can be none; was a value put where a name belongs';
+    const description = 'has a name that is not valid; was a value put where a name belongs';
     return { line, description, end: '?' };
   }
   if (near === undefined) return { line, field: name, description: 'is not known' };
@@ -139,5 +139,5 @@ function unknownFault({ line, name, near }: UnknownLine): FileFault {
 /** What to do about unknown lines, told once behind the faults. */
 export const KEEP_UNKNOWN: Problem = {
   code: 'key_file',
-  description: 'Add --keep-unknown to keep unknown lines as they are, or take them away.',
+  description: 'Add --keep-unknown to keep unknown lines as they are, or remove them.',
 };

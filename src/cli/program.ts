@@ -48,7 +48,10 @@ function describePut(program: Command): Command {
       '--file <file>',
       'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
     )
-    .option('--keep-unknown', 'keep lines of an existing key file that are not known; else they are refused')
+    .option(
+      '--keep-unknown',
+      'keep lines of an existing key file that are not known; otherwise they are refused',
+    )
     .option('--content-id <id>', 'content at the key provider');
   return withProvider(command)
     .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
@@ -58,7 +61,7 @@ function describePut(program: Command): Command {
     .option('--widevine', 'Widevine, with PSSH data made from key id and content id')
     .option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data')
     .option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it')
-    .option('--fairplay-iv <hex>', 'initialisation vector, 32 hex digits')
+    .option('--fairplay-iv <hex>', 'initialization vector, 32 hex digits')
     .option('--fairplay-laurl <url>', 'license address')
     .option('--dry-run', 'only show what would be written, and how it differs from the present file')
     .addOption(
@@ -90,10 +93,10 @@ function describeDelete(program: Command): Command {
     .addHelpText(
       'after',
       `
-One stream that is named is deleted at once. Several, and what --prefix or --not-in find, are shown first, and
-asked for. A key file that changes between the look and the deletion is left as it is.
-A manifest of --not-in is the list of what stays. It is a file that apply takes; its stream ids are read alone.
-With --prefix beside it, only key files below that are looked at.
+One stream that is named is deleted at once. Several, and what --prefix or --not-in find, are shown first, and must be
+confirmed. A key file that changes between the preview and the deletion is left as it is.
+A manifest of --not-in is the list of what stays. It is a file that apply accepts; only its stream ids are read.
+With --prefix, only key files below the prefix are considered.
 `,
     );
 }
@@ -122,12 +125,12 @@ function describeCheck(program: Command): Command {
       'after',
       `
 It takes key files, bodies of the key-file API (JSON), DASH manifests and HLS playlists or the elements and
-lines of one that tell of its protection, init segments, media segments and mp4 files of any size, license
+lines of one about its protection, init segments, media segments and mp4 files of any size, license
 addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or
 header, a key id. Of a folder it takes the .key files in it and below it.
-Several are held against each other:
+Several inputs are compared with each other:
   packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
-Nothing is sent anywhere; --stream alone asks the sidecar, for the key file of that stream.
+Nothing is sent anywhere; only --stream asks the sidecar, for the key file of that stream.
 Ends with 1 when a fault is an error.
 `,
     );
@@ -143,15 +146,18 @@ function describeApply(program: Command): Command {
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'do not ask')
     .option('--all', 'name every stream, not only the first 20 of each kind')
-    .option('--verbose', 'show all changed lines of a stream that gets another key, not its key ids alone')
-    .option('--keep-unknown', 'keep lines of imported key files that are not known; else they are refused')
+    .option('--verbose', 'show all changed lines of a stream that gets another key, not only its key ids')
+    .option(
+      '--keep-unknown',
+      'keep lines of imported key files that are not known; otherwise they are refused',
+    )
     .addHelpText(
       'after',
       `
 It shows first what would change, asks, and goes on after single failures. With --yes it writes at once. Run it
 again after a failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
 A manifest gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
-name, not even for a dry run: whoever wrote it would else choose what is sent.
+name, not even for a dry run: otherwise its author would choose what is sent.
 Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
 Their values are written as they are.
 docs/manifest.md says what a manifest holds.
@@ -174,7 +180,7 @@ function describeRotate(program: Command): Command {
     .option('--dry-run', 'only show which keys would come')
     .option('--yes', 'do not ask')
     .option('--all', 'name every stream, not only the first 20 of each kind')
-    .option('--verbose', 'show all changed lines, not the key ids alone')
+    .option('--verbose', 'show all changed lines, not only the key ids')
     .option(
       '--application <name>',
       'the packager’s application, for the commands that restart the streams; else the folder of each stream id',
@@ -186,10 +192,10 @@ function describeRotate(program: Command): Command {
     .addHelpText(
       'after',
       `
-Each stream that gets its keys from the key provider gets a new content id, and with it a new key. In the pattern
-stand {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
+Each stream that gets its keys from the key provider gets a new content id, and with it a new key. The pattern
+can contain {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
 present key file), {date} and {time} (UTC). A group with one key gets one content id, by its first member.
-The packager takes a key when a stream starts: at the end stand the commands that restart each stream at a Wowza
+The packager takes a key when a stream starts: the output ends with the commands that restart each stream at a Wowza
 Streaming Engine. For another packager they are not known.
 `,
     );
@@ -207,7 +213,7 @@ export function describeDoctor(program: Command): Command {
     .option('--application <name>', 'check only this application; may be given again', namesAdded, undefined)
     .option(
       '--streams <ids>',
-      'streams that must have a key file, divided by commas; may be given again',
+      'streams that must have a key file, separated by commas; may be given again',
       namesAdded,
       undefined,
     )
@@ -215,7 +221,7 @@ export function describeDoctor(program: Command): Command {
     .addOption(
       new Option('--lineup <file>', 'the former name of --manifest').hideHelp().conflicts('manifest'),
     )
-    .option('--user <name>', 'whom the packager runs as, by name or number, when it can’t be found out')
+    .option('--user <name>', 'the packager’s user, by name or number, if it can’t be found out')
     .option('--csv', 'the findings as CSV with a header row, for a spreadsheet')
     .addHelpText(
       'after',
@@ -262,7 +268,7 @@ function added(value: string, former: readonly string[] = []): readonly string[]
   return [...former, value];
 }
 
-/** The same of names that are divided by commas. */
+/** The same of names that are separated by commas. */
 function namesAdded(text: string, former: readonly string[] = []): readonly string[] {
   const names = text
     .split(',')

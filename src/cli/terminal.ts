@@ -10,7 +10,9 @@ import type { CliContext } from './context';
  */
 export function requireTerminal({ stdin, stderr, out }: CliContext, purpose: string): void {
   if (out.json || !stdin.isTTY || !stderr.isTTY) {
-    throw usageError(`Nobody is there to say yes. Add --yes to ${purpose}, or --dry-run to only see it.`);
+    throw usageError(
+      `Nobody can answer the question here. Add --yes to ${purpose}, or --dry-run to only see it.`,
+    );
   }
 }
 
@@ -68,7 +70,8 @@ export function showProgress(
         done += streams;
       },
       waiting: (seconds) => {
-        if (seconds !== undefined) out.note(`The sidecar is away or busy, next try in ${seconds} s.`);
+        if (seconds !== undefined)
+          out.note(`The sidecar cannot be reached or is busy, next try in ${seconds} s.`);
       },
       stop: () => clearInterval(timer),
     };
@@ -92,7 +95,8 @@ export function showProgress(
     advance: (streams) => bar.increment(streams),
     waiting: (seconds) =>
       bar.update({
-        state: seconds === undefined ? '' : `, the sidecar is away or busy, next try in ${seconds} s`,
+        state:
+          seconds === undefined ? '' : `, the sidecar cannot be reached or is busy, next try in ${seconds} s`,
       }),
     stop: () => bar.stop(),
   };

@@ -149,7 +149,7 @@ function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault
   const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
   if (meant !== undefined && isShowable(name))
     return { description: `${name} is not a field${place}; did you mean ${meant}`, end: '?' };
-  const colon = name.includes(':') ? ' (is a blank missing after a colon?)' : '';
+  const colon = name.includes(':') ? ' (is a space missing after a colon?)' : '';
   return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
 }
 

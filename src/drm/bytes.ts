@@ -56,7 +56,7 @@ export function decodeBase64(text: string): Checked<Buffer> {
   if (text.length % 4 !== 0)
     return fault(
       'padding_missing',
-      'is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+      'is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
     );
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)

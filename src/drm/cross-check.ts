@@ -162,7 +162,7 @@ function zeroSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames
   return slips;
 }
 
-/** Key and key id in each other's place, as the other values tell: the key would stand in every manifest. */
+/** Key and key id are swapped, as the other values show: the key would be in every manifest. */
 function exchangedSlips(
   { keyId, contentKey, checksum, widevine }: KeyValues,
   names: ValueNames,
@@ -174,14 +174,14 @@ function exchangedSlips(
     (widevine !== undefined && isAmong(contentKey, widevine.keyIds));
   if (!isExchanged) return [];
   const sentence =
-    `and ${names['cenc.contentkey']} stand in each other's place, as the other values tell; swap them, and take a new ` +
-    'key if they were in use so';
+    `and ${names['cenc.contentkey']} are swapped, as the other values show; swap them back, and use a new key if they ` +
+    'were in use like this';
   return [error('key_and_key_id_swapped', names['cenc.keyid'], sentence)];
 }
 
 function equalKeySlips({ keyId, contentKey }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!keyId || !contentKey?.equals(keyId)) return [];
-  const sentence = `equals ${names['cenc.keyid']}, which every manifest tells`;
+  const sentence = `equals ${names['cenc.keyid']}, which is in every manifest`;
   return [warning('content_key_is_key_id', names['cenc.contentkey'], sentence)];
 }
 
@@ -232,7 +232,7 @@ function contentIdSlips(
     if (!named || licenseUrl === undefined || namesContent(licenseUrl, named)) return [];
     const address = licenseUrl.toLowerCase();
     if (keyId && [formatUuid(keyId), keyId.toString('hex')].some((form) => address.includes(form))) return [];
-    const sentence = `does not name the content id of ${names['widevine.psshdata']}; look whether the two are of one content`;
+    const sentence = `does not name the content id of ${names['widevine.psshdata']}; check whether the two are of one content`;
     return [mismatch(names['fairplay.laurl'], sentence)];
   }
   const slips: ValueSlip[] = [];
@@ -250,7 +250,7 @@ function namesContent(licenseUrl: string, contentId: string): boolean {
 
 function fairplaySlips({ fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
   if (!fairplay?.key || !fairplay.iv?.equals(fairplay.key)) return [];
-  const sentence = `equals ${names['fairplay.key']}; look whether one was copied twice`;
+  const sentence = `equals ${names['fairplay.key']}; check whether one was copied twice`;
   return [warning('key_is_iv', names['fairplay.iv'], sentence)];
 }
 
@@ -280,7 +280,7 @@ function systemFindings({ cenc, playready, widevine, fairplay }: KeyFile): Findi
 
 /** What is to be said of a key without a DRM system, behind what has it. */
 export const NO_SYSTEM =
-  'has a key and no DRM system, so players can ask nobody for a license; add Widevine, PlayReady or FairPlay, unless ' +
+  'has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless ' +
   'players get the key by other means (ClearKey)';
 
 /** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */

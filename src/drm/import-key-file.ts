@@ -38,7 +38,7 @@ type System = 'widevine' | 'playready';
  * Reads the lines of an existing key file. No value becomes another: lines that this service would not write so are
  * kept as they are, in the order of its own files, with two exceptions that are told: a whole Widevine box becomes its
  * data, and a PlayReady checksum that is missing is computed.
- * @param keepUnknown keeps lines of unknown names, behind the others; else they are a fault.
+ * @param keepUnknown keeps lines with unknown names, behind the others; else they are a fault.
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
   const read = readImportLines(text);
@@ -216,7 +216,7 @@ const MAX_NAMED = 10;
 export function listUnknownLines(unknown: readonly UnknownLine[]): string {
   const named = unknown.slice(0, MAX_NAMED).map(({ line, name, near }) => {
     const meant = near === undefined ? '' : `; is ${near} meant?`;
-    return name === undefined ? `line ${line}, whose name can be none` : `${name} (line ${line}${meant})`;
+    return name === undefined ? `line ${line}, whose name is not valid` : `${name} (line ${line}${meant})`;
   });
   const more = unknown.length - named.length;
   return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
@@ -273,7 +273,7 @@ export function readImportLines(text: string): ImportLines {
     faults.push({
       line,
       code: 'unreadable_line',
-      sentence: 'is no "name: value"; mend it, or start it with # to make it a comment',
+      sentence: 'is not "name: value"; correct it, or start it with # to make it a comment',
     });
   }
   const seen = new Map<string, NumberedLine>();
@@ -287,7 +287,7 @@ export function readImportLines(text: string): ImportLines {
         line: line.number,
         code: 'duplicate_line',
         subject: nameOf(line),
-        sentence: `stands on line ${former.number}, too, with another value; take the wrong one away`,
+        sentence: `is on line ${former.number}as well, with another value; remove the wrong one`,
       });
     }
   }
@@ -324,10 +324,10 @@ function nameOf(line: NumberedLine): string {
 function textFaults(line: NumberedLine): ImportFault[] {
   const { name, value, number } = line;
   const tell = (code: string, sentence: string) => [{ line: number, code, subject: nameOf(line), sentence }];
-  if (value === '') return tell('empty', 'has no value; give it one, or take the line away');
+  if (value === '') return tell('empty', 'has no value; give it one, or remove the line');
   if (isLineText(name) && isLineText(value)) return [];
   return tell(
     'control_character',
-    'holds a control character or one that ends a line, which no key file can have; take it out',
+    'holds a control character or one that ends a line, which no key file can have; remove it',
   );
 }

@@ -51,7 +51,7 @@ export function addressSlips(system: keyof typeof SCHEMES, text: string): Slip[]
       severity: 'error',
       code: 'session_id_in_address',
       sentence:
-        'carries the id of a session; take it off, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
+        'contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
         'so that it does not come back',
     });
   }

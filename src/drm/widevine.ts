@@ -127,7 +127,7 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
   return last.read;
 }
 
-/** A value is read when its form is checked, and again when it is held against the others. */
+/** A value is read when its form is checked, and again when it is compared with the others. */
 let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
   text: '',
   read: fault('empty', 'is empty'),
@@ -229,7 +229,7 @@ function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): Widevin
     return [{ severity: 'error', code: 'unknown_scheme', at, sentence }];
   }
   if (known === 'cens' || known === 'cbc1') {
-    const sentence = `is ${known}, which the packager does not take; use cenc, or cbcs for CMAF`;
+    const sentence = `is ${known}, which the packager does not accept; use cenc, or cbcs for CMAF`;
     return [slip('unsupported_scheme', at, sentence)];
   }
   if (known !== 'cbcs' || algorithm !== 1) return [];

@@ -75,7 +75,7 @@ export interface EmulatorConfig extends Seeds {
   /** Undefined: the platform port speaks plain HTTP. */
   readonly tls: TlsFiles | OwnCertificates | undefined;
   readonly logLevel: LogLevel;
-  /** Variables that look like ours and are not: most likely misspelt. */
+  /** Variables that look like ours and are not: most likely misspelled. */
   readonly unknownVariables: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { nearest } from './faults';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The configuration can't be used. `faults` holds one sentence for each thing to mend. */
+/** The configuration can't be used. `faults` holds one sentence for each thing to correct. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 

@@ -33,7 +33,7 @@ export function parsedOr400<T>(parsed: Parsed<T>): T {
 export const HTTP_ERRORS = {
   invalid_path: {
     status: 400,
-    when: 'The path can not be decoded.',
+    when: 'The path cannot be decoded.',
     says: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
   },
   invalid_query: {
@@ -48,7 +48,7 @@ export const HTTP_ERRORS = {
   },
   unknown_field: {
     status: 400,
-    when: 'A field is not one of this request: most likely misspelt.',
+    when: 'A field is not one of this request: most likely misspelled.',
     example: 'widevin is not a field of this request. Did you mean widevine?',
   },
   malformed_json: {

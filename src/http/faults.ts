@@ -22,7 +22,7 @@ export interface ErrorEntry {
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
-/** Nobody mends more than this at once, and a body of nonsense must not make a far larger answer. */
+/** Nobody corrects more than this at once, and a body of nonsense must not make a far larger answer. */
 export const MAX_PROBLEMS = 50;
 
 /** What a schema says against a value. */

@@ -210,7 +210,7 @@ type OnIncoming = (request: unknown, keepAlive: unknown) => number;
 
 /** What Node's parser takes for a fault, which ends the parsing; it tells it by `STOPPED`. */
 const STOP = -1;
-/** The code of the error with which Node tells that the parsing was stopped. */
+/** The code of the error with which Node says that the parsing was stopped. */
 export const STOPPED = 'HPE_CB_HEADERS_COMPLETE';
 
 /**

@@ -6,7 +6,10 @@ export const USE_HTTPS = httpError('https_required');
 export const BUSY = httpError('too_many_connections');
 const NOT_HTTP = httpError('bad_request');
 export const NO_HOST = httpError('bad_request', 'The request has no Host header.');
-export const NO_TUNNEL = httpError('bad_request', 'This service is no proxy: it knows no CONNECT.');
+export const NO_TUNNEL = httpError(
+  'bad_request',
+  'This service is not a proxy: it does not support CONNECT.',
+);
 
 /** Why a request can't be read. */
 export type UnreadableCause = 'request_timeout' | 'pipelined' | 'not_http';

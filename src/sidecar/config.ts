@@ -38,7 +38,7 @@ export interface SidecarConfig {
   /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
   readonly demo?: boolean;
   readonly logLevel: LogLevel;
-  /** Variables that look like ours and are not: most likely misspelt. */
+  /** Variables that look like ours and are not: most likely misspelled. */
   readonly unknownVariables: readonly string[];
 }
 

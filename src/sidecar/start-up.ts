@@ -35,7 +35,7 @@ function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
   if (look(file)?.isDirectory())
-    return `${file} is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and make the container anew.`;
+    return `${file} is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and create the container again.`;
   if (!isDenied(file, R_OK)) return undefined;
   const { uid } = ids();
   const why = mayNot('read', file, `chown ${uid} and chmod 0400`);
@@ -86,7 +86,7 @@ function whyUnusable(folder: string): string | undefined {
   const { uid, gid } = ids();
   const give = `chown ${uid}:${gid} and chmod 0700`;
   try {
-    if (!statSync(folder).isDirectory()) return `${folder} is no folder. Give the path of one.`;
+    if (!statSync(folder).isDirectory()) return `${folder} is not a folder. Give the path of one.`;
     accessSync(folder, R_OK | W_OK | X_OK);
     return undefined;
   } catch (thrown) {
@@ -141,10 +141,10 @@ function isDenied(path: string, rights: number): boolean {
   }
 }
 
-function mayNot(doing: string, path: string, mend: string, shown = path): string {
+function mayNot(doing: string, path: string, remedy: string, shown = path): string {
   const { uid, gid } = ids();
   const owner = ownerOf(look(path));
-  return `this service runs as user ${uid}, group ${gid}, and may not ${doing} ${shown}, ${owner}. As root: ${mend}.`;
+  return `this service runs as user ${uid}, group ${gid}, and may not ${doing} ${shown}, ${owner}. As root: ${remedy}.`;
 }
 
 function ownerOf(found: Stats | undefined): string {

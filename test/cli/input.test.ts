@@ -17,7 +17,7 @@ test.each<[string, Buffer, readonly string[], string]>([
     'manifest.csv',
     Buffer.from('PK\x03\x04\x14\0\x06\0\x08\0'),
     ['apply'],
-    'is no text; export it as one, in UTF-8.',
+    'is not text; export it as text in UTF-8.',
   ],
   ['manifest.yaml', LATIN1, ['apply'], NOT_UTF8],
   ['body.json', utf16('{"contentId":"c"}'), ['put', 'a', '--file'], UTF16],
@@ -45,6 +45,6 @@ test('takes the key of a client from a file of one line alone', async () => {
   expect(await cli([...args, '--url', 'http://h', '--key', 'k'], { cwd })).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'error: The file passwd must hold one line, the key alone.\n',
+    stderr: 'error: The file passwd must hold one line with the key only.\n',
   });
 });

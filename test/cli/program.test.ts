@@ -110,7 +110,7 @@ describe('put', () => {
       code: 1,
       stdout: '',
       stderr:
-        'error: The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.\n',
+        'error: The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.\n',
       files: { 'news.key': FILE },
     });
     expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag])).code).toBe(0);
@@ -123,7 +123,7 @@ describe('put', () => {
     expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'error: The key file is there already, and If-None-Match forbids to change it.\n',
+      stderr: 'error: The key file is there already, and If-None-Match does not allow changing it.\n',
     });
   });
 
@@ -313,7 +313,7 @@ describe('a sidecar that refuses or is not there', () => {
     expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual({
       code: 3,
       stdout: '',
-      stderr: `error: What stands before the sidecar at ${upstream.url}/base does not reach it (status 502).\n`,
+      stderr: `error: The proxy in front of the sidecar at ${upstream.url}/base does not reach it (status 502).\n`,
     });
   });
 });

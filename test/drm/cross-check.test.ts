@@ -83,7 +83,7 @@ describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
       {
         severity: 'warning',
         code: 'content_key_is_key_id',
-        description: 'cenc.contentkey equals cenc.keyid, which every manifest tells',
+        description: 'cenc.contentkey equals cenc.keyid, which is in every manifest',
       },
     ]);
   });
@@ -350,7 +350,7 @@ test.each<[string, KeyFile]>([
   expect(found(keyFile, 'show')).toEqual([]);
 });
 
-test('tells which algorithm the scheme of the data is held against', () => {
+test('tells which algorithm the scheme of the data is compared with', () => {
   const widevine = { keyIds: [], protectionScheme: PROTECTION_SCHEMES.cenc };
   const slips = checkValues({ widevine }, { scheme: 'cbcs', names: REQUEST_NAMES });
   expect(slips.map(({ sentence }) => sentence)).toEqual([

@@ -222,7 +222,7 @@ describe('the lines for CMAF', () => {
   });
 });
 
-test('keys, initialisation vectors and what nobody knows are secret, and no other line', () => {
+test('keys, initialization vectors and what nobody knows are secret, and no other line', () => {
   expect([...KNOWN_LINES].filter(isSecretLine)).toEqual([
     `${DASH}-content-key`,
     `${CMAF}-content-key`,

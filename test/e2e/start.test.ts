@@ -120,7 +120,7 @@ test.each([
   expect(said.address.split(':').at(-1)).toBe(said.url.split(':').at(-1));
 });
 
-test('says that a folder stands where the file of the API key belongs', async () => {
+test('says that a folder is where the file of the API key belongs', async () => {
   await fs.ensureDir(join(cwd, 'api-key'));
   const { code, stderr } = await runScript(SIDECAR, { cwd, env: { PACKAGERDRMAPI_APIKEY_FILE: 'api-key' } })
     .ended;
@@ -128,7 +128,7 @@ test('says that a folder stands where the file of the API key belongs', async ()
     code: 2,
     stderr: `\
 The configuration has a fault:
-  - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and make the container anew.
+  - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and create the container again.
 See docs/configuration.md.
 `,
   });

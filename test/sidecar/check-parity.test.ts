@@ -26,8 +26,8 @@ function isRefused(body: unknown): boolean {
 function bothSay(body: unknown): { post: string[]; check: string[] } | undefined {
   const parsed = parseKeyFileRequest(body);
   if (!parsed.ok || parsed.value.source === 'provider') return undefined;
-  const { keyFile, contentId, isChecksumComputed = false, mended = [] } = parsed.value;
-  const post = [...mended, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
+  const { keyFile, contentId, isChecksumComputed = false, corrected = [] } = parsed.value;
+  const post = [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
   const say = (found: readonly { severity: string; code: string; field?: string }[]) =>
     found.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`).sort();
   return { post: say(post), check: say(check(body).faults) };

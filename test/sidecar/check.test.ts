@@ -44,7 +44,7 @@ const NO_SYSTEM = {
   severity: 'warning',
   code: 'no_drm_system',
   description:
-    'The body has a key and no DRM system, so players can ask nobody for a license; add Widevine, PlayReady or ' +
+    'The body has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or ' +
     'FairPlay, unless players get the key by other means (ClearKey).',
 };
 

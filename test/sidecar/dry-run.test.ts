@@ -114,20 +114,24 @@ test.each([
   [
     'post',
     '/api/keyfile/live?dryRun=true',
-    'dryRun is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+    'dryRun is not a parameter of this request. Did you mean dryrun? Nothing was changed.',
   ],
   [
     'post',
     '/api/keyfile/live?dry_run=true',
-    'dry_run is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+    'dry_run is not a parameter of this request. Did you mean dryrun? Nothing was changed.',
   ],
   [
     'post',
     '/api/keyfiles?dry-run=true',
-    'dry-run is no parameter of this request. Did you mean dryrun? Nothing was changed.',
+    'dry-run is not a parameter of this request. Did you mean dryrun? Nothing was changed.',
   ],
-  ['post', '/api/keyfile/live?force=1', 'force is no parameter of this request. Nothing was changed.'],
-  ['delete', '/api/keyfile/live?dryrun=true', 'dryrun is no parameter of this request. Nothing was changed.'],
+  ['post', '/api/keyfile/live?force=1', 'force is not a parameter of this request. Nothing was changed.'],
+  [
+    'delete',
+    '/api/keyfile/live?dryrun=true',
+    'dryrun is not a parameter of this request. Nothing was changed.',
+  ],
 ] as const)('refuses %s %s, which might be meant as a dry run', async (method, path, description) => {
   const sidecar = await startSidecar();
   await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);

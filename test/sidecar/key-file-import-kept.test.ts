@@ -164,7 +164,7 @@ ${CMAF}-keyserver-playready-license-url: ${playready.laurl}
 ${CMAF}-keyserver-playready-checksum: ${playready.checksum}
 `,
     'checksum_with_aescbc',
-    `${CMAF}-keyserver-playready-checksum goes with AESCTR alone; take it away, PlayReady takes none with AESCBC.`,
+    `${CMAF}-keyserver-playready-checksum is for AESCTR only; remove it, PlayReady accepts none with AESCBC.`,
   ],
   [
     'another key of the same id for CMAF',
@@ -232,7 +232,7 @@ describe('keyfile, the same as a field of JSON', () => {
     [
       { keyfile: UNKNOWN },
       'unknown_line',
-      'These lines are not known: vendor-tier (line 18). Give "keepunknown": true to keep them as they are, or take them away.',
+      'These lines are not known: vendor-tier (line 18). Give "keepunknown": true to keep them as they are, or remove them.',
     ],
     [{ keyfile: 5 }, 'invalid_body', 'keyfile: must be a string'],
     [{ keyfile: UNKNOWN, keepunknown: 'yes' }, 'invalid_body', 'keepunknown: must be true or false'],

@@ -62,7 +62,7 @@ describe('the lines of a key file as text/plain', () => {
     ['without a line end at its end', POST_MANUAL_FILE.trimEnd()],
     ['with comments and empty lines', `# of 2019\n\n${POST_MANUAL_FILE.replaceAll('\n', '\n\n')}#end: x\n`],
     ['with its lines backwards', POST_MANUAL_FILE.trimEnd().split('\n').reverse().join('\n')],
-    ['with a line that stands there twice', `${POST_MANUAL_FILE}${POST_MANUAL_FILE.split('\n')[3]}\n`],
+    ['with a line that is there twice', `${POST_MANUAL_FILE}${POST_MANUAL_FILE.split('\n')[3]}\n`],
   ])('are read %s', async (_how, lines) => {
     const sidecar = await startSidecar();
     const answer = await send(sidecar, lines).expect(200, POST_MANUAL_FILE);
@@ -188,7 +188,7 @@ describe('unknown lines', () => {
       400,
       error(
         'These lines are not known: vendor-tier (line 18), vendor.note (line 19), mpegdashstreaming-cenc-key-idd ' +
-          '(line 20; is mpegdashstreaming-cenc-key-id meant?). Send ?keepunknown=true to keep them as they are, or take them away.',
+          '(line 20; is mpegdashstreaming-cenc-key-id meant?). Send ?keepunknown=true to keep them as they are, or remove them.',
         'unknown_line',
       ),
     );
@@ -196,7 +196,7 @@ describe('unknown lines', () => {
     expect(await sidecar.logText()).not.toContain('gold-9f3c');
   });
 
-  it('are kept as they are, behind the others, when that is asked for', async () => {
+  it('are kept as they are, after the others, when that is asked for', async () => {
     const sidecar = await startSidecar();
     const plain = await send(sidecar, POST_MANUAL_FILE).expect(200);
     const scattered = `vendor-tier: gold-9f3c\n${POST_MANUAL_FILE}vendor.note: made: by hand\n`;
@@ -219,7 +219,7 @@ describe('unknown lines', () => {
     const sidecar = await startSidecar();
     const slipped = `${POST_MANUAL_FILE}${POST_MANUAL.cenc.contentkey}: x\n`;
     const answer = await send(sidecar, slipped).expect(400);
-    expect(answer.text).toContain('line 18, whose name can be none');
+    expect(answer.text).toContain('line 18, whose name is not valid');
     expect(answer.text).not.toContain(POST_MANUAL.cenc.contentkey);
     const kept = await send(sidecar, slipped, '?keepunknown=true').expect(200, slipped);
     expect(kept.headers.warning).not.toContain(POST_MANUAL.cenc.contentkey);
@@ -238,7 +238,7 @@ describe('unknown lines', () => {
     ['?keepunknown=yes', 'keepunknown must be true or false. Nothing was written.'],
     [
       '?keepunknow=true',
-      'keepunknow is no parameter of this request. Did you mean keepunknown? Nothing was changed.',
+      'keepunknow is not a parameter of this request. Did you mean keepunknown? Nothing was changed.',
     ],
     ['?dryrun=yes', 'dryrun must be true or false. Nothing was written.'],
   ])('are not asked for by %s', async (query, description) => {
@@ -254,7 +254,7 @@ describe('unknown lines', () => {
       .send({ keyfile: POST_MANUAL_FILE + UNKNOWN })
       .expect(
         400,
-        error('keepunknown is no parameter of this request. Nothing was changed.', 'invalid_query'),
+        error('keepunknown is not a parameter of this request. Nothing was changed.', 'invalid_query'),
       );
   });
 });
@@ -285,12 +285,12 @@ describe('a body that is no key file', () => {
     [
       'with a value on a line of its own',
       `${first}\n${second.split(' ')[0]}\n${contentkey}\n`,
-      'Line 3 is no "name: value"; mend it, or start it with # to make it a comment.',
+      'Line 3 is not "name: value"; correct it, or start it with # to make it a comment.',
     ],
     [
       'with a line whose name begins as a sentence about the line would',
       `${POST_MANUAL_FILE}is x:\n`,
-      'Line 18: is x has no value; give it one, or take the line away.',
+      'Line 18: is x has no value; give it one, or remove the line.',
     ],
   ])('is refused when it is %s', async (_what, lines, description) => {
     const sidecar = await startSidecar();
@@ -320,15 +320,15 @@ vendor-tier: gold-9f3c
     const answer = await send(sidecar, lines).expect(400);
     expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual([
       'cupertinostreaming-aes128-iv is missing; add it, FairPlay needs it.',
-      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is no multiple of 4 (is the = padding missing?).',
+      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is not a multiple of 4 (is the = padding missing?).',
       'Line 2: mpegdashstreaming-cenc-content-key looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
-      'Line 3: mpegdashstreaming-cenc-content-key stands on line 2, too, with another value; take the wrong one away.',
-      'Line 4 is no "name: value"; mend it, or start it with # to make it a comment.',
+      'Line 3: mpegdashstreaming-cenc-content-key is on line 2as well, with another value; remove the wrong one.',
+      'Line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
       'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
-      'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or take the line away.',
-      'Line 9: cupertinostreaming-aes128-url holds a control character or one that ends a line, which no key file can have; take it out.',
+      'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or remove the line.',
+      'Line 9: cupertinostreaming-aes128-url holds a control character or one that ends a line, which no key file can have; remove it.',
       'Line 10: cupertinostreaming-aes128-key looks like base64; send 32 hex digits.',
-      'These lines are not known: vendor-tier (line 11). Send ?keepunknown=true to keep them as they are, or take them away.',
+      'These lines are not known: vendor-tier (line 11). Send ?keepunknown=true to keep them as they are, or remove them.',
     ]);
     expect(answer.text).not.toContain(contentkey);
     expect(await sidecar.logText()).not.toContain(contentkey);

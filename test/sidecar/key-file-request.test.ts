@@ -76,7 +76,7 @@ describe('a body that supplies keys', () => {
             cenc: { keyId: cenc.keyid, contentKey: cenc.contentkey },
             widevine: { psshData: widevine.psshdata },
           }).value,
-          mended: [expect.objectContaining({ severity: 'warning', code: 'box_for_data' })],
+          corrected: [expect.objectContaining({ severity: 'warning', code: 'box_for_data' })],
         },
       });
     },
@@ -263,7 +263,7 @@ describe('a value in the wrong form', () => {
     [base64(17), 'decodes to 17 bytes; it must be base64 of 16 bytes'],
     [
       'lnA03mLuxnL3toiRMxV4Zw',
-      'is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+      'is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
     ],
     ['lnA03mLuxnL3toiRMxV4Zx==', 'is not canonical base64: bits are set after its last byte'],
     [

@@ -27,7 +27,7 @@ describe('refuses to start with a folder for the provider cache', () => {
     const file = join(await temporaryFolder(), 'file');
     await writeFile(file, '');
     expect(faultOf(file)).toEqual([
-      `PACKAGERDRMAPI_PROVIDERCACHE: ${file} is no folder. Give the path of one.`,
+      `PACKAGERDRMAPI_PROVIDERCACHE: ${file} is not a folder. Give the path of one.`,
     ]);
   });
 

@@ -72,8 +72,7 @@ function oneManifest(context: CliContext, sources: readonly string[], options: A
   if (options.keepUnknown)
     throw usageError('--keep-unknown goes with key files: a folder, or files that end in .key.');
   // It may have been meant for a folder of key files.
-  if (!/\.\w+$/.test(path) && !isThere(context, path))
-    throw unusable(`There is no file and no folder ${path}.`);
+  if (!/\.\w+$/.test(path) && !isThere(context, path)) throw unusable(`There is no file or folder ${path}.`);
   return readManifest(context, path, {
     given: givenDefaults(context, options),
     allowed: readAllowances(context, options),
@@ -83,7 +82,7 @@ function oneManifest(context: CliContext, sources: readonly string[], options: A
 function importedManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
   const other = sources.find((source) => !namesKeyFiles(context, source));
   if (other !== undefined)
-    throw usageError(`${other} is no folder and does not end in .key; apply a manifest by itself.`);
+    throw usageError(`${other} is not a folder and does not end in .key; apply a manifest by itself.`);
   const { client, clientApiKey, clientApiKeyFile, cmaf, keepUnknown = false } = options;
   if ([client, clientApiKey, clientApiKeyFile, cmaf].some((value) => value !== undefined))
     throw usageError('Key files hold their keys; leave --client, --client-api-key and --cmaf out.');

@@ -71,11 +71,11 @@ function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults 
   }
   if (compared.length + faults.length > 0) {
     const what = compared.map((aspect) => aspect.replaceAll('_', ' ')).join(', ');
-    out.write(`${out.style('bold', `Held against each other: ${what}.`)}\n`);
+    out.write(`${out.style('bold', `Compared: ${what}.`)}\n`);
     showFaults(out, faults);
     if (faults.length === 0) out.write('They agree.\n');
   } else if (inputs.some(({ isOfFolder }) => !isOfFolder)) {
-    out.note('They say nothing of the same thing that could be held against each other.');
+    out.note('They have nothing in common that could be compared.');
   }
   tellSum(
     out,

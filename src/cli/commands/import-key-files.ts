@@ -143,7 +143,7 @@ function findKeyFiles(
   const addFile = (path: string, streamId: string) => {
     const stats = statsOf(resolve(cwd, path));
     if (stats?.isFile()) found.push({ path, streamId: streamId.replace(/\.key$/i, '') });
-    else missing.push({ path, description: stats ? 'is no file' : 'is not there, or can’t be read' });
+    else missing.push({ path, description: stats ? 'is not a file' : 'is not there, or can’t be read' });
   };
 
   const addFolder = (path: string, prefix: string, above: readonly string[]) => {

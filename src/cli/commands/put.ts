@@ -132,7 +132,8 @@ function readBody(bytes: Buffer, file: string, keepUnknown: boolean): unknown {
   const name = file === '-' ? 'standard input' : file;
   const text = decodeText(bytes, name === file ? name : 'Standard input');
   if (isKeyFileText(text, name)) return readKeyFile(text, name, keepUnknown);
-  if (keepUnknown) throw unusable(`${name} is no key file, so --keep-unknown keeps nothing; leave it out.`);
+  if (keepUnknown)
+    throw unusable(`${name} is not a key file, so --keep-unknown keeps nothing; leave it out.`);
   const { value, faults } = readYaml(text);
   if (faults.length > 0) throw faulty(name, faults);
   if (typeof value !== 'object' || value === null || Array.isArray(value))

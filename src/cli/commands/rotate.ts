@@ -117,7 +117,7 @@ async function plan(
   const provided = manifest.filter(isProvided);
   const streamIds = provided.flatMap((item) => item.streamIds);
   if (streamIds.length === 0) {
-    const description = `No stream of ${path} gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.`;
+    const description = `No stream of ${path} gets its keys from the key provider: they have keys of their own. Write new ones into it, and apply it.`;
     throw new CliError(EXIT.usage, { code: 'nothing_to_rotate', description });
   }
   const old = await presentContents(context.sidecar(), streamIds);

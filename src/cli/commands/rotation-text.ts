@@ -125,7 +125,7 @@ export function tellRotation(
   if (restart.length > 0) {
     if (namesOthers)
       out.warn(
-        `${path} still gives other content ids: to apply it as it is brings other keys back; write the new ones there (--json lists them)`,
+        `${path} still gives other content ids: applying it unchanged restores the former keys; write the new ones into it (--json lists them)`,
       );
     out.write(restartText(restart));
   }
@@ -136,7 +136,7 @@ function restartText(restart: readonly Restart[]): string {
   const streams = count(restart.length, 'stream');
   const unknown = restart.some(({ command }) => command.includes('APPLICATION'));
   return [
-    `# ${streams} to restart: each goes on with its former key until it starts anew.\n`,
+    `# ${streams} to restart: each goes on with its former key until it starts again.\n`,
     '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password',
     `${unknown ? ' and APPLICATION=application' : ''}:\n`,
     ...restart.map(({ command }) => `${command}\n`),

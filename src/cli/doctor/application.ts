@@ -182,8 +182,8 @@ function checkSetting(
   if (elsewhere) {
     return fault(
       `${wanted.code}_misplaced`,
-      `${wanted.name} stands in ${elsewhere.place}, where the packager does not look for it`,
-      `take it out there and ${add}`,
+      `${wanted.name} is in ${elsewhere.place}, where the packager does not look for it`,
+      `remove it there and ${add}`,
       xml,
     );
   }
@@ -191,8 +191,8 @@ function checkSetting(
   if (misspelt) {
     return fault(
       `${wanted.code}_misspelt`,
-      `${misspelt.name} in ${misspelt.place} is no setting of the packager: ${wanted.name} is meant`,
-      `take it out and ${add}`,
+      `${misspelt.name} in ${misspelt.place} is not a setting of the packager: ${wanted.name} is meant`,
+      `remove it and ${add}`,
       xml,
     );
   }
@@ -329,7 +329,7 @@ function checkKeySource({ settings }: ApplicationSettings): Finding[] {
     warning(
       'keys_from_module',
       'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
-      `take it out of ${byModule.place} when the key files are to count`,
+      `remove it from ${byModule.place} if the key files are to be used`,
     ),
   ];
 }

@@ -126,7 +126,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
     finding,
     ...(user
       ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights })
-      : [warning('no_user', 'Whom the packager runs as is not known', 'name the user by --user')]),
+      : [warning('no_user', 'It is not known as which user the packager runs', 'name the user by --user')]),
     ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),
     ...named.unread.map(({ what, todo }) =>

@@ -117,7 +117,7 @@ async function examine(examination: Examination): Promise<Examined> {
     const conf = join(packager, 'conf');
     throw usageError(
       files.isAbsent
-        ? `${packager} is no packager's installation: it has no conf folder.`
+        ? `${packager} is not a packager's installation: it has no conf folder.`
         : `${conf} ${files.fault.sentence}: ${files.todo}.`,
     );
   }

@@ -91,7 +91,7 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
       else
         notRead.push({
           what: `${file} ${members.fault.sentence}`,
-          todo: text.ok ? 'mend the file' : text.todo,
+          todo: text.ok ? 'correct the file' : text.todo,
         });
     }
   }
@@ -162,7 +162,7 @@ export function resolvePath(text: string, packager: string, application: string)
   if (unknown.length > 0)
     return fault(
       'unknown_variable',
-      `holds ${unknown.join(', ')}, which is no variable of an Application.xml`,
+      `holds ${unknown.join(', ')}, which is not a variable of an Application.xml`,
     );
   if (!isAbsolute(path))
     return fault(

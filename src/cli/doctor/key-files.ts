@@ -53,7 +53,7 @@ export function checkCmafLines(files: readonly CheckedKeyFile[]): Finding {
   const without = files.filter(({ summary }) => !summary?.parts.includes('cmaf')).map(({ id }) => id);
   if (without.length === 0) return ok('cmaf_lines', 'The key files have the lines of the CMAF packetizer');
   const message =
-    'HLS or MPEG-DASH leaves by the CMAF packetizer, which reads lines of its own: ' +
+    'HLS or MPEG-DASH is packaged by the CMAF packetizer, which reads its own lines: ' +
     `${without.length} of ${count(files.length, 'key file')} ${without.length === 1 ? 'has' : 'have'} none (${someOf(without)})`;
   const todo =
     'set PACKAGERDRMAPI_CMAF=cenc (or cbcs, for FairPlay) and provision the streams again, or add the packetizers of HLS and MPEG-DASH';
@@ -73,7 +73,7 @@ function findingsOf({ id, summary }: CheckedKeyFile): Finding[] {
         fault(
           'key_file_faulty',
           message,
-          `packager-drm check shows all of it; mend the values and provision ${id} again`,
+          `packager-drm check shows all of it; correct the values and provision ${id} again`,
         ),
       ]
     : [warning('key_file_doubtful', message)];
@@ -198,22 +198,22 @@ function someFindings<Item>(
   return [...items.slice(0, MAX_CLASHES).map(describe), ...(more > 0 ? [describeMore(more)] : [])];
 }
 
-const MEND_FIRST = 'mend those above, and run this again';
+const CORRECT_FIRST = 'correct those above, and run this again';
 const KEY_ID_MORE = (more: number) =>
   fault(
     KEY_ID_REUSED,
     more === 1
       ? '1 more key id is that of several content keys'
       : `${count(more, 'more key id')} are those of several content keys each`,
-    MEND_FIRST,
+    CORRECT_FIRST,
   );
 const CONTENT_KEY_MORE = (more: number) =>
   warning(
     CONTENT_KEY_REUSED,
     more === 1
-      ? '1 more content key stands under several key ids'
-      : `${count(more, 'more content key')} stand under several key ids each`,
-    MEND_FIRST,
+      ? '1 more content key has several key ids'
+      : `${count(more, 'more content key')} have several key ids each`,
+    CORRECT_FIRST,
   );
 
 function idFinding({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Finding {
@@ -223,7 +223,7 @@ function idFinding({ value, files, groups }: Clash, contentKeys: ReadonlySet<str
   const names = files.map(({ id }) => id).sort(compare);
   const where = isAll
     ? `${count(groups.length, 'content key')}, ${eachOf(groups)}`
-    : `several content keys, as the sidecar says, in ${someOf(names)}${names.length === 1 ? ' and elsewhere' : ''}`;
+    : `several content keys, according to the sidecar, in ${someOf(names)}${names.length === 1 ? ' and elsewhere' : ''}`;
   return fault(
     KEY_ID_REUSED,
     `${who} is that of ${where}: players that have one of the keys show black for the other`,
@@ -231,11 +231,11 @@ function idFinding({ value, files, groups }: Clash, contentKeys: ReadonlySet<str
   );
 }
 
-const USE_ONE_ID = 'look whether the same key was meant, and then use one id for it';
+const USE_ONE_ID = 'check whether the same key was meant, and then use one id for it';
 
-/** Shows no key id: in files that have key and key id in each other's place they all would be keys. */
+/** Shows no key id: in files where key and key id are swapped they all would be keys. */
 function keyFinding({ groups }: Clash): Finding {
-  const message = `One content key stands under ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
+  const message = `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
   return warning(CONTENT_KEY_REUSED, message, USE_ONE_ID);
 }
 
@@ -243,7 +243,7 @@ function keyFinding({ groups }: Clash): Finding {
 function toldOfKeys(files: readonly KeyedFile[]): Finding[] {
   const names = files.filter(({ told }) => told.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
   if (names.length === 0) return [];
-  const message = `Content keys stand under other key ids, too, as the sidecar says, in ${someOf(names.sort(compare))}`;
+  const message = `Content keys have other key ids as well, according to the sidecar, in ${someOf(names.sort(compare))}`;
   return [warning(CONTENT_KEY_REUSED, message, USE_ONE_ID)];
 }
 

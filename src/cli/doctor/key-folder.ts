@@ -187,14 +187,14 @@ export function checkNames(
       warning(
         'wrong_suffix',
         `${files}: not named <stream>.key, so the packager never reads it: ${paths}`,
-        'rename to <stream>.key (small letters, nothing after it), or delete',
+        'rename to <stream>.key (lower case, nothing after it), or delete',
       ),
     ),
     about(pathsOf(isTemporary), (paths, files) =>
       warning(
         'temporaries',
         `${files}: temporary of the sidecar, left over unless it is writing now: ${paths}`,
-        'restart the sidecar on this folder: it sweeps them at start',
+        'restart the sidecar on this folder: it removes them at the start',
       ),
     ),
     about(
@@ -202,7 +202,7 @@ export function checkNames(
       (names, files) =>
         warning(
           'unmanageable_name',
-          `${files}: a name that the sidecar takes for no stream id: ${names}`,
+          `${files}: a name that is not a stream id for the sidecar: ${names}`,
           'name streams with letters, digits and . _ - ~ @ +',
         ),
     ),
@@ -220,8 +220,8 @@ export function checkNames(
       (paths) =>
         warning(
           'not_a_file',
-          `In the place of a key file stands a folder or a pipe, so the sidecar refuses to write there: ${paths}`,
-          'take it away, or name it otherwise',
+          `A folder or a pipe is in the place of a key file, so the sidecar refuses to write there: ${paths}`,
+          'remove it, or give it another name',
         ),
     ),
   ].flat();

@@ -107,7 +107,7 @@ function allOf(all: readonly string[]): string {
 
 const WIDTH = 110;
 
-/** Names after a beginning, divided by commas, on as many lines as they need. */
+/** Names after a beginning, separated by commas, on as many lines as they need. */
 function wrapped(indent: string, beginning: string, names: readonly string[]): string[] {
   const lines: string[] = [];
   let line = `${indent}${shown(beginning)}`;
@@ -231,7 +231,7 @@ function rank({ finding }: MergedFinding): number {
   return RANKS[finding.severity];
 }
 
-/** What makes two findings the same; how each is mended by a command is told for each. */
+/** What makes two findings the same; the command that corrects each is shown for each. */
 function keyOf(section: Section, finding: Finding): string {
   const { severity, code, message, todo, xml } = generalised(section, finding);
   return JSON.stringify([severity, code, message, todo, xml]);

@@ -52,7 +52,7 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Finding
   const list = (rights: readonly Rights[]) =>
     someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
   if (inside.length > 0) {
-    const [todo, command] = unreadable.length > 0 ? ['the next line mends this, too'] : opened;
+    const [todo, command] = unreadable.length > 0 ? ['the next line corrects this as well'] : opened;
     findings.push(told('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
   }
   if (unreadable.length > 0) {

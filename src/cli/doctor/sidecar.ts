@@ -62,12 +62,11 @@ async function listAll(sidecar: AskedSidecar): Promise<ListedKeyFile[]> {
   return all;
 }
 
-/** What mends the way to a sidecar, by the code of the problem. */
+/** What to do about a sidecar that can't be asked, by the code of the problem. */
 const TODOS: Readonly<Record<string, string>> = {
   usage: 'name the sidecar and its key as the sentence says',
   sidecar_unreachable: 'start the sidecar, or correct what the sentence names',
-  not_a_sidecar:
-    'correct the address by --url or PACKAGERDRM_URL, or the proxy that stands before the sidecar',
+  not_a_sidecar: 'correct the address by --url or PACKAGERDRM_URL, or the proxy in front of the sidecar',
   unauthorized: 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY',
   forbidden: 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY',
   too_many_attempts: 'wait as long as the sentence says, give the right API key',
@@ -79,7 +78,7 @@ export function checkSidecar({ notReady, listed, problems }: SidecarState): Find
     fault(
       code.startsWith('sidecar_') ? code : `sidecar_${code}`,
       description,
-      `${TODOS[code] ?? 'look into it'}, and run this again; the packager’s part is checked all the same`,
+      `${TODOS[code] ?? 'look into it'}, and run this again; the packager’s part is checked nevertheless`,
     ),
   );
   if (notReady?.length === 0) findings.push(ok('sidecar_ready', 'The sidecar is ready to write key files'));
@@ -88,7 +87,7 @@ export function checkSidecar({ notReady, listed, problems }: SidecarState): Find
       fault(
         'sidecar_not_ready',
         `The sidecar is not ready (${code}): ${description}`,
-        'mend this first: no key file is written',
+        'correct this first: no key file is written',
       ),
     );
   }
@@ -172,7 +171,7 @@ function elsewhere(
     return warning(
       'same_folder_unknown',
       `Whether the sidecar writes here can’t be known from here: ${why}`,
-      'run this on the sidecar’s host, or provision one stream: its key file must come to be here',
+      'run this on the sidecar’s host, or provision one stream: its key file must appear here',
     );
   }
   return fault(

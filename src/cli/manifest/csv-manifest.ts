@@ -16,8 +16,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: 'a quote is opened here or above, and never closed',
   CSV_INVALID_CLOSING_QUOTE:
     'a closing quote must be followed by the end of the cell; write a quote in a cell twice',
-  INVALID_OPENING_QUOTE:
-    'a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice',
+  INVALID_OPENING_QUOTE: 'a quote is inside a cell; put the whole cell in quotes, and write its quotes twice',
 };
 
 /**
@@ -98,7 +97,7 @@ function faultsOfQuotes(broken: readonly CsvError[]): FileFault[] {
     const line: unknown = error.lines;
     if (lines.has(line)) return [];
     lines.add(line);
-    const description = SENTENCES[error.code] ?? 'is no CSV from here on';
+    const description = SENTENCES[error.code] ?? 'is not CSV from here on';
     return [{ line: typeof line === 'number' ? line : undefined, description }];
   });
 }

@@ -108,7 +108,7 @@ interface Entries {
 /** @throws CliError when so much is wrong with the file that its entries can't be looked at. */
 function readEntries(context: Pick<CliContext, 'cwd'>, path: string): Entries {
   const reader = READERS[extname(path).toLowerCase()];
-  if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} is none by its name.`);
+  if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
   const read = reader(decodeText(readNamedFile(context, path), path));
   if (read.value === undefined && read.faults.length > 0) throw faulty(path, read.faults);
   const checked = checkFields(manifestFile, read);

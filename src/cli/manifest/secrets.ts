@@ -18,7 +18,7 @@ interface NamedSecrets {
 }
 
 const NOT_SET = fault('not_set', 'names a variable that is not set');
-const UNREADABLE = fault('unreadable', 'names a file that is empty, no UTF-8 or can’t be read');
+const UNREADABLE = fault('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
 /**
  * Reads the secrets that are allowed. What isn't there is told without its name: a key may have slipped to where a

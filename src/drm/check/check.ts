@@ -39,7 +39,7 @@ export interface CheckOptions {
   readonly name?: string;
 }
 
-/** A result, and what of the input others may be held against. It holds key material. */
+/** A result, and what of the input others may be compared with. It holds key material. */
 export interface CheckedInput {
   readonly name: string;
   readonly result: CheckResult;
@@ -57,7 +57,7 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
 
-/** The same, for an input that is to be held against others. */
+/** The same, for an input that is to be compared with others. */
 export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
   const { reveal = false, name } = options;
   const { report, kind } = readInput(input, options);
@@ -144,7 +144,7 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
     report.warning(
       'wrapped',
       THE_VALUE,
-      'stands in quotes, an element or a data: address; only what is in it was checked',
+      'is in quotes, an element or a data: address; only what is in it was checked',
     );
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
     report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
@@ -186,11 +186,11 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   ],
   unpadded: [
     'padding_missing',
-    'is base64 without its padding; end it with =, and look whether it was cut short',
+    'is base64 without its padding; end it with =, and check whether it was cut short',
   ],
   not_canonical: [
     'not_canonical',
-    'is not canonical base64: bits are set after its last byte; look whether a letter is wrong',
+    'is not canonical base64: bits are set after its last byte; check whether a letter is wrong',
   ],
   separated_hex: [
     'separators',
@@ -272,7 +272,7 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
     return 'widevine_pssh_data';
   }
   if (FIRST_BYTES.includes(bytes[0] ?? 0)) {
-    report.error(data.fault.code, THE_VALUE, `${data.fault.sentence}; look whether it was cut short`);
+    report.error(data.fault.code, THE_VALUE, `${data.fault.sentence}; check whether it was cut short`);
     return 'widevine_pssh_data';
   }
   const sentence =

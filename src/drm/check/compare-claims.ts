@@ -35,8 +35,8 @@ function compareExchanged(comparison: Comparison, reference: Side, other: Side):
     const found = isExchangeable(key) && ids.find((keyId) => isSameKey(keyId, key.contentKey));
     if (!found) continue;
     comparison.note('key_id');
-    const mend = `package again with a new key, for this one stands in ${other.called} for everybody`;
-    const sentence = exchangedSentence(reference, { side: other, keyId: found, mend }, key.keyId);
+    const remedy = `package again with a new key, because everybody can read this one in ${other.called}`;
+    const sentence = exchangedSentence(reference, { side: other, keyId: found, remedy }, key.keyId);
     comparison.error('key_and_key_id_swapped', [...other.names, ...reference.names], sentence);
     return true;
   }
@@ -56,21 +56,21 @@ function isSameKey(one: Buffer, other: Buffer): boolean {
   return one.equals(other) || swapKeyIdOrder(one).equals(other);
 }
 
-/** `of` is what has the key file's content key as its key id; `mend` is what to do if that is the wrong one. */
+/** `of` is what has the key file's content key as its key id; `remedy` is what to do if that is the wrong one. */
 export function exchangedSentence(
   keyFile: Side,
-  of: { readonly side: Side; readonly keyId: Buffer; readonly mend: string },
+  of: { readonly side: Side; readonly keyId: Buffer; readonly remedy: string },
   keyId: Buffer,
 ): string {
   const { wrong, isProven } = exchangedSide(keyFile, of.side, of.keyId, keyId);
-  const swap = `swap the two in ${keyFile.called}, and take a new key if they were in use so`;
-  const mend = wrong === undefined ? `${swap}, or ${of.mend}` : wrong === keyFile ? swap : of.mend;
+  const swap = `swap the two in ${keyFile.called}, and use a new key if they were in use like this`;
+  const remedy = wrong === undefined ? `${swap}, or ${of.remedy}` : wrong === keyFile ? swap : of.remedy;
   const where =
     wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
   const ask = isProven ? '' : 'find out at the license server which of the two is the key id, then ';
   return (
-    `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id stand in each other's ` +
-    `place${where}; ${ask}${mend}`
+    `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id are ` +
+    `swapped${where}; ${ask}${remedy}`
   );
 }
 
@@ -119,13 +119,13 @@ function compareIds(
   const is = found.map(formatUuid).slice(0, 3).join(', ');
   const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';
   const isKeyFile = reference.of('key').length > 0;
-  const mend = isKeyFile
-    ? 'look whether they are of one stream, then restart it so that the packager reads the key file again'
+  const remedy = isKeyFile
+    ? 'check whether they are of one stream, then restart it so that the packager reads the key file again'
     : 'make both in one run of the packager';
   const sentence =
     what === 'samples'
-      ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${mend}`
-      : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${mend}`;
+      ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${remedy}`
+      : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${remedy}`;
   comparison.error('key_id_mismatch', names, sentence);
   return true;
 }
@@ -133,13 +133,13 @@ function compareIds(
 function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
   const right = swapKeyIdOrder(keyId);
   const wrong = wrongOrder(reference, other, keyId);
-  const mend =
+  const remedy =
     wrong === undefined
-      ? 'find out at the license server which one is right, and mend the other'
-      : `mend that of ${wrong.called}`;
+      ? 'find out at the license server which one is right, and correct the other'
+      : `correct that of ${wrong.called}`;
   return (
     `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +
-    `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${mend}`
+    `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${remedy}`
   );
 }
 
@@ -163,7 +163,7 @@ function compareRotating(
   if (reference.of('key').length === 0 || ids.some((keyId) => isAmong(keyId, known))) return;
   const sentence =
     `${other.called} rotates its keys, which a key file can't; it was not made from ${reference.called}, and was not ` +
-    'held against its key: check the media of this key file';
+    'compared with its key: check the media of this key file';
   comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
 }
 
@@ -187,11 +187,11 @@ export function compareSchemes(comparison: Comparison, reference: Side, other: S
   const wrong = used.find((scheme) => !allowed.has(cipherOf(scheme)));
   if (wrong === undefined) return;
   const asks = [...allowed].join(' and ');
-  const mend =
+  const remedy =
     reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
       ? 'package with the scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream'
       : 'make both in one run of the packager';
-  const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${mend}`;
+  const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${remedy}`;
   comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
 }
 
@@ -216,7 +216,7 @@ export function compareRotation(
       comparison.note('key_rotation');
       if (claimsOf(segment.claims, 'rotation').length > 0) continue;
       const sentence =
-        `${init.name} names no key (all zeros), and ${segment.name} brings none (seig), so no player can decrypt it; ` +
+        `${init.name} names no key (all zeros), and ${segment.name} has none (seig), so no player can decrypt it; ` +
         'package again with a key id, or with key rotation';
       comparison.error('all_zero', [init.name, segment.name], sentence);
     }
@@ -244,11 +244,11 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   if (!clear) return;
   const hasHls =
     reference.of('fairplay').length > 0 || reference.of('scheme').some(({ at }) => !at.startsWith(DASH));
-  const mend =
+  const remedy =
     clear.at === 'playlist' && !hasHls
       ? 'add FairPlay (or CMAF lines) to the key file, which has none for HLS'
       : 'name the key file as the stream is named, and restart the stream';
-  const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${mend}`;
+  const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${remedy}`;
   comparison.error('not_protected', [...other.names, ...reference.names], sentence);
 }
 
@@ -264,7 +264,7 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
     const sentence =
       `The PlayReady header in ${other.called} has the checksum of another content key than ${reference.called} under ` +
       'the same key id, so it was made from another key; restart the stream so that the packager reads this key file, ' +
-      'or write the key file anew from the license server';
+      'or write the key file again from the license server';
     comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
     return;
   }
@@ -294,7 +294,7 @@ export function compareContentIds(comparison: Comparison, reference: Side, other
   const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
   const sentence =
     `The Widevine data in ${other.called} names content id ${found[0]}, but that of ${reference.called} another one` +
-    `${should}; look whether they are of one stream, and restart it if the key file was changed`;
+    `${should}; check whether they are of one stream, and restart it if the key file was changed`;
   comparison.warning('content_id_mismatch', [...other.names, ...reference.names], sentence);
 }
 
@@ -333,7 +333,7 @@ function compareFairPlay(comparison: Comparison, reference: Side, other: Side): 
     const sentence =
       appended === undefined
         ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one` +
-          `${should}, so players ask for another content; look whether they are of one stream, then restart it`
+          `${should}, so players ask for another content; check whether they are of one stream, then restart it`
         : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
           'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
     comparison.error('license_address_differs', [...other.names, ...reference.names], sentence);
@@ -349,7 +349,7 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
   const sentence =
     `The FairPlay IV in ${other.called} is not that of ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
-    'false so that the license brings it, and restart the stream';
+    'false so that the license contains it, and restart the stream';
   comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
 }
 

@@ -121,8 +121,8 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
       told.add(input).add(other.input);
       comparison.note('key');
       const [keyFile, side] = [sideOf([input]), sideOf([other.input])];
-      const mend = `swap them in ${side.called}`;
-      const sentence = exchangedSentence(keyFile, { side, keyId: other.keyId, mend }, key.keyId);
+      const remedy = `swap them in ${side.called}`;
+      const sentence = exchangedSentence(keyFile, { side, keyId: other.keyId, remedy }, key.keyId);
       comparison.error('key_and_key_id_swapped', [...side.names, ...keyFile.names], sentence);
     }
   }
@@ -143,7 +143,7 @@ function maskFaults(faults: readonly ComparedFault[], inputs: readonly CheckedIn
 type Compare = (comparison: Comparison, reference: Side, other: Side) => void;
 
 const KEY_ID_CODES = ['key_id_mismatch', 'key_id_byte_order', 'key_and_key_id_swapped'];
-/** By what manifests are held against media, and the codes that tell a difference in it. */
+/** By what manifests are compared with media, and the codes of a difference in it. */
 const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[] = [
   [KEY_ID_CODES, compareKeyIdsOf],
   [['scheme_mismatch'], compareSchemes],
@@ -173,7 +173,7 @@ function compareMedia(
       const others = untold.filter((other) => other !== manifest);
       const isOfOthers = files.every((file) => others.some((other) => agree(compare, file, other)));
       const isCertain = found.faults.some(({ code }) => code === 'key_id_byte_order');
-      // A key file vouches for the key ids of what it was held against, but it may have lines for both schemes.
+      // A key file confirms the key ids of what it was compared with, but it may have lines for both schemes.
       const isVouchedFor = namesNoKeyId(manifest) || (hasKeyFiles && compare === compareKeyIdsOf);
       if (!isOfOthers || isCertain) comparison.take(found);
       else if (!isVouchedFor)
@@ -234,7 +234,7 @@ function compareProtection(
   for (const manifest of encrypted ? clear.filter(isNew) : []) {
     const sentence =
       `${manifest.name} says nothing of the protection of ${encrypted?.name}, so players ask for no license; package ` +
-      'again with its signalling, or look whether a proxy takes it away';
+      'again with its signalling, or check whether a proxy takes it away';
     comparison.error('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
   }
   const promising = sideOf(manifests.filter(promisesProtection), 'manifest');

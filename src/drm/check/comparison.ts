@@ -1,7 +1,7 @@
 import type { CheckedInput } from './check';
 import { type CheckFault, type Claim, type ClaimOf, claimsOf } from './report';
 
-/** What two inputs were held against each other by. */
+/** What two inputs were compared by. */
 type ComparedAspect =
   | 'key_id'
   | 'key'

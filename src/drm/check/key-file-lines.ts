@@ -15,7 +15,7 @@ export function readLines(report: Report, text: string): Lines {
     report.error(
       'unreadable_line',
       { called: `Line ${number}` },
-      'is no "name: value"; mend it, or start it with # to make it a comment',
+      'is not "name: value"; correct it, or start it with # to make it a comment',
     );
   }
   const values = new Map<string, string>();
@@ -26,13 +26,8 @@ export function readLines(report: Report, text: string): Lines {
     }
     const former = values.get(name);
     if (former === undefined) values.set(name, value);
-    else if (former === value) report.warning('duplicate_line', name, 'stands there twice; take one away');
-    else
-      report.error(
-        'duplicate_line',
-        name,
-        'stands there twice with different values; take the wrong one away',
-      );
+    else if (former === value) report.warning('duplicate_line', name, 'is there twice; remove one');
+    else report.error('duplicate_line', name, 'is there twice with different values; remove the wrong one');
     if (value === '') report.error('empty', name, 'has no value');
   }
   return values;
@@ -56,7 +51,7 @@ export function looksLikeKeyFile(text: string): boolean {
 function checkText(report: Report, text: string): void {
   if (text.startsWith('\ufeff')) {
     const sentence =
-      'starts with a byte order mark, which a packager may take for part of the first name; save it without';
+      'starts with a byte order mark, which a packager may treat as part of the first name; save it without';
     report.warning('byte_order_mark', THE_FILE, sentence);
   }
   if (text.includes('\r')) {
@@ -73,7 +68,7 @@ function checkText(report: Report, text: string): void {
     report.warning(
       'white_space',
       { called: `Line ${number}` },
-      'ends with white space; take it off, a packager may take it for part of the value',
+      'ends with white space; remove it, a packager may treat it as part of the value',
     );
   }
   if (text.includes('\ufffd') || text.includes('\0')) {
@@ -90,7 +85,7 @@ function checkUnknown(report: Report, name: string): void {
   const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
   if (shown === undefined) {
-    const sentence = 'has a name that can be none; was a value put where a name belongs';
+    const sentence = 'has a name that is not valid; was a value put where a name belongs';
     report.tell({ called: 'A line' }, { severity: 'error', code, sentence, end: '?' });
   } else if (near) {
     const sentence = `is not a line that the packager knows; did you mean ${near}`;

@@ -82,7 +82,7 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const playready = isOn(report, lines, prefix, 'playready');
   const checksum = get('keyserver-playready-checksum');
   if (playready && scheme === 'cbcs' && checksum !== undefined) {
-    const sentence = 'goes with AESCTR alone; take it away, PlayReady takes none with AESCBC';
+    const sentence = 'is for AESCTR only; remove it, PlayReady accepts none with AESCBC';
     report.error('checksum_with_aescbc', `${prefix}-keyserver-playready-checksum`, sentence);
   } else if (playready && scheme === 'cenc' && checksum === undefined) {
     const sentence = 'is missing; some PlayReady players do not play without it';
@@ -182,7 +182,7 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
     report.warning(
       'cmaf_disagrees',
       `${CMAF}-${name}`,
-      `differs from ${DASH}-${name}; look whether that is meant so`,
+      `differs from ${DASH}-${name}; check whether that is meant so`,
     );
   }
 }
@@ -201,7 +201,7 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
   const [method, url, format] = [get('method'), get('url'), get('key-format')];
   const isMeant = method === 'SAMPLE-AES' || format !== undefined || /^skd:/i.test(url ?? '');
   if (!isMeant && (method === undefined || method === 'AES-128')) {
-    const sentence = 'is AES-128, which hands the key to everybody who asks; FairPlay needs SAMPLE-AES';
+    const sentence = 'is AES-128, which gives the key to everybody who asks; FairPlay needs SAMPLE-AES';
     report.warning('not_fairplay', `${HLS}-method`, sentence);
     return undefined;
   }
@@ -215,7 +215,7 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
   }
   const include = `${HLS}-iv-include-in-chunklist`;
   if (get('iv-include-in-chunklist') !== 'false') {
-    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license brings it';
+    const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license contains it';
     report.warning('iv_in_playlist', include, sentence);
   }
   return { key: get('key'), iv: get('iv'), laurl: url };

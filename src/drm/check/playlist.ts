@@ -51,8 +51,8 @@ export function describePlaylist(report: Report, text: string, describeBytes: De
 /** Where to go on: the keys of a multivariant playlist stand in its media playlists, session keys or none. */
 function describeVariants(report: Report, text: string, hasSessionKeys: boolean): void {
   if (!hasSessionKeys) {
-    const note = 'no session keys, which is right: the keys stand in the media playlists; check these next';
-    report.field('protection', 'not told here', note);
+    const note = 'no session keys, which is right: the keys are in the media playlists; check these next';
+    report.field('protection', 'not stated here', note);
   }
   const next = new Set([...text.matchAll(NEXT)].map(([, line, uri]) => withoutQuery(line ?? uri ?? '')));
   [...next].slice(0, MAX_NEXT).forEach((address, index) => {
@@ -89,7 +89,7 @@ function describeLine(report: Report, at: string, line: string, describeBytes: D
   describeKeyId(report, at, method, attributes.get('KEYID'));
   const iv = attributes.get('IV');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
-  const sentence = 'should not stand there: Apple wants no IV in a FairPlay playlist, the license brings it';
+  const sentence = 'should not be there: Apple wants no IV in a FairPlay playlist, the license contains it';
   report.warning('iv_in_playlist', `${at}.iv`, sentence);
   const bytes = hexOf(iv);
   if (bytes) report.claim({ of: 'iv', at: `${at}.iv`, iv: bytes });
@@ -135,7 +135,7 @@ function describeAddress(
     report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
     // What is found at such an address, or stands in it, is the key itself: it is not shown.
-    const sentence = 'is identity, which hands the key to everybody who asks; FairPlay has another one';
+    const sentence = 'is identity, which gives the key to everybody who asks; FairPlay has another one';
     report.warning('not_fairplay', `${at}.keyformat`, sentence);
   } else if (inline !== undefined) {
     const read = readByteText(inline);

@@ -143,7 +143,7 @@ function readKeys(root: XmlElement): HeaderKey[] {
 function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
   const name = `${at}kid`;
   const value = key.value.trim();
-  if (value !== key.value) report.warning('white_space', name, 'has white space around it; take it off');
+  if (value !== key.value) report.warning('white_space', name, 'has white space around it; remove it');
   const guid = readBlock(report, name, value, { wanted: 'base64' });
   if (guid) {
     report.field(name, value, "as the header has it: base64 in PlayReady's byte order");
@@ -171,7 +171,7 @@ function describeAddresses(report: Report, at: string, root: XmlElement): void {
       report.warning(
         'white_space',
         name,
-        'has white space around it; take it off, a player may call it as it is',
+        'has white space around it; remove it, a player may call it as it is',
       );
     }
     const address = element.text.trim();

@@ -57,7 +57,7 @@ export function describeProtections(
     report.claim({ of: 'track', at, scheme, keyId: rotates && keyId && isZero(keyId) ? undefined : keyId });
     if (!keyId) return;
     if (rotates && isZero(keyId)) {
-      const note = 'all zeros: right where keys rotate, for each fragment brings its own';
+      const note = 'all zeros: right where keys rotate, because each fragment has its own';
       report.field(`${at}.key_id`, formatUuid(keyId), note);
       return;
     }

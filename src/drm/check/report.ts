@@ -137,7 +137,7 @@ const CUT_SHORT: ReportedFault = {
   code: 'cut_short',
   field: undefined,
   subject: 'There',
-  sentence: 'is more than is shown here; mend this much first, or check it in parts',
+  sentence: 'is more than is shown here; correct this much first, or check it in parts',
 };
 
 function isSame(told: ReportedFault, fault: ReportedFault): boolean {
@@ -176,7 +176,7 @@ export type Claim =
       readonly system: 'playready' | 'fairplay';
       readonly address: string;
     }
-  /** FairPlay's initialisation vector; it is key material. */
+  /** FairPlay's initialization vector; it is key material. */
   | { readonly of: 'iv'; readonly at: string; readonly iv: Buffer }
   /** Fragments bring keys of their own. `isProven` when one was seen to. */
   | { readonly of: 'rotation'; readonly at: string; readonly isProven: boolean }

@@ -72,9 +72,9 @@ function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySig
     !segment.hasFragments &&
     joinSignalling(ofMovie).keyIds.length === 0;
   if (isProven || isMeant) report.claim({ of: 'rotation', at: 'key_rotation', isProven });
-  if (isProven) report.field('key_rotation', 'yes', 'fragments bring keys of their own (seig)');
+  if (isProven) report.field('key_rotation', 'yes', 'the fragments have their own keys (seig)');
   else if (isMeant) {
-    const note = 'no key in the init segment: the fragments bring them (seig, pssh in moof); check one, too';
+    const note = 'no key in the init segment: the fragments have them (seig, pssh in moof); check one, too';
     report.field('key_rotation', 'expected', note);
   }
   return isProven || isMeant;
@@ -103,7 +103,7 @@ function tellProtection(
   const { protections, hasMovie, hasEncryptedSamples, fragments } = segment;
   if (!hasMovie) {
     if (fragments.length > 0) return;
-    report.field('protection', hasEncryptedSamples ? 'encrypted samples' : 'not told here');
+    report.field('protection', hasEncryptedSamples ? 'encrypted samples' : 'not stated here');
     const sentence = 'has no moov box, which says how it is encrypted; check its init segment, too';
     report.warning('no_init_segment', THE_SEGMENT, sentence);
   } else if (protections.length === 0) {
@@ -120,11 +120,11 @@ function tellProtection(
 function tellWithoutBoxes(report: Report, protections: readonly Protection[]): void {
   if (protections.every(({ scheme }) => scheme === 'cbcs')) {
     const note =
-      "right for FairPlay, whose key is named in the playlist's EXT-X-KEY; for Widevine and PlayReady the manifest must bring the boxes";
+      "right for FairPlay, whose key is named in the playlist's EXT-X-KEY; for Widevine and PlayReady the manifest must have the boxes";
     report.field('protection', 'cbcs without a pssh box', note);
     return;
   }
-  const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must bring the boxes';
+  const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must have the boxes';
   report.warning('no_pssh_box', THE_SEGMENT, sentence);
 }
 

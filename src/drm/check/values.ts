@@ -79,7 +79,7 @@ interface BlockRule {
 }
 
 /**
- * Reads 16 bytes (a key id, a key, an initialisation vector). A value in another form is a fault, and still answers the
+ * Reads 16 bytes (a key id, a key, an initialization vector). A value in another form is a fault, and still answers the
  * bytes that were meant, so that the other checks can go on.
  */
 export function readBlock(report: Report, name: string, text: string, rule: BlockRule): Buffer | undefined {

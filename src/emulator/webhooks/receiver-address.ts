@@ -83,7 +83,7 @@ export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] 
   const { protocol, hostname, username, password } = new URL(text);
   const faults: string[] = [];
   if (username !== '' || password !== '') {
-    faults.push('must not hold a user name or password: the token stands in the Authorization header');
+    faults.push('must not hold a user name or password: the token is in the Authorization header');
   }
   if (protocol !== 'https:' && protocol !== 'http:') return [...faults, 'must be an https address'];
   const host = hostname.replace(/^\[|\]$/g, '');

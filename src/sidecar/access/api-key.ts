@@ -13,7 +13,7 @@ declare module '../../http/shell' {
 
 /** Whose request it is. @throws TypeError on a route that no guard stands before. */
 export function callerOf({ locals }: { readonly locals: Pick<Exchange, 'apiKey'> }): ApiKey {
-  if (!locals.apiKey) throw new TypeError('No guard stands before this route');
+  if (!locals.apiKey) throw new TypeError('No guard runs before this route');
   return locals.apiKey;
 }
 

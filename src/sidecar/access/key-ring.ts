@@ -91,7 +91,7 @@ interface HeldKey {
 const MAX_KEYS = 1000;
 const MIN_CHARACTERS = 16;
 const MAX_BEGINNINGS = 100;
-/** Nobody mends more than this at once. */
+/** Nobody corrects more than this at once. */
 const MAX_FAULTS = 20;
 
 const text = z.string('must be a string');
@@ -118,7 +118,7 @@ const entry = z.strictObject(
     sha256: text.regex(SHA256, "must be the 64 hex digits of the key's SHA-256").optional(),
     scope: z.enum(['read', 'write'], 'must be read or write').default('write'),
     streams: z
-      .array(beginning, 'must be a list of beginnings of stream ids')
+      .array(beginning, 'must be a list of prefixes of stream ids')
       .min(1, 'is empty; leave it out for a key that reaches all streams')
       .max(MAX_BEGINNINGS, `must have at most ${MAX_BEGINNINGS} entries`)
       .optional(),

@@ -41,7 +41,7 @@ export function isDryRun(query: Readonly<Record<string, unknown>>, ...others: re
   return isSwitchedOn(query, 'dryrun');
 }
 
-/** Reads `?keepunknown=` of a request that imports a key file: whether lines of unknown names are kept. */
+/** Reads `?keepunknown=` of a request that imports a key file: whether lines with unknown names are kept. */
 export function isKeepUnknown(query: Readonly<Record<string, unknown>>): boolean {
   return isSwitchedOn(query, 'keepunknown');
 }
@@ -61,7 +61,7 @@ export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: 
   const hint = near === undefined ? '' : ` Did you mean ${near}?`;
   throw apiError(
     'invalid_query',
-    `${printable(unknown)} is no parameter of this request.${hint} Nothing was changed.`,
+    `${printable(unknown)} is not a parameter of this request.${hint} Nothing was changed.`,
   );
 }
 

@@ -23,7 +23,7 @@ export function preconditionOf(headers: {
   return (present) => {
     if (match !== undefined && !matches(match, present)) throw failed(whyNoMatch(match, present));
     if (noneMatch !== undefined && matchesWeakly(noneMatch, present)) {
-      throw failed('The key file is there already, and If-None-Match forbids to change it.');
+      throw failed('The key file is there already, and If-None-Match does not allow changing it.');
     }
   };
 }
@@ -32,8 +32,8 @@ function whyNoMatch(match: string, present: Buffer | undefined): string {
   if (!present)
     return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
   if (matchesWeakly(match, present))
-    return 'If-Match takes strong entity tags alone: send the ETag as it came, without W/.';
-  return 'The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.';
+    return 'If-Match accepts only strong entity tags: send the ETag as it came, without W/.';
+  return 'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.';
 }
 
 const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;

@@ -312,7 +312,7 @@ export function keyConflictFindings(
       'content_key_reused',
       visible(otherIds, asking),
       (who) =>
-        `cenc.contentkey stands under another key id in ${who}; look whether the same key was meant, and then use one id for it`,
+        `cenc.contentkey has another key id in ${who}; check whether the same key was meant, and then use one id for it`,
     ),
   ];
 }

@@ -205,7 +205,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     ),
   );
 
-  const cacheEvents = counter('provider_cache_events_total', 'What befell the provider cache.', 'event');
+  const cacheEvents = counter('provider_cache_events_total', 'Events of the provider cache.', 'event');
   const phases = durations(
     'write_phase_duration_seconds',
     'Duration of the phases of writing a key file.',
@@ -216,7 +216,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const ofFailure = bounded(MAX_CODES, 'other', (code: string) => failures.labels(code));
   const refused = counter(
     'refused_total',
-    'Callers refused: unknown key, lacking right, or too many attempts.',
+    'Clients refused: unknown key, missing right, or too many attempts.',
     'reason',
   );
   const ofRefusal = bounded(MAX_CODES, 'other', (reason: string) => refused.labels(reason));

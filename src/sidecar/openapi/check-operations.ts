@@ -35,7 +35,7 @@ export function checkOperations(): Record<string, PathItem> {
             name: 'reveal',
             in: 'query',
             required: false,
-            description: '`true`: key material stands in the answer.',
+            description: '`true`: the answer shows key material.',
             schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
           },
         ],

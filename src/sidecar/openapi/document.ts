@@ -6,7 +6,7 @@ import { API_KEY_VARIABLE, errorAnswer, type PathItem, URL_VARIABLE } from './op
 import { componentSchemas } from './schemas';
 import { SERVICE_TAG, serviceOperations } from './service-operations';
 
-const API_KEY = `Every request to \`/api\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids have certain beginnings. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` asks for a client certificate besides, for all but the probes.`;
+const API_KEY = `Every request to \`/api\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids begin with certain prefixes. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` also requires a client certificate, except from probes.`;
 
 const ABOUT = `Provisions, reads and deletes the per-stream key files of a streaming packager, for Widevine, PlayReady and FairPlay.
 
@@ -66,6 +66,6 @@ export function openApiDocument(version: string) {
       },
     },
   } satisfies OpenApi.Document;
-  // Each operation is held against the type of OpenAPI where it is made.
+  // Each operation is checked against the type of OpenAPI where it is made.
   return { ...about, paths };
 }

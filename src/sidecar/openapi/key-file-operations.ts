@@ -26,7 +26,7 @@ const TEXT: OpenApi.SchemaObject = {
 const LINES: OpenApi.SchemaObject = {
   type: 'string',
   description:
-    'An existing key file: lines `name: value` in UTF-8. Line ends, a byte order mark, blanks around a line, empty lines and `#` comments are no matter; comments are not kept.',
+    'An existing key file: lines `name: value` in UTF-8. Line ends, a byte order mark, white space around a line, empty lines and `#` comments are no matter; comments are not kept.',
 };
 const FILE = { 'text/plain': TEXT, 'application/json': schemaRef('KeyFile') };
 
@@ -53,7 +53,7 @@ const KEEP_UNKNOWN: OpenApi.ParameterObject = {
   in: 'query',
   required: false,
   description:
-    'With a body of `text/plain` alone. `true`: lines of unknown names are kept as they are, behind the others; otherwise they are refused.',
+    'With a body of `text/plain` alone. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
   schema: { type: 'string', enum: ['true', 'false'] },
 };
 
@@ -93,7 +93,7 @@ export const NOT_MODIFIED = {
 
 const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each thing that is odd about the keys and yet written: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
+    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
   schema: { type: 'string' },
 };
 
@@ -266,7 +266,7 @@ function remove() {
       'invalid_stream_id',
       {
         code: 'invalid_query',
-        says: 'dryrun is no parameter of this request. Nothing was changed.',
+        says: 'dryrun is not a parameter of this request. Nothing was changed.',
       },
       NO_ENTITY_TAG,
       ...(['forbidden', 'key_file_not_found', 'not_a_key_file', 'key_file_malformed'] as const),

@@ -66,12 +66,12 @@ function metrics() {
     path: '/metrics',
     operationId: 'readMetrics',
     tag: SERVICE_TAG,
-    summary: 'Figures for Prometheus',
+    summary: 'Metrics for Prometheus',
     description:
-      'Requests, durations, upstream calls, write phases, key files and failures, in the text format of Prometheus. No stream and no caller is named. Not there with `PACKAGERDRMAPI_METRICS=off`.',
+      'Requests, durations, upstream calls, write phases, key files and failures, in the text format of Prometheus. No stream and no client is named. Not there with `PACKAGERDRMAPI_METRICS=off`.',
     access: 'open',
     answers: {
-      200: { description: 'The figures.', content: { 'text/plain': { type: 'string' } } },
+      200: { description: 'The metrics.', content: { 'text/plain': { type: 'string' } } },
     },
     examples: { metrics: { summary: 'Scrape', answer: { status: 200, type: 'text/plain' } } },
     errors: ['not_found'],

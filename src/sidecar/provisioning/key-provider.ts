@@ -67,7 +67,7 @@ function createConfigService(baseUrl: string, upstream: Upstream): ConfigService
       }
       if (status !== 200) throw upstream.failed(`answered ${status}`);
       const record = clientRecord.safeParse(json);
-      if (!record.success) throw upstream.failed('answered something that is no client record');
+      if (!record.success) throw upstream.failed('answered something that is not a client record');
       return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
     },
   };

@@ -45,8 +45,8 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
 
 function findingsOf(request: KeyFileRequest, keyFile: KeyFile): Finding[] {
   if (request.source === 'provider') return crossCheck(keyFile, request.contentId);
-  const { contentId, isChecksumComputed = false, mended = [] } = request;
-  return [...mended, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
+  const { contentId, isChecksumComputed = false, corrected = [] } = request;
+  return [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
 }
 
 function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): HttpError {

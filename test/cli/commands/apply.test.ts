@@ -160,7 +160,7 @@ test('refuses to write without --yes where nobody can be asked', async () => {
   expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
     code: 2,
     stderr:
-      'error: Nobody is there to say yes. Add --yes to apply the manifest, or --dry-run to only see it.\n',
+      'error: Nobody can answer the question here. Add --yes to apply the manifest, or --dry-run to only see it.\n',
     sent: 0,
   });
 });
@@ -231,9 +231,9 @@ test('tries a sidecar that goes away again, and goes on when it is back', async 
   expect({ code, stderr, pauses }).toEqual({
     code: 0,
     stderr: `\
-The sidecar is away or busy, next try in 1 s.
-The sidecar is away or busy, next try in 2 s.
-The sidecar is away or busy, next try in 4 s.
+The sidecar cannot be reached or is busy, next try in 1 s.
+The sidecar cannot be reached or is busy, next try in 2 s.
+The sidecar cannot be reached or is busy, next try in 4 s.
 many.csv: 250 created.
 `,
     pauses: [1000, 2000, 4000],
@@ -250,7 +250,7 @@ test('waits for a sidecar that is busy', async () => {
   const { code, stderr } = await apply(['manifest.yaml', '--yes'], { onWait });
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: 'The sidecar is away or busy, next try in 1 s.\nmanifest.yaml: 4 created.\n',
+    stderr: 'The sidecar cannot be reached or is busy, next try in 1 s.\nmanifest.yaml: 4 created.\n',
   });
 });
 

@@ -108,7 +108,7 @@ const { cenc } = POST_MANUAL;
 const SWAPPED = POST_MANUAL_FILE.replace(cenc.keyid, SWAPPED_KEY_ID);
 const BYTE_ORDER =
   'The byte order of the key id differs: init.mp4 has 44da52ef-4523-098e-6854-777ee322681d where news.key has ' +
-  'ef52da44-2345-8e09-6854-777ee322681d; both must be big endian (as in a UUID), so mend that of news.key.';
+  'ef52da44-2345-8e09-6854-777ee322681d; both must be big endian (as in a UUID), so correct that of news.key.';
 
 let cwd: string;
 
@@ -130,7 +130,7 @@ function told(stdout: string): string[] {
 }
 
 describe('several inputs', () => {
-  test('are checked each, and held against each other', async () => {
+  test('are checked each, and compared with each other', async () => {
     const { code, stdout, stderr } = await check(['news.key', 'init.mp4', 'stream.mpd', 'playlist.m3u8']);
     expect({ code, stderr, told: told(stdout) }).toEqual({
       code: 0,
@@ -140,7 +140,7 @@ describe('several inputs', () => {
         'init.mp4 is an init segment.',
         'stream.mpd is a DASH MPD.',
         'playlist.m3u8 is an HLS media playlist.',
-        'Held against each other: key id, scheme, protection, checksum, license address.',
+        'Compared: key id, scheme, protection, checksum, license address.',
         'They agree.',
       ],
     });
@@ -214,8 +214,7 @@ describe('several inputs', () => {
     const { code, stderr } = await check(['news.key', 'master.m3u8']);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr:
-        'They say nothing of the same thing that could be held against each other.\n2 inputs: no faults.\n',
+      stderr: 'They have nothing in common that could be compared.\n2 inputs: no faults.\n',
     });
   });
 });
@@ -244,20 +243,20 @@ describe('a folder', () => {
         expect.stringMatching(/^error: .*in the other byte order/),
         'keys/live/talk.key',
         expect.stringMatching(/^warning: .*checksum is missing/),
-        'Held against each other: key.',
+        'Compared: key.',
         'error: keys/news.key and keys/live/talk.key have one key id and different content keys, so viewers of one of ' +
           'them see nothing; give each key an id of its own, or both the same key.',
       ],
     });
   });
 
-  test('is held against media beside it', async () => {
+  test('is compared with media beside it', async () => {
     await fs.remove(join(cwd, 'keys/live'));
     const { code, stdout } = await check(['keys', 'init.mp4']);
     expect([code, ...told(stdout)]).toEqual([
       0,
       'init.mp4 is an init segment.',
-      'Held against each other: key id, scheme, protection, checksum.',
+      'Compared: key id, scheme, protection, checksum.',
       'They agree.',
     ]);
   });
@@ -308,7 +307,7 @@ describe('--stream', () => {
       0,
       'stream.mpd is a DASH MPD.',
       'stream live/news is a key file.',
-      'Held against each other: key id, scheme, protection, checksum.',
+      'Compared: key id, scheme, protection, checksum.',
       'They agree.',
     ]);
     const none = await cli(['check', '--stream', 'live/none'], { cwd, env });

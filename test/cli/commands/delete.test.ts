@@ -125,7 +125,10 @@ test.each([
 });
 
 test.each([
-  [['a', 'b'], 'Nobody is there to say yes. Add --yes to delete the key files, or --dry-run to only see it.'],
+  [
+    ['a', 'b'],
+    'Nobody can answer the question here. Add --yes to delete the key files, or --dry-run to only see it.',
+  ],
   [[], 'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.'],
   [['a', '--prefix', 'b', '--yes'], 'Name streams, or say which ones by --prefix and --not-in; not both.'],
   [['a', 'b', '--if-match', 'x', '--yes'], '--if-match is for one stream: an ETag is that of one file.'],
@@ -167,7 +170,7 @@ test('prunes nothing by a manifest that names none of the key files', async () =
   const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
   expect({ code, stderr, left: await left() }).toEqual({
     code: 2,
-    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them all the same, use --prefix alone.\n`,
+    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use --prefix alone.\n`,
     left: STREAMS,
   });
 });
@@ -202,7 +205,7 @@ test('leaves a key file that changes between the look and the deletion', async (
   - live/old
 1 key file can’t be deleted
   ! live/b
-      The key file has changed since: it is another than If-Match names. GET it, look, and send its new ETag.
+      The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.
 `,
     stderr: 'Key files: 2 deleted, 1 failed.\n',
     left: without('live/a', 'live/old'),

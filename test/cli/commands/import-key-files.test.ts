@@ -9,7 +9,7 @@ const UNKNOWN = 'vendor-tier: gold-9f3c\n';
 const MASKED = POST_MANUAL_FILE.replace(POST_MANUAL.cenc.contentkey, '********')
   .replace(POST_MANUAL.fairplay.key, '********')
   .replace(POST_MANUAL.fairplay.iv, '********');
-const ADVICE = 'error: Add --keep-unknown to keep unknown lines as they are, or take them away.\n';
+const ADVICE = 'error: Add --keep-unknown to keep unknown lines as they are, or remove them.\n';
 
 let sidecar: TestSidecar;
 let cwd: string;
@@ -105,7 +105,7 @@ describe('put --file with a key file', () => {
       `\
 error: old.key: mpegdashstreaming-cenc-content-key is missing; add it, the other mpegdashstreaming-cenc lines need it.
 error: old.key:1: mpegdashstreaming-cenc-key-id is not base64.
-error: old.key:2: is no "name: value"; mend it, or start it with # to make it a comment.
+error: old.key:2: is not "name: value"; correct it, or start it with # to make it a comment.
 error: old.key:3: mpegdashstreaming-cenc-key-ld is not known; did you mean mpegdashstreaming-cenc-key-id?
 ${ADVICE}`,
     ]);
@@ -126,7 +126,7 @@ ${ADVICE}`,
     [['--file', 'old.key', '--cmaf'], 'Give the fields in the file or as options, not both.'],
     [
       ['--file', 'body.json', '--keep-unknown'],
-      'body.json is no key file, so --keep-unknown keeps nothing; leave it out.',
+      'body.json is not a key file, so --keep-unknown keeps nothing; leave it out.',
     ],
     [['--keep-unknown', '--widevine'], '--keep-unknown goes with --file and an existing key file.'],
   ])('refuses %j', async (args, description) => {
@@ -198,7 +198,7 @@ describe('apply with key files', () => {
 2 streams created
   + a
   + b
-      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license brings it
+      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license contains it
 `,
       stderr: 'Key files: 2 created.\n',
     });
@@ -226,7 +226,7 @@ describe('apply with key files', () => {
     expect(await run(['apply', 'old'])).toMatchObject({
       code: 2,
       stderr:
-        'error: Nobody is there to say yes. Add --yes to import the key files, or --dry-run to only see it.\n',
+        'error: Nobody can answer the question here. Add --yes to import the key files, or --dry-run to only see it.\n',
     });
     expect(await sidecar.files()).toEqual({});
   });
@@ -313,7 +313,7 @@ ${ADVICE}`,
   test.each([
     [
       ['old', 'manifest.yaml'],
-      'manifest.yaml is no folder and does not end in .key; apply a manifest by itself.',
+      'manifest.yaml is not a folder and does not end in .key; apply a manifest by itself.',
     ],
     [['manifest.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
     [
@@ -324,7 +324,7 @@ ${ADVICE}`,
       ['manifest.yaml', '--keep-unknown'],
       '--keep-unknown goes with key files: a folder, or files that end in .key.',
     ],
-    [['old-keys'], 'There is no file and no folder old-keys.'],
+    [['old-keys'], 'There is no file or folder old-keys.'],
   ])('refuses %j', async (args, description) => {
     await write({
       'old/a.key': POST_MANUAL_FILE,

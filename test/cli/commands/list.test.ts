@@ -184,7 +184,7 @@ const listAt = (url: string, ...args: string[]) =>
   cli(['list', '--url', url, '--key', 'k', ...args], { cwd: '/' });
 
 const endless = (url: string, what: string) =>
-  `What answers at ${url} ${what}: its list does not end. Check the address, and what stands before the sidecar.`;
+  `What answers at ${url} ${what}: its list does not end. Check the address, and any proxy in front of the sidecar.`;
 const AGAIN = 'gives a cursor of its list a second time';
 const SHORT = 'gives 1001 pages with few or no key files, and says that there are more';
 

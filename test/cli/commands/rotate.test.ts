@@ -101,7 +101,7 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
       changed('y', 'y-own', 'y-1970-01-01'),
       '1 stream not rotated: the manifest brings the keys, so new ones must come there\n',
       '  = own\n',
-      '# 6 streams to restart: each goes on with its former key until it starts anew.\n',
+      '# 6 streams to restart: each goes on with its former key until it starts again.\n',
       '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
       restart('live', 'news'),
       restart(UNKNOWN, 'camera.stream', 'resetStream'),
@@ -112,7 +112,7 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
     ].join(''),
     stderr: `\
 manifest.yaml: 6 changed.
-warning: manifest.yaml still gives other content ids: to apply it as it is brings other keys back; write the new ones there (--json lists them)
+warning: manifest.yaml still gives other content ids: applying it unchanged restores the former keys; write the new ones into it (--json lists them)
 `,
   });
 });
@@ -191,7 +191,7 @@ test('needs no content ids in the manifest, and makes first key files', async ()
       content id live_a-1970-01-01
   + live/b
       content id live_b-1970-01-01
-# 2 streams to restart: each goes on with its former key until it starts anew.
+# 2 streams to restart: each goes on with its former key until it starts again.
 # At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password:
 ${CURL}/app/instances/_definst_/incomingstreams/a/actions/disconnectStream
 ${CURL}/app/instances/_definst_/incomingstreams/b/actions/disconnectStream
@@ -258,7 +258,7 @@ test('goes on after a stream that the provider refuses, and says how to go on af
 });
 
 test.each<[readonly string[], string]>([
-  [[], 'Nobody is there to say yes. Add --yes to write the new keys, or --dry-run to only see it.'],
+  [[], 'Nobody can answer the question here. Add --yes to write the new keys, or --dry-run to only see it.'],
   [
     ['--yes', '--content-id', '{date}'],
     'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
@@ -285,7 +285,7 @@ test.each<[readonly string[], string]>([
 test('writes nothing for a manifest that brings all its keys, or whose streams would share one', async () => {
   await fs.writeFile(join(cwd, 'manifest.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
   expect((await rotate('--yes')).stderr).toBe(
-    'error: No stream of manifest.yaml gets its keys from the key provider: they bring keys of their own. Write new ones there, and apply it.\n',
+    'error: No stream of manifest.yaml gets its keys from the key provider: they have keys of their own. Write new ones into it, and apply it.\n',
   );
   await fs.writeFile(
     join(cwd, 'manifest.yaml'),

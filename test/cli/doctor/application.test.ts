@@ -94,8 +94,8 @@ test.each<Row>([
       severity: 'fault',
       code: 'session_id_misplaced',
       message:
-        'cupertinoAppendQueryParamsToEncUrl stands in Root/Application/Properties, where the packager does not look for it',
-      todo: `take it out there and add in ${PLACE}`,
+        'cupertinoAppendQueryParamsToEncUrl is in Root/Application/Properties, where the packager does not look for it',
+      todo: `remove it there and add in ${PLACE}`,
       xml: SESSION_ID_XML,
     },
   ],
@@ -105,8 +105,8 @@ test.each<Row>([
     {
       severity: 'fault',
       code: 'session_id_misspelt',
-      message: `cupertinoAppendQueryParamsToEncURL in ${PLACE} is no setting of the packager: cupertinoAppendQueryParamsToEncUrl is meant`,
-      todo: `take it out and add in ${PLACE}`,
+      message: `cupertinoAppendQueryParamsToEncURL in ${PLACE} is not a setting of the packager: cupertinoAppendQueryParamsToEncUrl is meant`,
+      todo: `remove it and add in ${PLACE}`,
       xml: SESSION_ID_XML,
     },
   ],
@@ -197,7 +197,7 @@ test.each<Row>([
       severity: 'warning',
       code: 'keys_from_module',
       message: 'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
-      todo: 'take it out of Root/Application/Properties when the key files are to count',
+      todo: 'remove it from Root/Application/Properties if the key files are to be used',
     },
   ],
   [
@@ -206,7 +206,7 @@ test.each<Row>([
     {
       severity: 'fault',
       code: 'key_dir',
-      message: `KeyDir holds \${SourceStreamName}, which is no variable of an Application.xml`,
+      message: `KeyDir holds \${SourceStreamName}, which is not a variable of an Application.xml`,
       todo: 'change Root/Application/Streams/KeyDir to',
       xml: KEY_DIR_XML,
     },

@@ -116,12 +116,12 @@ test.each([
   [
     'the folder is not there',
     (packager: string) => ['--packager', join(packager, 'nowhere')],
-    /nowhere is no packager's installation: it has no conf folder/,
+    /nowhere is not a packager's installation: it has no conf folder/,
   ],
   [
     'the folder is another one',
     (packager: string) => ['--packager', join(packager, 'keys')],
-    /keys is no packager's installation/,
+    /keys is not a packager's installation/,
   ],
   [
     'there is no such application',

@@ -58,7 +58,7 @@ export function applicationXml(name: string, parts: ApplicationParts = {}): stri
 			<StreamType>${streamType}</StreamType>
 			<StorageDir>${storageDir}</StorageDir>
 			${keyDir}
-			<!-- LiveStreamPacketizers (divided by commas): cupertinostreamingpacketizer, mpegdashstreamingpacketizer -->
+			<!-- LiveStreamPacketizers (separated by commas): cupertinostreamingpacketizer, mpegdashstreamingpacketizer -->
 			<LiveStreamPacketizers>${packetizers}</LiveStreamPacketizers>
 			<Properties>
 			</Properties>

@@ -12,7 +12,7 @@ const OTHER_KEY = block(2);
 const ZERO = block(0);
 const SHOW_BLACK = 'players that have one of the keys show black for the other';
 const OWN_ID = 'give each content key an id of its own';
-const ONE_ID = 'look whether the same key was meant, and then use one id for it';
+const ONE_ID = 'check whether the same key was meant, and then use one id for it';
 
 /** The base64 of 16 bytes, different for each number. */
 function block(number: number): string {
@@ -58,7 +58,7 @@ test('warns of one content key under different key ids', async () => {
       severity: 'warning',
       code: 'content_key_reused',
       message:
-        'One content key stands under 3 key ids, one in camera.stream, news_360p, news_720p, one in radio, one in sport',
+        'One content key has 3 key ids, one in camera.stream, news_360p, news_720p, one in radio, one in sport',
       todo: ONE_ID,
     },
   ]);
@@ -73,7 +73,7 @@ test('tells both in the checklist, which ends with 1 for a fault and with 0 for 
   ok       None of 5 key files has a fault of its own
   FAULT    Key id 00000000-0000-0000-0000-000000000001 is that of 2 content keys, one in radio, one in sport: ${SHOW_BLACK}
            to do: ${OWN_ID}
-  warning  One content key stands under 2 key ids, one in camera.stream, news_360p, news_720p, one in radio
+  warning  One content key has 2 key ids, one in camera.stream, news_360p, news_720p, one in radio
            to do: ${ONE_ID}
   ok       The packager’s files name 3 streams, each with a key file
 
@@ -184,7 +184,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
   test('tells the clash once', async () => {
     const words = { 'camera.stream': word, news_360p: word, news_720p: word, radio: word };
     const message = (names: string) =>
-      `Key id ${ID_TEXT} is that of several content keys, as the sidecar says, in ${names}: ${SHOW_BLACK}`;
+      `Key id ${ID_TEXT} is that of several content keys, according to the sidecar, in ${names}: ${SHOW_BLACK}`;
     expect(await closed(['news_360p', 'news_720p'], words)).toEqual([
       ['fault', 'key_id_reused', message('camera.stream, news_360p, news_720p, radio')],
     ]);
@@ -196,7 +196,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
       [
         'fault',
         'key_id_reused',
-        `One key id is that of several content keys, as the sidecar says, in radio and elsewhere: ${SHOW_BLACK}`,
+        `One key id is that of several content keys, according to the sidecar, in radio and elsewhere: ${SHOW_BLACK}`,
       ],
     ]);
   });
@@ -207,7 +207,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
       [
         'warning',
         'content_key_reused',
-        'Content keys stand under other key ids, too, as the sidecar says, in news_360p, radio',
+        'Content keys have other key ids as well, according to the sidecar, in news_360p, radio',
       ],
     ]);
   });
@@ -231,7 +231,7 @@ describe('checkKeyClashes', () => {
   it('names some of many keys, those of most files first', () => {
     const files = [...many(1000, (index) => file(`s${1000 + index}`, 10 + index, 9)), file('t', 10 + 999, 9)];
     expect(checkKeyClashes(files).map(({ message }) => message)).toEqual([
-      'One content key stands under 1,000 key ids, one in s1999, t, one in s1000, one in s1001, and 997 more in 997 key files',
+      'One content key has 1,000 key ids, one in s1999, t, one in s1000, one in s1001, and 997 more in 997 key files',
     ]);
   });
 
@@ -244,7 +244,7 @@ describe('checkKeyClashes', () => {
       severity: 'fault',
       code: 'key_id_reused',
       message: '10 more key ids are those of several content keys each',
-      todo: 'mend those above, and run this again',
+      todo: 'correct those above, and run this again',
     });
   });
 

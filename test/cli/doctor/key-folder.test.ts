@@ -110,14 +110,14 @@ test.each([
     'http://packager-2:9000',
     { device: '1', inode: '2' },
     `${FROM_HERE}its folder is none of this machine, or is seen through another mount (in a container, or over the network)`,
-    'run this on the sidecar’s host, or provision one stream: its key file must come to be here',
+    'run this on the sidecar’s host, or provision one stream: its key file must appear here',
   ],
   [
     'the sidecar sees the folder through another mount',
     'http://127.0.0.1:9000',
     { device: '1' },
     `${FROM_HERE}it writes in a folder of the same inode on another device, as this one has through another mount (in a container, or over the network)`,
-    'run this on the sidecar’s host, or provision one stream: its key file must come to be here',
+    'run this on the sidecar’s host, or provision one stream: its key file must appear here',
   ],
   [
     'the sidecar is of an earlier version',
@@ -262,8 +262,8 @@ test('says that no key file can stand where a folder or a pipe does', async () =
       severity: 'warning',
       code: 'not_a_file',
       message:
-        'In the place of a key file stands a folder or a pipe, so the sidecar refuses to write there: fifo.key, film.key',
-      todo: 'take it away, or name it otherwise',
+        'A folder or a pipe is in the place of a key file, so the sidecar refuses to write there: fifo.key, film.key',
+      todo: 'remove it, or give it another name',
     },
     expect.objectContaining({ code: 'key_file_missing', message: 'No key file for film, fifo' }),
   ]);

@@ -96,7 +96,7 @@ test('still gives each finding with its application as JSON', async () => {
   ).toHaveLength(25);
 });
 
-test('tells each command that mends the same fault of several key folders', async () => {
+test('tells each command that corrects the same fault of several key folders', async () => {
   const packager = await install({
     'conf/live/Application.xml': applicationXml('live', { keyDir: OF_NAME }),
     'conf/vod/Application.xml': applicationXml('vod', {
@@ -113,7 +113,7 @@ test('tells each command that mends the same fault of several key folders', asyn
   const { stdout } = await runDoctor(packager, ['--user', 'other'], {
     accounts: [{ name: 'other', uid: 4321, gids: [4321] }],
   });
-  const mend = (name: string) => {
+  const remedy = (name: string) => {
     const folder = `/wowza/keys/${name}`;
     return `find ${folder} -type d -exec chgrp 4321 {} + -exec chmod ug+x,g+s {} + && find ${folder} -type f -name '*.key' -exec chgrp 4321 {} + -exec chmod ug+r {} +`;
   };
@@ -125,7 +125,7 @@ test('tells each command that mends the same fault of several key folders', asyn
 `);
   expect(text).toContain(`\
            to do: run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640):
-             ${mend('live')}
-             ${mend('vod')}
+             ${remedy('live')}
+             ${remedy('vod')}
 `);
 });

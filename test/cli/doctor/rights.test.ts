@@ -80,7 +80,7 @@ test.each([
   expect(found[0]?.command).toMatch(command);
 });
 
-test('gives commands that mend it all in one round, with sub-folders, whatever the folders are called', async () => {
+test('gives commands that correct it all in one round, with sub-folders, whatever the folders are called', async () => {
   const odd = "v $(touch broken) it's";
   const keyDir = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/${odd}/keys</KeyDir>`;
   const packager = await install({
@@ -116,7 +116,7 @@ test('gives commands that mend it all in one round, with sub-folders, whatever t
   expect((await fs.stat(join(keys, 'live/deep'))).mode & 0o2000).toBe(0o2000);
 });
 
-test('gives no command where the groups of the packager are not known, since none would mend it', async () => {
+test('gives no command where the groups of the packager are not known, since none would help', async () => {
   const packager = await install();
   await fs.chmod(join(packager, 'keys/news_720p.key'), 0o600);
   const [found] = await troubles(packager, ['--user', '4242'], { accounts: [] });

@@ -119,7 +119,7 @@ test('checks the packager’s part when no sidecar answers, which is a fault of 
       severity: 'fault',
       code: 'sidecar_unreachable',
       message: problem.description,
-      todo: 'start the sidecar, or correct what the sentence names, and run this again; the packager’s part is checked all the same',
+      todo: 'start the sidecar, or correct what the sentence names, and run this again; the packager’s part is checked nevertheless',
     },
     {
       about: 'keys',
@@ -133,15 +133,12 @@ test('checks the packager’s part when no sidecar answers, which is a fault of 
 
 test.each([
   ['usage', 'name the sidecar and its key as the sentence says'],
-  [
-    'not_a_sidecar',
-    'correct the address by --url or PACKAGERDRM_URL, or the proxy that stands before the sidecar',
-  ],
+  ['not_a_sidecar', 'correct the address by --url or PACKAGERDRM_URL, or the proxy in front of the sidecar'],
   ['unauthorized', 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY'],
   ['forbidden', 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY'],
   ['too_many_attempts', 'wait as long as the sentence says, give the right API key'],
   ['something_new', 'look into it'],
-])('says what mends the way to the sidecar when the problem is %s', async (code, todo) => {
+])('says what to do about the sidecar when the problem is %s', async (code, todo) => {
   const list = async () => {
     throw new CliError(EXIT.unreachable, { code, description: 'A sentence.' });
   };
@@ -154,6 +151,6 @@ test.each([
     severity: 'fault',
     code: `sidecar_${code}`.replace('sidecar_sidecar', 'sidecar'),
     message: 'A sentence.',
-    todo: `${todo}, and run this again; the packager’s part is checked all the same`,
+    todo: `${todo}, and run this again; the packager’s part is checked nevertheless`,
   });
 });

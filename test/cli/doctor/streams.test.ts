@@ -51,7 +51,7 @@ test.each<[kind: string, changes: Record<string, string | undefined>, finding: R
       severity: 'warning',
       code: 'unreadable_smil',
       message: 'content/bad.smil is not well-formed XML: see line 1',
-      todo: 'mend the file: its streams are not checked',
+      todo: 'correct the file: its streams are not checked',
     },
   ],
 ])('says exactly what is wrong when %s', async (_kind, changes, finding) => {
@@ -89,7 +89,7 @@ test('tells the faults of key files, errors first, each with its first and how m
       code: 'key_file_faulty',
       message:
         'news_720p: mpegdashstreaming-cenc-algorithm is missing; add it, the other mpegdashstreaming-cenc lines need it. And 1 more fault.',
-      todo: 'packager-drm check shows all of it; mend the values and provision news_720p again',
+      todo: 'packager-drm check shows all of it; correct the values and provision news_720p again',
     },
     {
       about: 'keys',

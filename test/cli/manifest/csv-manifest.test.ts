@@ -178,7 +178,7 @@ test('tells a column that it does not know together with the rows’ faults, and
 
 test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
   expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
-    'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
+    'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
     'a.csv:3: cmaf must be true, false, cenc or cbcs.',
   ]);
   expect(await faults('a.csv', 'streamid,cmaf\na,maybe\nb,"b"SECRET\nc,maybe\n', ACME)).toEqual([

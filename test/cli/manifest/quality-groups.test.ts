@@ -211,7 +211,7 @@ describe('a manifest says what is wrong with keys by quality', () => {
       keys(`keys: { SD: { cenc: { keyid: ${SD.keyid}, contentkey: short } }, HD: {} }`),
       [
         line(
-          'cenc.contentkey is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+          'cenc.contentkey is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
         ),
       ],
     ],

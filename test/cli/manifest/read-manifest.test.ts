@@ -280,7 +280,7 @@ groups:
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
     'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
     'manifest.yaml:9: a group has either members or smil.',
-    'manifest.yaml:9: clientApiKeyFile names a file that is empty, no UTF-8 or can’t be read.',
+    'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
     'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
   ]);
 });
@@ -310,7 +310,7 @@ test.each([
   [
     'a.yaml',
     'streams: [{ streamid: a, clientApiKey:SECRET }]',
-    'a.yaml:1: a name here is not a field of streams (is a blank missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
+    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
   ],
   ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
   [
@@ -334,10 +334,10 @@ test.each([
   [
     'a.csv',
     'streamid,contentId\na,b"SECRETSECRET"\n',
-    'a.csv:2: a quote stands amid a cell; put the whole cell in quotes, and write its quotes twice.',
+    'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
   ],
   ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false, cenc or cbcs.'],
-  ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt is none by its name.'],
+  ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt has another ending.'],
 ])('says what is wrong with %s %j', async (name, text, sentence) => {
   const found = await faults(name, text);
   expect(found).toContain(sentence);

@@ -88,7 +88,7 @@ describe('media and a manifest beside a key file', () => {
     ]);
   });
 
-  it('are held against each other where the key file has no keys', () => {
+  it('are compared with each other where the key file has no keys', () => {
     const inputs = { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD };
     expect(said(inputs)).toEqual([`error scheme_mismatch: ${SCHEME}`]);
   });

@@ -58,12 +58,12 @@ const CENC = { 'init.mp4': packagedMedia('cenc/v.mp4'), 'stream.mpd': packagedMa
 
 describe('key and key id exchanged', () => {
   const ASK = 'find out at the license server which of the two is the key id, then ';
-  const swap = 'swap the two in news.key, and take a new key if they were in use so';
+  const swap = 'swap the two in news.key, and use a new key if they were in use like this';
   const renew = (name: string) =>
-    `package again with a new key, for this one stands in ${name} for everybody`;
+    `package again with a new key, because everybody can read this one in ${name}`;
   const sentence = (name: string, rest: string) =>
-    `error key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id stand in each ` +
-    `other's place${rest}.`;
+    `error key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id are ` +
+    `swapped${rest}.`;
 
   it('in the key file or in what was packaged are told as that, of each', () => {
     for (const inputs of [
@@ -112,8 +112,8 @@ describe('key and key id exchanged', () => {
   it('are told between two key files, once for each that may be wrong', () => {
     const inputs = { 'a.key': RIGHT['news.key'], 'b.key': RIGHT['news.key'], 'c.key': EXCHANGED['news.key'] };
     expect(said(inputs)).toEqual([
-      'error key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id stand in each ' +
-        `other's place in one of them; ${ASK}swap the two in a.key, and take a new key if they were in use so, or swap ` +
+      'error key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id are ' +
+        `swapped in one of them; ${ASK}swap the two in a.key, and use a new key if they were in use like this, or swap ` +
         'them in c.key.',
     ]);
   });

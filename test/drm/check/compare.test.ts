@@ -40,7 +40,7 @@ describe('a key file and what was packaged with it', () => {
     expect(said(inputs)).toEqual([
       `error key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
         `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the license server which one is ` +
-        'right, and mend the other.',
+        'right, and correct the other.',
     ]);
   });
 
@@ -49,16 +49,16 @@ describe('a key file and what was packaged with it', () => {
       'news.key': DASH_ALONE.replace(cenc.keyid, SWAPPED_KEY_ID),
       'stream.mpd': manifest('cenc/s.mpd'),
     };
-    expect(said(inputs)).toEqual([expect.stringContaining(', so mend that of news.key.')]);
+    expect(said(inputs)).toEqual([expect.stringContaining(', so correct that of news.key.')]);
   });
 
   it('tell which of them has the wrong byte order when one alone is a random UUID', () => {
     const keyFile = withKeyId('Dlj110aEQZmpsUOGRu9HdQ==');
     const mpd = manifest('two-keys/s.mpd').replaceAll(OTHER_UUID, 'd7f5580e-8446-9941-a9b1-438646ef4775');
-    expect(said({ 'news.key': keyFile, 'stream.mpd': mpd })[0]).toContain(', so mend that of stream.mpd.');
+    expect(said({ 'news.key': keyFile, 'stream.mpd': mpd })[0]).toContain(', so correct that of stream.mpd.');
     const turned = withKeyId('1/VYDoRGmUGpsUOGRu9HdQ==');
     expect(said({ 'news.key': turned, 'init.mp4': media('two-keys/a.mp4') })[0]).toContain(
-      ', so mend that of news.key.',
+      ', so correct that of news.key.',
     );
   });
 
@@ -66,7 +66,7 @@ describe('a key file and what was packaged with it', () => {
     const keyFile = withKeyId(Buffer.alloc(16, 7).toString('base64'));
     expect(said({ 'news.key': keyFile, 'init.mp4': media('cenc/v.mp4') })).toEqual([
       `error key_id_mismatch: init.mp4 has key id ${UUID}, but news.key has another one ` +
-        '(07070707-0707-0707-0707-070707070707), so players get no key for it; look whether they are of one stream, then ' +
+        '(07070707-0707-0707-0707-070707070707), so players get no key for it; check whether they are of one stream, then ' +
         'restart it so that the packager reads the key file again.',
     ]);
   });
@@ -75,7 +75,7 @@ describe('a key file and what was packaged with it', () => {
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [Buffer.alloc(16, 7)] }));
     expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
       'error key_id_mismatch: The pssh boxes of box.bin name key id 07070707-0707-0707-0707-070707070707, but news.key ' +
-        `has another one (${UUID}), so players ask for another key; look whether they are of one stream, then restart ` +
+        `has another one (${UUID}), so players ask for another key; check whether they are of one stream, then restart ` +
         'it so that the packager reads the key file again.',
     ]);
   });
@@ -91,7 +91,7 @@ describe('a key file and what was packaged with it', () => {
         (name) =>
           `error checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
           'news.key under the same key id, so it was made from another key; restart the stream so that the packager ' +
-          'reads this key file, or write the key file anew from the license server.',
+          'reads this key file, or write the key file again from the license server.',
       ),
     );
   });
@@ -117,7 +117,7 @@ describe('a key file and what was packaged with it', () => {
     const address = fairplay.laurl;
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, 'skd://a/b') })).toEqual([
       `error license_address_differs: playlist.m3u8 has the FairPlay address skd://a/b, but news.key has another one ` +
-        `(${address}), so players ask for another content; look whether they are of one stream, then restart it.`,
+        `(${address}), so players ask for another content; check whether they are of one stream, then restart it.`,
     ]);
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, `${address}?x=1`) })).toEqual([
       `error license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
@@ -161,7 +161,7 @@ describe('a key file and what was packaged with it', () => {
       inputs: ['playlist.m3u8', 'news.key'],
       description:
         'The FairPlay IV in playlist.m3u8 is not that of news.key; set cupertinostreaming-aes128-iv-include-in-chunklist ' +
-        'to false so that the license brings it, and restart the stream.',
+        'to false so that the license contains it, and restart the stream.',
     });
   });
 
@@ -170,7 +170,7 @@ describe('a key file and what was packaged with it', () => {
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
     expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
       'warning content_id_mismatch: The Widevine data in box.bin names content id weather, but that of news.key another ' +
-        'one (d7a29956-2980-4338-b627-87c1f079e091); look whether they are of one stream, and restart it if the key file ' +
+        'one (d7a29956-2980-4338-b627-87c1f079e091); check whether they are of one stream, and restart it if the key file ' +
         'was changed.',
     ]);
   });
@@ -182,8 +182,8 @@ describe('a key file and what was packaged with it', () => {
       'init.mp4': media('clear/v.mp4'),
       'master.m3u8': manifest('clear/master.m3u8'),
     };
-    const sentence = (name: string, mend: string) =>
-      `error not_protected: ${name} is not protected, although news.key has keys; ${mend}.`;
+    const sentence = (name: string, remedy: string) =>
+      `error not_protected: ${name} is not protected, although news.key has keys; ${remedy}.`;
     const rename = 'name the key file as the stream is named, and restart the stream';
     expect(said({ ...KEY_FILE, ...clear })).toEqual(
       ['stream.mpd', 'playlist.m3u8', 'init.mp4'].map((name) => sentence(name, rename)),
@@ -259,7 +259,7 @@ describe('media and manifests without a key file', () => {
   it('differ where the manifest says nothing of the protection', () => {
     expect(said({ 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
       'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no license; package ' +
-        'again with its signalling, or look whether a proxy takes it away.',
+        'again with its signalling, or check whether a proxy takes it away.',
     ]);
   });
 
@@ -267,7 +267,7 @@ describe('media and manifests without a key file', () => {
     const init = { 'init.mp4': media('rotation/v.mp4') };
     expect(codes({ ...init, 'v1.m4s': media('rotation/v1.m4s') })).toEqual([]);
     expect(said({ ...init, 'v1.m4s': media('cenc/v1.m4s') })).toEqual([
-      'error all_zero: init.mp4 names no key (all zeros), and v1.m4s brings none (seig), so no player can decrypt it; ' +
+      'error all_zero: init.mp4 names no key (all zeros), and v1.m4s has none (seig), so no player can decrypt it; ' +
         'package again with a key id, or with key rotation.',
     ]);
   });
@@ -288,13 +288,13 @@ describe('key files among each other', () => {
     );
     expect(said({ ...keyFiles, 'init.mp4': media('cenc/v.mp4') })).toEqual([
       `error key_id_mismatch: init.mp4 has key id ${UUID}, but the 4 key files have another one, so players get no key ` +
-        'for it; look whether they are of one stream, then restart it so that the packager reads the key file again.',
+        'for it; check whether they are of one stream, then restart it so that the packager reads the key file again.',
     ]);
   });
 });
 
 describe('a comparison', () => {
-  it('says that nothing was held against anything', () => {
+  it('says that nothing was compared', () => {
     expect(compare({ 'a.m3u8': manifest('clear/master.m3u8'), 'b.txt': cenc.keyid })).toEqual({
       compared: [],
       faults: [],

@@ -148,8 +148,8 @@ describe('a manifest of a packager', () => {
     expect(check(text).fields.slice(1)).toEqual([
       {
         name: 'protection',
-        value: 'not told here',
-        note: 'no session keys, which is right: the keys stand in the media playlists; check these next',
+        value: 'not stated here',
+        note: 'no session keys, which is right: the keys are in the media playlists; check these next',
       },
       { name: 'playlist[0]', value: 'audio/a.m3u8' },
       { name: 'playlist[1]', value: 'v.m3u8' },

@@ -6,7 +6,7 @@ const NOT_HTTPS =
 const PRIVATE =
   'must not be an address of a private network, unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set';
 const NO_ADDRESS = 'must be an absolute https address';
-const WITH_USER = 'must not hold a user name or password: the token stands in the Authorization header';
+const WITH_USER = 'must not hold a user name or password: the token is in the Authorization header';
 
 test.each([
   'https://receiver.example/hook?a=1',

@@ -94,7 +94,7 @@ test.each<[what: string, content: unknown, faults: string[]]>([
   [
     'one stream as text',
     key({ streams: 'live/' }),
-    ['keys[0].streams: must be a list of beginnings of stream ids'],
+    ['keys[0].streams: must be a list of prefixes of stream ids'],
   ],
   ['no name', { keys: [{ key: SECRET }] }, ['keys[0].name: is missing']],
   [

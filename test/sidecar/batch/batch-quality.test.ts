@@ -190,7 +190,7 @@ describe('a member without keys of its own is refused alone', () => {
     [
       'whose quality has wrong keys',
       { streamid: 'a', quality: 'HD' },
-      'invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4 (is the = padding missing?)',
+      'invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
     ],
     [
       'with a content id of its own',

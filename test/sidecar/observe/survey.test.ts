@@ -46,7 +46,7 @@ test('tells nothing before the files are counted, and then each by its worst fau
   expect(faults.counts()).toEqual({ error: 3, warning: 1 });
 });
 
-test('follows what is written and removed, and what is mended', async () => {
+test('follows what is written and removed, and what is corrected', async () => {
   const { faults, write, remove } = await startCount({ 'old.key': BROKEN });
   await faults.run();
   const after = async (change: Promise<unknown>, expected: object) => {
