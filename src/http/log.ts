@@ -51,10 +51,17 @@ export function createLog(level: LogLevel, stream: Writable, clock: () => Date, 
 const MAX_WAITING = 1024 * 1024;
 
 /** One line. A field cannot stand in for the time, the level or the message. */
-function render({ level, message, time, fields }: Entry): string {
-  const own = { time: time.toISOString(), level, message };
-  return `${JSON.stringify({ ...own, ...fields, ...own })}\n`;
+function render({ level, message, time, fields = NO_FIELDS }: Entry): string {
+  const own = `{"time":"${time.toISOString()}","level":"${level}","message":${JSON.stringify(message)}`;
+  const rest = JSON.stringify(
+    'time' in fields || 'level' in fields || 'message' in fields
+      ? { ...fields, time: undefined, level: undefined, message: undefined }
+      : fields,
+  );
+  return rest === '{}' ? `${own}}\n` : `${own},${rest.slice(1)}\n`;
 }
+
+const NO_FIELDS: LogFields = {};
 
 const flushes = new Set<() => void>();
 process.once('exit', () => {

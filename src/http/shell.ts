@@ -88,8 +88,9 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 function requestLog(shell: Shell) {
   const { log, newId, now, quietPaths = [], observe } = shell;
   const always = securityHeaders(shell.securityHeaders ?? API_HEADERS).flat();
+  const quietFolders = quietPaths.map((quiet) => (quiet.endsWith('/') ? quiet : `${quiet}/`));
   const isQuiet = (path: string) =>
-    quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
+    quietPaths.includes(path) || quietFolders.some((quiet) => path.startsWith(quiet));
   return (request: IncomingMessage, response: ServerResponse): Exchange => {
     const started = now();
     const given = request.headers['x-request-id'];
