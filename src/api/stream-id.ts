@@ -33,7 +33,7 @@ export function parseStreamId(text: string): Checked<StreamId> {
     return invalid('No part of a stream id may start with a dot');
   if (!parts.every((part) => PART.test(part))) {
     return invalid(
-      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address)',
+      'A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address)',
     );
   }
   return { ok: true, value: text as StreamId };

@@ -86,11 +86,11 @@ export function decodeBase64Block(text: string): Checked<Buffer> {
 export function decodeHexBlock(text: string): Checked<Buffer> {
   if (text.length === 32 && HEX.test(text)) return { ok: true, value: Buffer.from(text, 'hex') };
   if (text === '') return fault('empty', 'is empty');
-  if (/^0x/i.test(text)) return fault('separators', 'starts with 0x; send the 32 hex digits alone');
+  if (/^0x/i.test(text)) return fault('separators', 'starts with 0x; send only the 32 hex digits');
   if (UUID.test(text)) return fault('uuid_for_hex', 'is a UUID; send its 32 hex digits without dashes');
   if (/\s/.test(text)) return fault('white_space', 'holds white space; send the 32 hex digits in one piece');
   if (/^[0-9a-fA-F]{2}([:. -][0-9a-fA-F]{2})+$/.test(text))
-    return fault('separators', 'has separators; send the 32 hex digits alone');
+    return fault('separators', 'has separators; send only the 32 hex digits');
   if (!HEX.test(text)) {
     const base64 = decodeBase64(text);
     if (base64.ok && base64.value.length === 16)

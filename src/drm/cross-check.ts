@@ -284,7 +284,7 @@ export const NO_SYSTEM =
   'players get the key by other means (ClearKey)';
 
 /** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */
-export const BOX_FOR_DATA = 'is a whole pssh box where its data alone belongs; the key-file API unwraps it';
+export const BOX_FOR_DATA = 'is a whole pssh box where only its data belongs; the key-file API unwraps it';
 
 function error(code: string, field: string, sentence: string): ValueSlip {
   return { severity: 'error', code, field, sentence };

@@ -132,7 +132,7 @@ function unwrapBoxes(values: Values): Finding[] {
     const read = readWidevinePsshData(values.get(name) ?? '');
     if (!read.ok || !read.value.unwrapped || !isOn(values, prefix, 'widevine')) return [];
     values.set(name, read.value.payload);
-    return [warning('box_for_data', `${name} was a whole pssh box; its data alone is written`)];
+    return [warning('box_for_data', `${name} was a whole pssh box; only its data is written`)];
   });
 }
 

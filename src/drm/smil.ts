@@ -99,7 +99,7 @@ function readSource(source: string | undefined): Checked<string> {
     return malformed('src has a query; a key file belongs to the stream without it, so leave it out');
   }
   if (name.startsWith('/')) return malformed('src starts with a slash; leave it out');
-  if (name === '') return malformed('src is a prefix alone');
+  if (name === '') return malformed('src is only a prefix');
   return { ok: true, value: name };
 }
 

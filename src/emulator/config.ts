@@ -126,7 +126,7 @@ function tlsFaults(env: Environment): string[] {
     faults.push('EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both');
   }
   for (const name of ['EMULATOR_TLSFOLDER', 'EMULATOR_TLSNAMES']) {
-    if (env[name] && !own) faults.push(`${name}: has a use with EMULATOR_TLS=self-signed alone`);
+    if (env[name] && !own) faults.push(`${name}: is used only with EMULATOR_TLS=self-signed`);
   }
   return faults;
 }

@@ -29,7 +29,7 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
 export function onlyMethods(...methods: string[]): RequestHandler {
   const allow = methods.join(', ');
   return (request) => {
-    const description = `This path takes ${allow}, not ${request.method}.`;
+    const description = `This path accepts ${allow}, not ${request.method}.`;
     throw httpError('method_not_allowed', description, { headers: { allow } });
   };
 }

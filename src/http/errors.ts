@@ -85,8 +85,8 @@ export const HTTP_ERRORS = {
   },
   method_not_allowed: {
     status: 405,
-    when: 'The path takes other methods; the header `allow` names them.',
-    example: 'This path takes GET, HEAD, POST, DELETE, not PUT.',
+    when: 'The path accepts other methods; the header `allow` names them.',
+    example: 'This path accepts GET, HEAD, POST, DELETE, not PUT.',
   },
   request_timeout: {
     status: 408,
@@ -96,8 +96,8 @@ export const HTTP_ERRORS = {
   },
   body_too_large: {
     status: 413,
-    when: 'The body is larger than the request takes.',
-    example: 'The body is larger than this route takes: 64 KiB.',
+    when: 'The body is larger than the request may have.',
+    example: 'The body is larger than this route accepts: 64 KiB.',
   },
   unsupported_media_type: {
     status: 415,
@@ -107,7 +107,7 @@ export const HTTP_ERRORS = {
   request_header_fields_too_large: {
     status: 431,
     when: 'The headers have more than 16 KiB.',
-    says: 'The headers are larger than this service takes.',
+    says: 'The headers are larger than this service accepts.',
   },
   server_error: {
     status: 500,
@@ -163,7 +163,7 @@ const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>
   'entity.too.large': (limit) =>
     httpError(
       'body_too_large',
-      `The body is larger than this route takes${limit === undefined ? '' : `: ${limit / 1024} KiB`}.`,
+      `The body is larger than this route accepts${limit === undefined ? '' : `: ${limit / 1024} KiB`}.`,
     ),
   'encoding.unsupported': () =>
     httpError('unsupported_media_type', 'Send the body without that content-encoding.'),

@@ -15,7 +15,7 @@ const EMPTY_PART = 'A part of the stream id is empty.';
 const DOT = 'No part of a stream id may start with a dot.';
 const KEY_FOLDER = 'No sub-folder of a stream id may end in .key.';
 const RULE =
-  'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).';
+  'A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).';
 const UNENCODED = 'Write the slashes of a stream id as %2F.';
 const MISSING = 'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.';
 

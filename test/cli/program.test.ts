@@ -241,7 +241,7 @@ describe('get', () => {
     [
       'a b',
       2,
-      'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+      'A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
     ],
   ])('ends with a sentence for the stream %j', async (streamId, code, sentence) => {
     expect(await run(['get', streamId])).toEqual({ code, stdout: '', stderr: `error: ${sentence}\n` });

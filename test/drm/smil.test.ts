@@ -109,7 +109,7 @@ it.each([
   ],
   ['no src', inBody('<video name="a.mp4"/>'), `${first} src is missing`],
   ['an empty src', inBody('<video src=""/>'), `${first} src is missing`],
-  ['a prefix alone', inBody('<video src="mp4:"/>'), `${first} src is a prefix alone`],
+  ['a prefix alone', inBody('<video src="mp4:"/>'), `${first} src is only a prefix`],
   [
     'an address',
     inBody('<video src="rtmp://10.0.0.1/live/a"/>'),

@@ -89,7 +89,7 @@ test.each([
     'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
   ],
   [{ EMULATOR_TLS: 'on' }, 'EMULATOR_TLS: must be off or self-signed'],
-  [{ EMULATOR_TLSNAMES: 'a.test' }, 'EMULATOR_TLSNAMES: has a use with EMULATOR_TLS=self-signed alone'],
+  [{ EMULATOR_TLSNAMES: 'a.test' }, 'EMULATOR_TLSNAMES: is used only with EMULATOR_TLS=self-signed'],
   [
     { EMULATOR_TLS: 'self-signed', EMULATOR_TLSNAMES: 'https://a.test' },
     'EMULATOR_TLSNAMES: must be a host name or an address, or several with commas between them',

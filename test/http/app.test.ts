@@ -179,7 +179,7 @@ describe('onlyMethods', () => {
     await http
       .put('/')
       .expect(405, {
-        errors: [{ code: 'method_not_allowed', description: 'This path takes GET, HEAD, not PUT.' }],
+        errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, HEAD, not PUT.' }],
       })
       .expect('allow', 'GET, HEAD');
   });

@@ -48,11 +48,11 @@ describe('toHttpError', () => {
     ],
     [
       { type: 'entity.too.large', limit: 65_536 },
-      single(413, 'body_too_large', 'The body is larger than this route takes: 64 KiB.'),
+      single(413, 'body_too_large', 'The body is larger than this route accepts: 64 KiB.'),
     ],
     [
       { type: 'entity.too.large' },
-      single(413, 'body_too_large', 'The body is larger than this route takes.'),
+      single(413, 'body_too_large', 'The body is larger than this route accepts.'),
     ],
     [
       { type: 'encoding.unsupported' },

@@ -123,7 +123,7 @@ describe('a POST that is no JSON request', () => {
     const answer = await rawRequest(sidecar.port, 'POST', PATH, headers, bodyOf(64 * 1024 + 1));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       413,
-      error('body_too_large', 'The body is larger than this route takes: 64 KiB.'),
+      error('body_too_large', 'The body is larger than this route accepts: 64 KiB.'),
     ]);
     await expectUnchanged(sidecar);
   });

@@ -134,7 +134,7 @@ describe('POST /api/check', () => {
       .post(CHECK)
       .set('content-type', type)
       .send(body)
-      .expect(413, error('body_too_large', 'The body is larger than this route takes: 64 KiB.'));
+      .expect(413, error('body_too_large', 'The body is larger than this route accepts: 64 KiB.'));
   });
 
   it('answers 400 to JSON that is none, and quotes nothing of it', async () => {

@@ -167,7 +167,7 @@ describe('other methods and paths', () => {
         errors: [
           {
             code: 'method_not_allowed',
-            description: `This path takes GET, HEAD, POST, DELETE, not ${method.toUpperCase()}.`,
+            description: `This path accepts GET, HEAD, POST, DELETE, not ${method.toUpperCase()}.`,
           },
         ],
       })

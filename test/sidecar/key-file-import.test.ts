@@ -348,7 +348,7 @@ vendor-tier: gold-9f3c
       const answer = await post(ofBytes(64 * 1024 + 1));
       expect([answer.status, JSON.parse(answer.text)]).toEqual([
         413,
-        error('The body is larger than this route takes: 64 KiB.', 'body_too_large'),
+        error('The body is larger than this route accepts: 64 KiB.', 'body_too_large'),
       ]);
       const fits = await post(ofBytes(64 * 1024));
       expect([fits.status, fits.text]).toEqual([200, POST_MANUAL_FILE]);

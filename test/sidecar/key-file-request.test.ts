@@ -290,7 +290,7 @@ describe('a value in the wrong form', () => {
     [bytes(15).toString('hex'), 'has 30 hex digits; it must have 32 (16 bytes)'],
     [bytes(17).toString('hex'), 'has 34 hex digits; it must have 32 (16 bytes)'],
     [base64(16), 'looks like base64; send 32 hex digits'],
-    [`0x${bytes(15).toString('hex')}`, 'starts with 0x; send the 32 hex digits alone'],
+    [`0x${bytes(15).toString('hex')}`, 'starts with 0x; send only the 32 hex digits'],
     ['44da52ef-4523-098e-6854-777ee322681d', 'is a UUID; send its 32 hex digits without dashes'],
     ['CBF76BB43B9A54254A5FC20074A3A53G', 'is not hex; send 32 hex digits'],
     ['', 'is empty'],

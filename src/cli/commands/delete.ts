@@ -205,7 +205,7 @@ async function findByRule(context: CliContext, { prefix, notIn }: Selection): Pr
     const where = prefix === undefined ? '' : ` below ${prefix}`;
     const all = count(candidates.length, 'key file');
     throw usageError(
-      `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use --prefix alone.`,
+      `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use only --prefix.`,
     );
   }
   candidates.sort((one, other) => (one.streamid < other.streamid ? -1 : 1));

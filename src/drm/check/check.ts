@@ -194,7 +194,7 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   ],
   separated_hex: [
     'separators',
-    'is hex with separators or 0x; key files and the key-file API take the digits alone',
+    'is hex with separators or 0x; key files and the key-file API accept only the digits',
   ],
 };
 

@@ -58,7 +58,7 @@ function checkText(report: Report, text: string): void {
     report.warning(
       'carriage_return',
       THE_FILE,
-      'has line ends of Windows (CR LF); save it with line feeds alone',
+      'has line ends of Windows (CR LF); save it with line feeds only',
     );
   }
   // The blank behind the colon of a line without a value is no fault of its own.

@@ -129,7 +129,7 @@ function readWidevine(
     if (source === 'request') report.warning('box_for_data', name, BOX_FOR_DATA);
     else {
       const sentence =
-        'is a whole pssh box where its data alone belongs; write that, or POST the box to the key-file API, which unwraps it';
+        'is a whole pssh box where only its data belongs; write that, or POST the box to the key-file API, which unwraps it';
       report.error('box_for_data', name, sentence);
     }
   }

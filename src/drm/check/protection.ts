@@ -115,7 +115,7 @@ export function compareKeyIds(report: Report, one: KeySignallingAt, other: KeySi
   if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
     const sentence =
       `names the key id of ${one.at} in the other byte order; it must be big endian in boxes and Widevine data, and ` +
-      "in PlayReady's order in a PlayReady header alone";
+      "in PlayReady's order only in a PlayReady header";
     report.error('key_id_byte_order', other.at, sentence);
   } else {
     report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);

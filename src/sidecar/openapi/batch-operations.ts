@@ -87,7 +87,7 @@ function batch() {
       { code: 'invalid_body', says: 'Give streams, groups, or both. Nothing was written.' },
       { code: 'unknown_field', says: 'stream is not a field of this request. Did you mean streams?' },
       ...(['malformed_json', 'invalid_query', 'invalid_header', 'forbidden'] as const),
-      { code: 'body_too_large', says: 'The body is larger than this route takes: 16384 KiB.' },
+      { code: 'body_too_large', says: 'The body is larger than this route accepts: 16384 KiB.' },
       ...(['unsupported_media_type', 'too_many_batches', 'stopping'] as const),
     ],
   });

@@ -53,7 +53,7 @@ const KEEP_UNKNOWN: OpenApi.ParameterObject = {
   in: 'query',
   required: false,
   description:
-    'With a body of `text/plain` alone. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+    'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
   schema: { type: 'string', enum: ['true', 'false'] },
 };
 
@@ -116,7 +116,7 @@ function read() {
     tag: KEY_FILES_TAG,
     summary: 'Read a key file',
     description:
-      'The key file of a stream, byte for byte. A client that would rather have JSON (`accept: application/json`) gets its lines. HEAD answers the headers alone.',
+      'The key file of a stream, byte for byte. A client that would rather have JSON (`accept: application/json`) gets its lines. HEAD answers only the headers.',
     parameters: [STREAM_ID, IF_CHANGED],
     answers: {
       200: { description: 'The key file.', headers: { ETag: ETAG }, content: FILE },

@@ -170,7 +170,7 @@ test('prunes nothing by a manifest that names none of the key files', async () =
   const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
   expect({ code, stderr, left: await left() }).toEqual({
     code: 2,
-    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use --prefix alone.\n`,
+    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use only --prefix.\n`,
     left: STREAMS,
   });
 });

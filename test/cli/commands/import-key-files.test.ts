@@ -255,7 +255,7 @@ error: old/ch1000.key, old/ch1001.key, old/ch1002.key, old/ch1003.key, old/ch100
 error: old/empty.key: The key file is empty; it must have lines "name: value".
 error: old/half.key: mpegdashstreaming-cenc-content-key is missing; add it, the other mpegdashstreaming-cenc lines need it.
 error: old/huge.key: has more than 64 KiB, far more than a key file has.
-error: old/my stream.key: its name makes no stream id: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).
+error: old/my stream.key: its name makes no stream id: A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).
 error: old/utf16.key: is UTF-16; save it as UTF-8.
 error: other/a.key: is of the stream a, as old/z/a.key is; give the folder above both, or one of them.
 ${ADVICE}`,

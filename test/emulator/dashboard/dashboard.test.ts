@@ -81,7 +81,7 @@ test.each([
   [404, 'GET', '/dashboard/channels/nothing1', 'There is no channel with this id.'],
   [404, 'POST', '/dashboard/channels/nothing1/events/nothing1/publish', 'There is no channel with this id.'],
   [404, 'POST', '/dashboard/credentials/nothing1/replace', 'There is no credential with this id.'],
-  [405, 'POST', '/dashboard/events', 'This path takes GET, not POST.'],
+  [405, 'POST', '/dashboard/events', 'This path accepts GET, not POST.'],
   [400, 'GET', '/dashboard/channels/%ff', 'percent-encoding'],
 ] as const)('answers %d to %s %s as a page', async (status, method, path, sentence) => {
   const { unauthenticated } = await startEmulator();
@@ -98,7 +98,7 @@ test('answers 413 to a form that is too large', async () => {
     .type('form')
     .send({ title: 'x'.repeat(70_000) })
     .expect(413);
-  expect(textOf(text)).toContain('The body is larger than this route takes: 64 KiB.');
+  expect(textOf(text)).toContain('The body is larger than this route accepts: 64 KiB.');
 });
 
 test('answers 500 with a page that says nothing of the cause, which goes to the log', async () => {

@@ -198,7 +198,9 @@ test('refuses a body of a mebibyte with 413', async () => {
   expect([status, body]).toEqual([
     413,
     {
-      errors: [{ code: 'body_too_large', description: 'The body is larger than this route takes: 256 KiB.' }],
+      errors: [
+        { code: 'body_too_large', description: 'The body is larger than this route accepts: 256 KiB.' },
+      ],
     },
   ]);
 });

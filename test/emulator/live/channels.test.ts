@@ -157,7 +157,7 @@ test('names the methods of a path in the 405 to any other', async () => {
   expect([status, headers.allow, body]).toEqual([
     405,
     'GET, POST',
-    { errors: [{ code: 'method_not_allowed', description: 'This path takes GET, POST, not PUT.' }] },
+    { errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, POST, not PUT.' }] },
   ]);
 });
 

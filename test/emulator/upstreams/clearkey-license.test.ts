@@ -114,7 +114,7 @@ test.each<[number, string, string, object]>([
     413,
     'a body over 16 KiB',
     JSON.stringify({ kids: ['A'.repeat(16_384)] }),
-    { code: 'body_too_large', description: 'The body is larger than this route takes: 16 KiB.' },
+    { code: 'body_too_large', description: 'The body is larger than this route accepts: 16 KiB.' },
   ],
 ])('answers %i to %s', async (status, _case, body, problem) => {
   const response = await (await startEmulator()).unauthenticated
@@ -130,7 +130,7 @@ test('answers 405 to a GET', async () => {
   expect(response.status).toBe(405);
   expect(response.headers.allow).toBe('POST');
   expect(response.body).toEqual({
-    errors: [{ code: 'method_not_allowed', description: 'This path takes POST, not GET.' }],
+    errors: [{ code: 'method_not_allowed', description: 'This path accepts POST, not GET.' }],
   });
 });
 

@@ -80,6 +80,6 @@ test('answers 405 to another method and names the one there is', async () => {
   expect(response.status).toBe(405);
   expect(response.headers.allow).toBe('GET');
   expect(response.body).toEqual({
-    errors: [{ code: 'method_not_allowed', description: 'This path takes GET, not PUT.' }],
+    errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, not PUT.' }],
   });
 });

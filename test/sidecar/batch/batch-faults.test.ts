@@ -50,7 +50,7 @@ describe('a batch is refused as a whole', () => {
       .post(PATH)
       .type('json')
       .send(large)
-      .expect(413, refused('body_too_large', 'The body is larger than this route takes: 16384 KiB.'));
+      .expect(413, refused('body_too_large', 'The body is larger than this route accepts: 16384 KiB.'));
   });
 });
 

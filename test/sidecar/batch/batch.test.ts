@@ -191,14 +191,14 @@ describe('streams and groups', () => {
         failed(
           null,
           'invalid_stream_id',
-          'groups.0.members.2: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+          'groups.0.members.2: A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
         ),
         created('vod/2026/sample_720p.mp4', MANUAL_TAG),
         created('vod/2026/sample_360p.mp4', MANUAL_TAG),
         failed(
           null,
           'invalid_stream_id',
-          'groups.1.members.2: A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
+          'groups.1.members.2: A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).',
         ),
       ],
       summary: summary({ created: 4, failed: 2 }),

@@ -198,7 +198,7 @@ it('opens no listing for HEAD', async () => {
 
 const UNKNOWN = 'is not a parameter of this request.';
 const ID_RULE =
-  'A stream id takes letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).';
+  'A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).';
 
 it.each<[string, ...string[]]>([
   ['limit=0', 'limit: must be from 1 to 1000'],

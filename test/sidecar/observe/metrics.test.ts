@@ -52,7 +52,7 @@ test('answers HEAD to /metrics as GET, and 405 to what would change something', 
   expect({ status, allow: headers.allow, body }).toEqual({
     status: 405,
     allow: 'GET, HEAD',
-    body: { errors: [{ code: 'method_not_allowed', description: 'This path takes GET, HEAD, not POST.' }] },
+    body: { errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, HEAD, not POST.' }] },
   });
 });
 

@@ -65,7 +65,7 @@ describe.each(PATHS)('%s', (path, type, policy) => {
 
   it.each(['post', 'put', 'delete', 'patch'] as const)('answers 405 to a %s', async (method) => {
     const answer = await described()[method](path).expect(405);
-    const description = `This path takes GET, HEAD, not ${method.toUpperCase()}.`;
+    const description = `This path accepts GET, HEAD, not ${method.toUpperCase()}.`;
     expect([answer.headers.allow, answer.body]).toEqual([
       'GET, HEAD',
       { errors: [{ code: 'method_not_allowed', description }] },
