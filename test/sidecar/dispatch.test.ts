@@ -115,6 +115,25 @@ const BODIES: readonly [
   ],
 ];
 
+test.each([...PATHS, '/api/keyfile/live?dryrun=true'])(
+  'answers a POST of %s with all its warnings',
+  async (path) => {
+    const sidecar = await startSidecar();
+    const body = text({
+      ...POST_MANUAL,
+      fairplay: { ...POST_MANUAL.fairplay, laurl: 'https://a/b' },
+      contentId: 'other',
+    });
+    const { headers } = await send(sidecar.url + path, {
+      method: 'POST',
+      headers: { ...asking(), 'content-type': 'application/json' },
+      body,
+    });
+    const codes = [...(headers.warning ?? '').matchAll(/299 - "(\w+): /g)].map(([, code]) => code);
+    expect(codes).toEqual(['content_id_mismatch', 'content_id_mismatch', 'not_skd']);
+  },
+);
+
 describe.each(POSTS)('POST %j', ({ path, type }) => {
   test.each(BODIES)('of %s', async (_what, body, status, result, headers = {}) => {
     const sidecar = await startSidecar({ audit: 'stdout' });
