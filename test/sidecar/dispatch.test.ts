@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { rawExchange } from '../support/raw-http';
 import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 
@@ -265,3 +266,16 @@ test('answers absent files, JSON and other methods on the plain path', async () 
   await sidecar.api.delete('/api/keyfile/live').expect(200, POST_MANUAL_FILE);
   await sidecar.api.get('/api/keyfile/live').expect(404);
 });
+
+test.each(PATHS)(
+  'answers a POST of %s whose body is no HTTP with the request id and the headers of every answer',
+  async (path) => {
+    const sidecar = await startSidecar();
+    const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\nx-request-id: the-same\r\n`;
+    const body = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
+    const answer = await rawExchange(sidecar.port, head + body, /\}$/);
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toMatch(/^x-request-id: the-same\r$/m);
+    expect(answer).toMatch(/^x-content-type-options: nosniff\r$/m);
+  },
+);
