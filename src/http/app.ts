@@ -17,11 +17,13 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
   app.disable('etag');
   app.set('query parser', 'simple');
   mount(app);
+  // As the last of the routes: to OPTIONS Express would answer by itself what it finds nothing else for.
+  app.use(() => {
+    throw httpError('not_found');
+  });
   return (request, response, exchange, fail) => {
     setHeaders(response, exchange);
-    app(request as Request, response as Response, (thrown?: unknown) =>
-      fail(thrown ?? httpError('not_found')),
-    );
+    app(request as Request, response as Response, fail);
   };
 }
 

@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { errorBody, type HttpError, httpError } from './errors';
 import { STOPPED } from './intake';
+import { type Exchange, setHeaders } from './shell';
 
 export const USE_HTTPS = httpError('https_required');
 export const BUSY = httpError('too_many_connections');
@@ -34,6 +35,9 @@ export function unreadable(code: string | undefined): Unreadable {
 /** Answers a request with an error after which the connection ends. */
 export function answerThrough(response: ServerResponse, error: HttpError): void {
   const body = JSON.stringify(errorBody(error));
+  // Of a request that has begun to be served.
+  const { locals } = response as ServerResponse & { readonly locals?: Exchange };
+  if (locals) setHeaders(response, locals);
   response.statusCode = error.status;
   response.setHeader('connection', 'close');
   response.setHeader('content-type', CONTENT_TYPE);

@@ -170,6 +170,16 @@ describe('createApp', () => {
   });
 });
 
+it('answers 404 to OPTIONS of a path with other methods, and logs it', async () => {
+  const { http, entries } = await serve((app) => {
+    app.get('/healthz', (_request, response) => void response.end());
+  });
+  await http
+    .options('/healthz')
+    .expect(404, { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] });
+  expect(await entries()).toEqual([requestEntry('info', 'OPTIONS', 'unmatched', 404)]);
+});
+
 describe('onlyMethods', () => {
   it('answers 405 with the methods that exist', async () => {
     const { http } = await serve((app) => {

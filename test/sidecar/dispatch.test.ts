@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { rawExchange } from '../support/raw-http';
 import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 
@@ -114,6 +115,25 @@ const BODIES: readonly [
     'provisioning_not_configured',
   ],
 ];
+
+test.each([...PATHS, '/api/keyfile/live?dryrun=true'])(
+  'answers a POST of %s with all its warnings',
+  async (path) => {
+    const sidecar = await startSidecar();
+    const body = text({
+      ...POST_MANUAL,
+      fairplay: { ...POST_MANUAL.fairplay, laurl: 'https://a/b' },
+      contentId: 'other',
+    });
+    const { headers } = await send(sidecar.url + path, {
+      method: 'POST',
+      headers: { ...asking(), 'content-type': 'application/json' },
+      body,
+    });
+    const codes = [...(headers.warning ?? '').matchAll(/299 - "(\w+): /g)].map(([, code]) => code);
+    expect(codes).toEqual(['content_id_mismatch', 'content_id_mismatch', 'not_skd']);
+  },
+);
 
 describe.each(POSTS)('POST %j', ({ path, type }) => {
   test.each(BODIES)('of %s', async (_what, body, status, result, headers = {}) => {
@@ -246,3 +266,16 @@ test('answers absent files, JSON and other methods on the plain path', async () 
   await sidecar.api.delete('/api/keyfile/live').expect(200, POST_MANUAL_FILE);
   await sidecar.api.get('/api/keyfile/live').expect(404);
 });
+
+test.each(PATHS)(
+  'answers a POST of %s whose body is no HTTP with the request id and the headers of every answer',
+  async (path) => {
+    const sidecar = await startSidecar();
+    const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\nx-request-id: the-same\r\n`;
+    const body = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
+    const answer = await rawExchange(sidecar.port, head + body, /\}$/);
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toMatch(/^x-request-id: the-same\r$/m);
+    expect(answer).toMatch(/^x-content-type-options: nosniff\r$/m);
+  },
+);

@@ -103,7 +103,7 @@ function answer(
   response: ServerResponse,
   { exchange }: KeyFileCall,
   status: number,
-  headers: readonly string[],
+  headers: readonly (string | string[])[],
   body: string,
   encoding: 'utf8' | 'latin1' = 'utf8',
 ): void {
@@ -181,7 +181,7 @@ function answerDryRun(
 function answerJson(
   response: ServerResponse,
   call: KeyFileCall,
-  headers: readonly string[],
+  headers: readonly (string | string[])[],
   value: unknown,
 ): void {
   const json = JSON.stringify(value);
@@ -190,8 +190,10 @@ function answerJson(
 }
 
 /** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
-function warningHeaders(warnings: readonly Finding[]): string[] {
-  return warnings.flatMap(({ code, description }) => ['warning', `299 - "${code}: ${description}"`]);
+function warningHeaders(warnings: readonly Finding[]): (string | string[])[] {
+  if (warnings.length === 0) return [];
+  // One name with all values: of a name that is there twice, `writeHead` keeps the last where Express has set headers.
+  return ['warning', warnings.map(({ code, description }) => `299 - "${code}: ${description}"`)];
 }
 
 function malformed(description: string): HttpError {
