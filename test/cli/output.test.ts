@@ -13,7 +13,7 @@ const PROBLEM = { code: EVIL, description: EVIL };
 const LINE = { name: EVIL, value: EVIL, change: 'changed', former: EVIL };
 const LISTED = {
   streamid: EVIL,
-  modified: EVIL,
+  modified: '2030-06-01T12:00:00.000Z',
   size: 1,
   parts: [EVIL],
   key_id: EVIL,
@@ -45,6 +45,7 @@ test.each<[string, readonly string[], string, object]>([
     '/api/keyfile/s?dryrun=true',
     json({
       streamid: EVIL,
+      dryrun: true,
       result: 'changed',
       etag: EVIL,
       present_etag: null,
