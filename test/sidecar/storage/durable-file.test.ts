@@ -110,6 +110,24 @@ test.each<[what: string, call: 'unlink' | 'fsync' | 'fdatasync', start: () => Pr
   expect(readFileSync(path, 'utf8')).toBe('new\n');
 });
 
+test('holds up nobody by a probe', async () => {
+  const gates = (['open', 'write'] as const).map(faulty.hold);
+  const probing = writer.probe(folder);
+  for (const { reached, release } of gates) {
+    await reached;
+    release();
+  }
+  await probing;
+});
+
+test('opens and writes at once when nothing else is under way', async () => {
+  process.umask(0);
+  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
+  const calls = faulty.recorded().map(({ call, moment }) => `${call} ${moment}`);
+  expect(calls).toEqual(['open start', 'open end', 'write start', 'write end', 'fdatasync start']);
+  await writing;
+});
+
 test('takes a probe whose file another service swept for a good one', async () => {
   const unlink = faulty.hold('unlink');
   const probe = writer.probe(folder);
@@ -242,7 +260,7 @@ test('says what kept the folder from being synced, when only that failed', async
 describe('the sync of a folder', () => {
   test.each(['EINVAL', 'ENOTSUP'])('counts as done where the file system has none (%s)', async (code) => {
     faulty.fail('fsync', 1, code);
-    await writer.write(path, Buffer.from('new\n'), 0o640);
+    expect(await writer.write(path, Buffer.from('new\n'), 0o640)).toBeUndefined();
     expect(readFileSync(path, 'utf8')).toBe('new\n');
     expect(faulty.openDescriptors()).toEqual([]);
   });
@@ -313,6 +331,8 @@ describe('the sync of a folder', () => {
     first.release();
     await expect(a).rejects.toMatchObject({ code: 'EIO' });
     await expect(b).resolves.toBeUndefined();
+    const syncs = faulty.recorded().filter(({ call, moment }) => call === 'fsync' && moment === 'end');
+    expect(syncs).toHaveLength(2);
   });
 
   test('of one folder waits for none of another', async () => {
