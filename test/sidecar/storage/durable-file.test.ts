@@ -128,6 +128,13 @@ test('opens and writes at once when nothing else is under way', async () => {
   await writing;
 });
 
+test('renames at once when nothing else is under way', async () => {
+  // What is made at once can't be held.
+  faulty.hold('rename');
+  await writer.write(path, Buffer.from('new\n'), 0o640);
+  expect(readFileSync(path, 'utf8')).toBe('new\n');
+});
+
 test('takes a probe whose file another service swept for a good one', async () => {
   const unlink = faulty.hold('unlink');
   const probe = writer.probe(folder);
@@ -233,6 +240,16 @@ test('goes on after a short write until all bytes are written', async () => {
   await writer.write(path, Buffer.from(text), 0o640);
   expect(readFileSync(path, 'utf8')).toBe(text);
   expect(calls().filter((line) => line.startsWith('write'))).toHaveLength(Math.ceil(text.length / 7));
+});
+
+test('goes on after a short write beside another write, too', async () => {
+  const finishOther = await faulty.keepUnderWay(async () => {
+    await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
+  });
+  faulty.shortenWrites(7);
+  await writer.write(path, Buffer.from('a text of more than three writes\n'), 0o640);
+  expect(readFileSync(path, 'utf8')).toBe('a text of more than three writes\n');
+  await finishOther();
 });
 
 test('keeps the old content when the disk fills up in the middle of the new', async () => {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
 import { parseStreamId, type StreamId } from '../../../src/api/stream-id';
@@ -114,6 +114,19 @@ describe('sub-folders', () => {
     expect(await syncedBy('site/b/live')).toEqual(['site', 'site/b']);
     expect(await syncedBy('other/a/live')).toEqual(['.', 'other', 'other/a']);
     expect(await syncedBy('site/a/more')).toEqual(['site/a']);
+  });
+
+  const descriptors = '/proc/self/fd';
+  (existsSync(descriptors) ? test : test.skip)('are held open no longer than they are used', async () => {
+    const before = readdirSync(descriptors).length;
+    for (let round = 0; round < 20; round += 1) {
+      await store.write(id('site/event/live'), Buffer.from(`${round}\n`));
+      store.read(id('site/event/live'));
+      store.read(id('site/event/missing'));
+      store.read(id('site/missing/live'));
+      await store.remove(id('site/event/live'));
+    }
+    expect(readdirSync(descriptors).length).toBeLessThan(before + 20);
   });
 
   test('whose sync failed are synced by the next write', async () => {
