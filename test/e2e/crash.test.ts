@@ -12,8 +12,8 @@ import { temporaryFolder } from '../support/start-sidecar';
 const CRASH_WRITER = bundledScript('crash-writer');
 const WRITER_KILLS = 190;
 const SIDECAR_KILLS = 24;
-/** How many series of kills run in parallel, each with a folder of its own. */
-const SERIES = 2;
+/** How many series of kills run in parallel, each with a folder of its own: they wait for the disk most of the time. */
+const SERIES = 4;
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];
 const API_KEY = 'key-of-the-crash-test';
 
@@ -97,7 +97,7 @@ test(`finds each key file whole and no acknowledged write lost after each of ${W
       const args = [folder, String(kill * 1000)];
       const writer = runScript(CRASH_WRITER, { args, cwd: folder });
       // Killed after another number of lines each time: in the middle of another step.
-      await writer.until(new RegExp(`(?:.*\n){${2 + (kill % 23)}}`));
+      await writer.until(new RegExp(`(?:.*\n){${2 + ((kill * SERIES + series) % 23)}}`));
       writer.send('SIGKILL');
       const { signal, stdout, stderr } = await writer.ended;
       expect({ signal, stderr }).toEqual({ signal: 'SIGKILL', stderr: '' });
@@ -128,7 +128,7 @@ test(`finds no left-over of ${SIDECAR_KILLS} kills of a sidecar under load once 
       const sidecar = await startBuilt('sidecar', { cwd: folder, env: sidecarOn(folder) });
       await untilReady(sidecar.url);
       faults.push(...(await temporariesIn(folder)).map((name) => `start ${kill}: ${name} is left`));
-      await loadUntilKilled(sidecar, ledger, kill * 1000, 5 + 7 * kill);
+      await loadUntilKilled(sidecar, ledger, kill * 1000, 5 + 4 * (kill * SERIES + series));
       faults.push(...ledger.faults(folder, shortText).map((fault) => `kill ${kill}: ${fault}`));
     }
     return { faults, left };

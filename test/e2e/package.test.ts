@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
@@ -18,10 +19,11 @@ jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 
+/** A copy of what a build needs; each test takes away again what it adds. */
 let folder: string;
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
   const files = [
     'package.json',
     'tsconfig.json',
@@ -33,6 +35,12 @@ beforeEach(async () => {
   ];
   for (const name of [...files, 'src']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
 });
+
+afterEach(async () => {
+  for (const name of ['node_modules', 'dist']) await rm(join(folder, name), { recursive: true, force: true });
+});
+
+afterAll(() => rm(folder, { recursive: true }));
 
 /** Without the programs of our own packages: npm puts them there for whoever runs the tests by it. */
 const PATH = (process.env.PATH ?? '')
@@ -104,7 +112,6 @@ describe('npm pack', () => {
     await expect(packed()).rejects.toThrow(NOT_BUILT);
     await cp(DIST, join(folder, 'dist'), { recursive: true });
     expect(await packed()).toContain('dist/sidecar/main.js');
-    await rm(join(folder, 'dist'), { recursive: true });
   });
 });
 
@@ -115,7 +122,7 @@ describe('what is built', () => {
     const dist = join(folder, 'dist');
     const apiKey = 'key-of-the-package-test';
     const { url } = await startBuilt('sidecar', {
-      cwd: folder,
+      cwd: await temporaryFolder(),
       dist,
       env: { PACKAGERDRMAPI_APIKEY: apiKey },
     });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
@@ -385,7 +386,7 @@ test('makes room for new connections when idle ones take nearly all places', asy
   const { port } = await serve(answer, { limits: { total: 512, perAddress: 512 } });
   const clients = await times(600, async () => {
     const client = await hostile(port, { says: `${HEAD}\r\n` });
-    await until(() => client.received() !== '');
+    await Promise.race([once(client.socket, 'data'), client.ended]);
     return client;
   });
   expect(clients.filter((client) => !client.received().startsWith('HTTP/1.1 200'))).toEqual([]);

@@ -56,6 +56,7 @@ export const faultyFs = {
   },
   writeSync: (descriptor: number, bytes: Buffer, at: number, length: number) => {
     const path = paths.get(descriptor) ?? 'no open descriptor';
+    refuseBeyond(bytes, at, length);
     return atOnce('write', path, [], () =>
       real.writeSync(descriptor, bytes, at, Math.min(length, mostBytes)),
     );
@@ -205,7 +206,13 @@ function wrap(call: FsCall): Plain {
 function shortened(call: FsCall, given: unknown[]): unknown[] {
   if (call !== 'write') return given;
   const [descriptor, bytes, at, length] = given;
+  refuseBeyond(bytes as Buffer, Number(at), Number(length));
   return [descriptor, bytes, at, Math.min(Number(length), mostBytes)];
+}
+
+/** As Node does, also of a write that is shortened. */
+function refuseBeyond(bytes: Buffer, at: number, length: number): void {
+  if (at + length > bytes.length) throw new RangeError('The write goes beyond its buffer');
 }
 
 function record(event: FsEvent): void {

@@ -110,6 +110,31 @@ test.each<[what: string, call: 'unlink' | 'fsync' | 'fdatasync', start: () => Pr
   expect(readFileSync(path, 'utf8')).toBe('new\n');
 });
 
+test('holds up nobody by a probe', async () => {
+  const gates = (['open', 'write'] as const).map(faulty.hold);
+  const probing = writer.probe(folder);
+  for (const { reached, release } of gates) {
+    await reached;
+    release();
+  }
+  await probing;
+});
+
+test('opens and writes at once when nothing else is under way', async () => {
+  process.umask(0);
+  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
+  const calls = faulty.recorded().map(({ call, moment }) => `${call} ${moment}`);
+  expect(calls).toEqual(['open start', 'open end', 'write start', 'write end', 'fdatasync start']);
+  await writing;
+});
+
+test('renames at once when nothing else is under way', async () => {
+  // What is made at once can't be held.
+  faulty.hold('rename');
+  await writer.write(path, Buffer.from('new\n'), 0o640);
+  expect(readFileSync(path, 'utf8')).toBe('new\n');
+});
+
 test('takes a probe whose file another service swept for a good one', async () => {
   const unlink = faulty.hold('unlink');
   const probe = writer.probe(folder);
@@ -217,6 +242,16 @@ test('goes on after a short write until all bytes are written', async () => {
   expect(calls().filter((line) => line.startsWith('write'))).toHaveLength(Math.ceil(text.length / 7));
 });
 
+test('goes on after a short write beside another write, too', async () => {
+  const finishOther = await faulty.keepUnderWay(async () => {
+    await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
+  });
+  faulty.shortenWrites(7);
+  await writer.write(path, Buffer.from('a text of more than three writes\n'), 0o640);
+  expect(readFileSync(path, 'utf8')).toBe('a text of more than three writes\n');
+  await finishOther();
+});
+
 test('keeps the old content when the disk fills up in the middle of the new', async () => {
   writeFileSync(path, 'old\n');
   faulty.shortenWrites(7);
@@ -242,7 +277,7 @@ test('says what kept the folder from being synced, when only that failed', async
 describe('the sync of a folder', () => {
   test.each(['EINVAL', 'ENOTSUP'])('counts as done where the file system has none (%s)', async (code) => {
     faulty.fail('fsync', 1, code);
-    await writer.write(path, Buffer.from('new\n'), 0o640);
+    expect(await writer.write(path, Buffer.from('new\n'), 0o640)).toBeUndefined();
     expect(readFileSync(path, 'utf8')).toBe('new\n');
     expect(faulty.openDescriptors()).toEqual([]);
   });
@@ -313,6 +348,8 @@ describe('the sync of a folder', () => {
     first.release();
     await expect(a).rejects.toMatchObject({ code: 'EIO' });
     await expect(b).resolves.toBeUndefined();
+    const syncs = faulty.recorded().filter(({ call, moment }) => call === 'fsync' && moment === 'end');
+    expect(syncs).toHaveLength(2);
   });
 
   test('of one folder waits for none of another', async () => {

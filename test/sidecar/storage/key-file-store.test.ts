@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import fs from 'fs-extra';
 import { parseStreamId, type StreamId } from '../../../src/api/stream-id';
@@ -103,6 +103,32 @@ describe('sub-folders', () => {
     expect(synced().filter((name) => name === '.')).toHaveLength(2);
   });
 
+  test('that others made are synced into their parents, each by itself', async () => {
+    for (const name of ['site/a', 'site/b', 'other/a']) await fs.ensureDir(join(folder, name));
+    const syncedBy = async (name: string) => {
+      faulty.reset();
+      await store.write(id(name), Buffer.from('name: value\n'));
+      return synced();
+    };
+    expect(await syncedBy('site/a/live')).toEqual(['.', 'site', 'site/a']);
+    expect(await syncedBy('site/b/live')).toEqual(['site', 'site/b']);
+    expect(await syncedBy('other/a/live')).toEqual(['.', 'other', 'other/a']);
+    expect(await syncedBy('site/a/more')).toEqual(['site/a']);
+  });
+
+  const descriptors = '/proc/self/fd';
+  (existsSync(descriptors) ? test : test.skip)('are held open no longer than they are used', async () => {
+    const before = readdirSync(descriptors).length;
+    for (let round = 0; round < 20; round += 1) {
+      await store.write(id('site/event/live'), Buffer.from(`${round}\n`));
+      store.read(id('site/event/live'));
+      store.read(id('site/event/missing'));
+      store.read(id('site/missing/live'));
+      await store.remove(id('site/event/live'));
+    }
+    expect(readdirSync(descriptors).length).toBeLessThan(before + 20);
+  });
+
   test('whose sync failed are synced by the next write', async () => {
     faulty.fail('fsync', 1, 'EIO');
     await expect(store.write(id('site/live'), Buffer.from('one\n'))).rejects.toMatchObject({ status: 500 });
@@ -154,6 +180,16 @@ test('goes on with a stream after a change of it failed', async () => {
   expect(store.read(id('live'))).toEqual(Buffer.from('two\n'));
 });
 
+test('refuses to read, replace or remove what is too large for a key file', async () => {
+  const large = Buffer.alloc(1024 * 1024 + 1, 'a');
+  await fs.writeFile(join(folder, 'live.key'), large);
+  const refusal = { status: 409, problems: [expect.objectContaining({ code: 'not_a_key_file' })] };
+  expect(() => store.read(id('live'))).toThrow(expect.objectContaining(refusal));
+  await expect(store.write(id('live'), Buffer.from('one\n'))).rejects.toMatchObject(refusal);
+  await expect(store.remove(id('live'))).rejects.toMatchObject(refusal);
+  expect((await fs.readFile(join(folder, 'live.key'))).equals(large)).toBe(true);
+});
+
 test('shows a reader the old file whole until the new one is whole', async () => {
   await store.write(id('live'), Buffer.from('old\n'));
   const finishOther = await faulty.keepUnderWay(async () => {
@@ -176,6 +212,17 @@ test('shows a reader the old file whole until the new one is whole', async () =>
 describe('a folder that could not be synced after a change', () => {
   const text = Buffer.from('one\n');
   const keep = () => false;
+
+  test('is no reason to sync another', async () => {
+    await store.write(id('site/live'), text);
+    faulty.reset();
+    faulty.fail('fsync', 1, 'EIO');
+    await store.write(id('live'), text);
+    faulty.reset();
+    const unchanged = { former: text, notSynced: undefined };
+    expect(await store.write(id('site/live'), text, keep)).toEqual(unchanged);
+    expect(synced()).toEqual([]);
+  });
 
   test.each(['live', 'site/live'])(
     'is told with the change, and synced when it is asked for again: %s',
@@ -211,6 +258,15 @@ describe('the key-file folder', () => {
     openKeyFilesFolder(join(folder, 'var', 'keys'));
     process.umask(umask);
     expect([mode('var'), mode('var', 'keys')]).toEqual(['750', '750']);
+  });
+
+  test('has these rights whatever the umask takes away, and keeps the group of its parent', async () => {
+    await fs.ensureDir(join(folder, 'var'));
+    await fs.chmod(join(folder, 'var'), 0o2755);
+    const umask = process.umask(0o077);
+    openKeyFilesFolder(join(folder, 'var', 'keys'));
+    process.umask(umask);
+    expect(mode('var', 'keys')).toBe('2750');
   });
 
   test('may be a link, and is answered as what it leads to', async () => {
