@@ -46,8 +46,10 @@ const limits = (what: string, standard: string) =>
 export const groupEntry = z
   .looseObject({
     members: z
+      // Not by `min`: that takes a text for a list, and an empty one for both faults.
       .array(z.unknown(), 'must be a list')
-      .min(1, 'is empty')
+      .refine((members) => members.length > 0, 'is empty')
+      .meta({ minItems: 1 })
       .nullish()
       .meta({ description: 'The member streams. Either these or `smil`.' }),
     smil: z.string('must be a string, the text of the document').nullish().meta({

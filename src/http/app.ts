@@ -17,13 +17,15 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
   app.disable('etag');
   app.set('query parser', 'simple');
   mount(app);
-  // As the last of the routes: to OPTIONS Express would answer by itself what it finds nothing else for.
-  app.use(() => {
+  // Last of all: Express would answer OPTIONS by itself. As a route, it is passed over by what others have thrown.
+  app.options(/^/, () => {
     throw httpError('not_found');
   });
   return (request, response, exchange, fail) => {
     setHeaders(response, exchange);
-    app(request as Request, response as Response, fail);
+    app(request as Request, response as Response, (thrown?: unknown) =>
+      fail(thrown ?? httpError('not_found')),
+    );
   };
 }
 

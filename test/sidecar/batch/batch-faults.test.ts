@@ -165,6 +165,11 @@ describe('a group that cannot be read fails as one', () => {
       ['invalid_body', 'groups.0: give its members or its smil, not both'],
     ],
     ['members that are no list', { members: 'a' }, ['invalid_body', 'groups.0: members: must be a list']],
+    [
+      'members that are an empty text',
+      { members: '' },
+      ['invalid_body', 'groups.0: members: must be a list'],
+    ],
     ['members of whom there is none', { members: [] }, ['invalid_body', 'groups.0: members: is empty']],
     [
       'a document that is none',
