@@ -2,7 +2,7 @@ import type { Checked } from '../drm/bytes';
 import { isJsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
 import { readSmilStreams } from '../drm/smil';
-import { type Parsed, type Problem, readBody } from '../http/faults';
+import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
 import {
   atPlace,
   type BatchBody,
@@ -93,53 +93,57 @@ async function readGroup(
   const { own, request, problems } = divideFields(group, groupEntry);
   // Before any of them is looked at.
   if (Array.isArray(own.members) && own.members.length > MAX_STREAMS) return undefined;
-  const read = readBody(groupEntry, own);
-  if (!read.ok) return [failed(undefined, ...atPlace(place, [...problems, ...read.problems]))];
-  const { folder, smil } = read.value;
-  const keys = read.value.keys ?? 'same';
-  const byQuality = keys !== 'same' && keys !== 'each';
-  const given = readMembers(read.value, byQuality);
-  if (!given.ok) problems.push(...given.problems);
-  if (typeof keys === 'object') problems.push(...keysFaults(keys));
-  if (!byQuality || typeof smil !== 'string') problems.push(...misplacedLimits(read.value));
-  if (byQuality) problems.push(...commonKeyFaults(request));
-  const tooLarge = sizeFault(typeof keys === 'object' ? { ...request, ...keys } : request);
-  if (tooLarge) problems.push(tooLarge);
-  if (!given.ok || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  const result = groupEntry.safeParse(own);
+  const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
+  problems.push(...faults.map(bodyProblem), ...groupRules(own, request, new Set(faults.map(fieldOf))));
+  if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  const { folder, keys } = result.data;
+  const byQuality = isByQuality(keys);
+  const given = readMembers(result.data, byQuality);
+  if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
   const members: (Member | PlannedFailure)[] = [];
   for (const [index, member] of given.value.entries()) {
     await pause();
     const inFolder = typeof folder === 'string' ? `${folder}/` : '';
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
-  if (keys === 'same') return planSame(members, request);
-  return keys === 'each'
-    ? planEach(members, request)
-    : planByQuality(members, request, keys as KeysByQuality);
+  if (keys === 'each') return planEach(members, request);
+  return byQuality ? planByQuality(members, request, keys as KeysByQuality) : planSame(members, request);
 }
 
-function misplacedLimits({ heights, bitrates }: GroupFields): Problem[] {
-  return Object.entries({ heights, bitrates })
-    .filter(([, limits]) => limits !== undefined)
-    .map(([name]) =>
-      invalidBody(
-        `${name}: tells qualities of a SMIL document; leave it out without smil and keys by quality`,
-      ),
+const fieldOf = ({ path: [field] }: SchemaFault) => field;
+const isByQuality = (keys: unknown) => keys === 'quality' || isJsonObject(keys);
+
+/** The rules between the fields of a group, told whatever else is wrong with it. `wrong` are the fields that are. */
+function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey | undefined>): Problem[] {
+  const isGiven = (name: string) => (own[name] ?? null) !== null;
+  const { keys } = own;
+  const byQuality = isByQuality(keys);
+  const problems: Problem[] = [];
+  if (isGiven('members') === isGiven('smil')) {
+    const both = isGiven('members');
+    problems.push(
+      invalidBody(both ? 'give its members or its smil, not both' : 'give its members, or its smil'),
     );
+  }
+  if (isJsonObject(keys)) problems.push(...keysFaults(keys));
+  for (const name of ['heights', 'bitrates'] as const) {
+    if (!isGiven(name) || wrong.has(name) || (byQuality && isGiven('smil'))) continue;
+    const what = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
+    problems.push(invalidBody(`${name}: ${what}`));
+  }
+  if (byQuality) problems.push(...commonKeyFaults(request));
+  const tooLarge = sizeFault(isJsonObject(keys) ? { ...request, ...keys } : request);
+  return tooLarge ? [...problems, tooLarge] : problems;
 }
 
 function readMembers(
   { members, smil, heights, bitrates }: GroupFields,
   byQuality: boolean,
 ): Parsed<readonly GivenMember[]> {
-  const wrong = (description: string) => ({ ok: false as const, problems: [invalidBody(description)] });
-  if (typeof smil !== 'string')
-    return members
-      ? { ok: true, value: members.map((member) => ({ member })) }
-      : wrong('give its members, or its smil');
-  if (members) return wrong('give its members or its smil, not both');
+  if (typeof smil !== 'string') return { ok: true, value: (members ?? []).map((member) => ({ member })) };
   const read = readSmilStreams(smil);
-  if (!read.ok) return wrong(`smil: ${read.fault.sentence}`);
+  if (!read.ok) return { ok: false, problems: [invalidBody(`smil: ${read.fault.sentence}`)] };
   const value = read.value.map((stream): GivenMember => {
     const member = stream.name;
     return byQuality ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };

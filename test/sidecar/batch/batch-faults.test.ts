@@ -186,6 +186,24 @@ describe('a group that cannot be read fails as one', () => {
       { members, keys: 'both' },
       ['invalid_body', 'groups.0: keys: must be "same", "each", "quality", or the keys of each quality'],
     ],
+    [
+      'a folder that is none, members missing, limits and keys misplaced: all of it is told',
+      { folder: 7, heights: { SD: 576 }, keys: { '?': {} }, ...CENC_ONLY },
+      ['invalid_body', 'groups.0: folder: must be a string'],
+      ['invalid_body', 'groups.0: give its members, or its smil'],
+      [
+        'invalid_body',
+        'groups.0: keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+      ],
+      [
+        'invalid_body',
+        'groups.0: heights: tells qualities of a SMIL document; leave it out without smil and keys by quality',
+      ],
+      [
+        'invalid_body',
+        'groups.0: cenc: would be that of every quality; put it into keys, beside the quality that has it.',
+      ],
+    ],
     ['a folder that is none', { members, folder: 7 }, ['invalid_body', 'groups.0: folder: must be a string']],
     ...['', '/', 'live/', '/live', '../live', 'a b'].map((folder): [string, unknown, [string, string]] => [
       `the folder "${folder}"`,
