@@ -22,16 +22,21 @@ const REFUSALS = ['/api/keyfile', '/api/keyfile/*rest'];
 const PAGE_FILES = '/docs/';
 
 interface Layer {
-  readonly route?: { readonly path: string; readonly stack: readonly { readonly method?: string }[] };
+  /** The path of what refuses OPTIONS everywhere is a pattern. */
+  readonly route?: {
+    readonly path: string | RegExp;
+    readonly stack: readonly { readonly method?: string }[];
+  };
 }
 
 async function routes(): Promise<string[]> {
   await startSidecar();
   const layers: readonly Layer[] = app?.router.stack ?? [];
   return layers.flatMap(({ route }) => {
-    if (!route || REFUSALS.includes(route.path) || route.path.startsWith(PAGE_FILES)) return [];
-    const methods = new Set(route.stack.flatMap(({ method }) => method ?? []));
-    return [...methods].map((method) => `${method.toUpperCase()} ${route.path.replace(/:(\w+)/g, '{$1}')}`);
+    const { path, stack = [] } = route ?? {};
+    if (typeof path !== 'string' || REFUSALS.includes(path) || path.startsWith(PAGE_FILES)) return [];
+    const methods = new Set(stack.flatMap(({ method }) => method ?? []));
+    return [...methods].map((method) => `${method.toUpperCase()} ${path.replace(/:(\w+)/g, '{$1}')}`);
   });
 }
 
