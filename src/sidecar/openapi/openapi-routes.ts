@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { onlyMethods } from '../../http/app';
@@ -45,8 +46,9 @@ const PAGE_POLICY = [
  * source does. All are made or read when they are first asked for, and kept: nobody holds a file open by taking it slowly.
  */
 export function openApiRoutes(app: Express, { version, publicFolder }: OpenApiOptions): void {
+  const holdTo = createHoldTo();
   const serve = (path: string, prepare: () => Promise<Prepared>) =>
-    app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
+    app.route(path).get(answer(prepare, holdTo)).all(onlyMethods('GET', 'HEAD'));
   const file = async (name: string, headers = {}) => {
     const bytes = await readFile(join(publicFolder, name));
     return prepared(bytes, { 'content-type': MEDIA_TYPES[extname(name)] ?? '', ...headers });
@@ -66,13 +68,36 @@ export function openApiRoutes(app: Express, { version, publicFolder }: OpenApiOp
   for (const name of PAGE_FILES) serve(`/docs/${name}`, () => file(name));
 }
 
-function answer(prepare: () => Promise<Prepared>): RequestHandler {
+function answer(prepare: () => Promise<Prepared>, holdTo: (socket: Socket) => void): RequestHandler {
   let kept: Prepared | undefined;
-  return async (_request, response) => {
+  return async (request, response) => {
     kept ??= await prepare();
     const { bytes, etag, headers } = kept;
+    if (bytes.length > LARGE_BYTES) holdTo(request.socket);
     // Answers 304 to who has this entity tag.
     response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
+  };
+}
+
+/** An answer of more bytes is one that must not be sent to hundreds of clients that do not read. */
+const LARGE_BYTES = 512 * 1024;
+const MAX_LARGE = 8;
+
+/**
+ * Bounds the connections that have been sent a large answer and are still open. The system takes megabytes of an answer
+ * at once, and holds them as long as the client does not read: of too many connections, the oldest is reset, which
+ * drops what it holds. A client that has read its answer connects again.
+ */
+function createHoldTo(): (socket: Socket) => void {
+  const held = new Set<Socket>();
+  return (socket) => {
+    if (!held.delete(socket)) socket.once('close', () => held.delete(socket));
+    held.add(socket);
+    const [oldest] = held;
+    if (held.size <= MAX_LARGE || !oldest) return;
+    held.delete(oldest);
+    if ('encrypted' in oldest) oldest.destroy();
+    else oldest.resetAndDestroy();
   };
 }
 
