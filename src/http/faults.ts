@@ -62,24 +62,28 @@ export function schemaFaults(
   value: unknown,
   { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  return error.issues.flatMap((issue) => faultsOf(names, issue, value)).slice(0, most);
+  // Each issue is one fault at least; no time is spent on those that are not told.
+  const issues = error.issues.slice(0, most);
+  return issues.flatMap((issue) => faultsOf(names, issue, value, most)).slice(0, most);
 }
 
-function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown): SchemaFault[] {
+function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown, most: number): SchemaFault[] {
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
     const known = knownNames(names, path);
-    return issue.keys.map((name) => ({
-      kind: 'unknown',
-      path,
-      name,
-      near: nearName(names, path, name),
-      known,
-    }));
+    const others = namesOfTwoLevels(names);
+    return issue.keys.slice(0, most).map((name) => {
+      const near = nearest(name, known);
+      // It may belong one level deeper, or one less deep.
+      const elsewhere = () => others.find((other) => other.split('.').at(-1) === name);
+      return { kind: 'unknown', path, name, near: near ? [...path, near].join('.') : elsewhere(), known };
+    });
   }
   const closest = issue.code === 'invalid_union' ? closestOf(issue) : undefined;
   if (closest)
-    return closest.flatMap((inner) => faultsOf(names, { ...inner, path: [...path, ...inner.path] }, value));
+    return closest.flatMap((inner) =>
+      faultsOf(names, { ...inner, path: [...path, ...inner.path] }, value, most),
+    );
   if (isMissing(value, path)) return [{ kind: 'wrong', path, reason: 'missing', sentence: 'is missing' }];
   const reason = issue.code === 'invalid_type' ? 'type' : 'value';
   return [{ kind: 'wrong', path, reason, sentence: issue.message }];
@@ -103,14 +107,10 @@ function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
   return path.length > 0 && value === undefined;
 }
 
-function nearName(names: z.ZodType, path: readonly PropertyKey[], name: string): string | undefined {
-  const near = nearest(name, knownNames(names, path));
-  if (near !== undefined) return [...path, near].join('.');
-  // It may belong one level deeper, or one less deep.
-  const tops = knownNames(names, []);
-  return [...tops, ...tops.flatMap((top) => knownNames(names, [top]).map((field) => `${top}.${field}`))].find(
-    (known) => known.split('.').at(-1) === name,
-  );
+/** The names that a schema knows, and those of the fields inside them with their paths: `cenc`, `cenc.keyid`. */
+function namesOfTwoLevels(schema: z.ZodType): readonly string[] {
+  const tops = knownNames(schema, []);
+  return [...tops, ...tops.flatMap((top) => knownNames(schema, [top]).map((field) => `${top}.${field}`))];
 }
 
 /** The names of the fields that a schema knows at a path, without those that are marked as deprecated. */
