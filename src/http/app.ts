@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import express, { type Request, type RequestHandler, type Response } from 'express';
+import { requireType } from './body';
 import { httpError } from './errors';
 import { createShell, type Serve, type Shell, setHeaders } from './shell';
 
@@ -40,11 +41,6 @@ export function onlyMethods(...methods: string[]): RequestHandler {
 
 /** Refuses a body that isn't declared as JSON; a request that announces no body passes. */
 export const requireJson: RequestHandler = (request, _response, next) => {
-  // What nearly all send needs no parsing of media types.
-  const plain = request.headers['content-type'] === 'application/json';
-  if (!plain && request.is('application/json') === false) {
-    const description = 'Send the body as JSON, with content-type: application/json.';
-    throw httpError('unsupported_media_type', description);
-  }
+  requireType(request, ['application/json'], 'Send the body as JSON, with content-type: application/json.');
   next();
 };

@@ -1,18 +1,19 @@
 import express, { type Express, type RequestHandler } from 'express';
 import * as z from 'zod';
+import { MAX_BODY_BYTES } from '../api/key-file-request';
 import { onlyMethods } from '../http/app';
+import { requireType } from '../http/body';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
 
-export const CHECK_PATH = '/api/check';
+const CHECK_PATH = '/api/check';
 
-const LIMIT = '64kb';
 const TYPES = ['text/plain', 'application/json'];
 
 // Behind requireText, which has looked at the type.
-const parseText = express.text({ limit: LIMIT, type: 'text/plain' });
-const parseJson = express.json({ limit: LIMIT, type: 'application/json' });
+const parseText = express.text({ limit: MAX_BODY_BYTES, type: 'text/plain' });
+const parseJson = express.json({ limit: MAX_BODY_BYTES, type: 'application/json' });
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
@@ -27,10 +28,7 @@ export function checkRoutes(app: Express): void {
 }
 
 const requireText: RequestHandler = (request, _response, next) => {
-  if (request.is(TYPES) === false) {
-    const description = 'Send the body as text/plain, or as JSON with content-type: application/json.';
-    throw apiError('unsupported_media_type', description);
-  }
+  requireType(request, TYPES, 'Send the body as text/plain, or as JSON with content-type: application/json.');
   next();
 };
 

@@ -30,7 +30,8 @@ export function createReceiveBody(mostMs = MAX_MS): ReceiveBody {
   const inTime = async (request: Request, response: Response): Promise<void> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(tooSlow()), mostMs);
+      // The connection ends with it: the rest of the body must not go on arriving.
+      timer = setTimeout(() => reject(apiError('request_timeout')), mostMs);
     });
     try {
       await Promise.race([readJson(request, response), late]);
@@ -61,11 +62,6 @@ function isSmall({ headers }: Request): boolean {
   return Number(headers['content-length'] ?? Number.NaN) <= MAX_BODY_BYTES;
 }
 
-function tooSlow(): HttpError {
-  // The connection ends: the rest of the body must not go on arriving.
-  return apiError('request_timeout');
-}
-
 function tooManyBodies(): HttpError {
   const description =
     'Other batches are being received, of this API key or of many. Nothing of this one was written; send it again when they are.';
@@ -76,8 +72,6 @@ function tooManyBodies(): HttpError {
 const MAX_VALUES = 250_000;
 /** A stream knows some twenty. Objects that have all their names to themselves take long to parse. */
 const MAX_NAMES = 300;
-/** What a single POST takes needs no look. */
-const SMALL_BYTES = 64 * 1024;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -92,7 +86,8 @@ const BRACKET = 0x5b;
  * @throws HttpError 400.
  */
 function refuseDenseJson(body: Buffer): void {
-  if (body.length <= SMALL_BYTES) return;
+  // What a single POST takes needs no look.
+  if (body.length <= MAX_BODY_BYTES) return;
   const names = new Set<number>();
   let values = 0;
   let isText = false;
