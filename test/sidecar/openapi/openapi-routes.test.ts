@@ -1,3 +1,4 @@
+import fsPromises from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import request from 'supertest';
@@ -34,6 +35,15 @@ const PATHS = [
   ['/docs/swagger-ui.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', API_POLICY],
 ] as const;
+
+it('reads a file of the page once, however many ask for it at the same time', async () => {
+  const read = jest.spyOn(fsPromises, 'readFile');
+  const service = described();
+  const bundle = () => service.get('/docs/swagger-ui-bundle.js').expect(200);
+  await Promise.all(Array.from({ length: 20 }, bundle));
+  expect(read).toHaveBeenCalledTimes(1);
+  read.mockRestore();
+});
 
 it('makes no document before it is asked for', async () => {
   const service = described();
