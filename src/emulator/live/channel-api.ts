@@ -198,7 +198,7 @@ export function mountChannels(app: Express, context: EmulatorContext): void {
   app
     .route('/v2/sites/:siteId/channels')
     .get(reads, (request, response) => {
-      const channels = state.channels.ofSite(request.params.siteId);
+      const channels = state.channels.of(request.params.siteId);
       const listed = { name: 'channels', fields: CHANNEL_FIELDS, render: shown(request) };
       response.json(listPage(channels, request.query, listed));
     })
@@ -242,7 +242,7 @@ export function channelOf(
   { state }: EmulatorContext,
   { siteId, channelId }: { siteId: string; channelId: string },
 ): Channel {
-  const channel = state.channels.findIn(siteId, channelId);
+  const channel = state.channels.findOf(siteId, channelId);
   if (channel) return channel;
   throw new HttpError(404, { code: 'not_found', description: 'This site has no channel with this id.' });
 }

@@ -201,5 +201,5 @@ test('asks for the site when the account has several', async () => {
     .type('form')
     .send({ ...FORM, site: 'siteBBBB' })
     .expect(303);
-  expect(context.state.channels.ofSite('siteBBBB')).toHaveLength(1);
+  expect(context.state.channels.of('siteBBBB')).toHaveLength(1);
 });

@@ -295,7 +295,7 @@ test('reads of ten thousand channels no more than the page, in the orders that a
       return Reflect.get(target, name, receiver);
     },
   });
-  jest.spyOn(context.state.channels, 'ofSite').mockReturnValue(counting);
+  jest.spyOn(context.state.channels, 'of').mockReturnValue(counting);
   for (const sort of ['created:dsc', 'created:asc', '']) {
     for (const page of [1, 500, 1000]) {
       reads = 0;
