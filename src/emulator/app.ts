@@ -8,6 +8,7 @@ import { mountEmbed } from './delivery/embed';
 import { mountChannels } from './live/channel-api';
 import { mountEvents } from './live/event-api';
 import { limitRate } from './rate-limit';
+import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
@@ -34,6 +35,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountChannels(app, context);
     mountEvents(app, context);
     mountWebhooks(app, context);
+    mountUploads(app, context);
     mountDelivery(app, context);
     mountEmbed(app, context);
     mountDashboard(app, context);

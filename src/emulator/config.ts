@@ -1,10 +1,12 @@
 import { isIP } from 'node:net';
+import { tmpdir } from 'node:os';
 import * as z from 'zod';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import type { Seeds } from './context';
 import type { OwnCertificates } from './tls/own-certificates';
+import { MB } from './uploads/file-store';
 import { isPathName } from './upstreams/config-service';
 
 const portOr = (other: string) =>
@@ -66,6 +68,12 @@ const VARIABLES = z.object({
     .string()
     .refine((secret) => Buffer.byteLength(secret) >= 16, 'must have at least 16 bytes')
     .default('demo-shared-secret-0123456789'),
+  EMULATOR_UPLOADSFOLDER: z.string().default(tmpdir()),
+  EMULATOR_UPLOADSMAXMB: z
+    .string()
+    .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
+    .transform(Number)
+    .default(2048),
   EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -101,6 +109,8 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
     apiSecret: variables.EMULATOR_API_SECRET,
     rateLimit: variables.EMULATOR_RATELIMIT,
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
+    uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
+    uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
       name: variables.EMULATOR_CLIENT,
       apiKey: variables.EMULATOR_CLIENT_API_KEY,

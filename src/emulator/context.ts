@@ -5,6 +5,7 @@ import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
+import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
 import { type Client, type Clients, clientsOf } from './upstreams/config-service';
 import type { Notify } from './webhooks/notification';
@@ -51,6 +52,10 @@ interface Behaviour {
   readonly rateLimit: boolean;
   /** Whether webhooks may call plain http addresses beyond loopback. */
   readonly allowHttpWebhooks: boolean;
+  /** Where uploads make a folder of their own. */
+  readonly uploadsFolder: string;
+  /** The most that the files of all uploads together may have, in bytes. */
+  readonly uploadsMaxBytes: number;
 }
 
 /** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
@@ -76,6 +81,7 @@ export interface EmulatorContext extends Surroundings {
   readonly notify: Notify;
   readonly faults: FaultSwitches;
   readonly webhooks: Webhooks;
+  readonly uploads: Uploads;
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
@@ -92,6 +98,10 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
   const settings = { ...WEBHOOK_SETTINGS, allowHttp: seeds.allowHttpWebhooks };
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, settings);
   const { notify } = webhooks;
+  const uploads = new Uploads(
+    { ...surroundings, clock },
+    { ...UPLOAD_SETTINGS, folder: seeds.uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
+  );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
   return {
@@ -103,11 +113,13 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
     notify,
     faults,
     webhooks,
+    uploads,
     clients: clientsOf(seeds.client),
     issuedKeys,
     reset() {
       broadcast.reset();
       webhooks.reset();
+      uploads.reset();
       issuedKeys.clear();
       clock.reset();
       seedState(state, seeds, clock.now());

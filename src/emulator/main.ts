@@ -17,6 +17,8 @@ import { openPlatformTls } from './tls/own-certificates';
 const VARIABLES = 'docs/emulator.md';
 
 const GRACE_MS = 10_000;
+/** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
+const UPLOAD_MS = 24 * 60 * 60 * 1000;
 const LOG_BATCH_MS = 10;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -63,6 +65,7 @@ async function start(config: EmulatorConfig, surroundings: Surroundings, tls: Tl
   const platform = await listen(createEmulatorApp(context), config.host, config.port, {
     tls,
     connections: follow(),
+    requestTimeoutMs: UPLOAD_MS,
   });
   running.push(platform);
   log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
@@ -81,11 +84,12 @@ async function start(config: EmulatorConfig, surroundings: Surroundings, tls: Tl
 
 /** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
 async function stopAll(context: EmulatorContext, running: readonly Running[]): Promise<void> {
-  const { broadcast, webhooks, faults } = context;
+  const { broadcast, webhooks, uploads, faults } = context;
   broadcast.reset();
   webhooks.stop();
   faults.clear();
   await Promise.all(running.map((each) => each.stop(GRACE_MS)));
+  uploads.stop();
 }
 
 main();

@@ -30,6 +30,8 @@ interface ListenOptions {
   readonly tls?: Tls | undefined;
   /** What follows the server's connections; without it, the default limits hold. */
   readonly connections?: Connections;
+  /** How long a whole request may take to come, its body included; a minute unless said otherwise. */
+  readonly requestTimeoutMs?: number;
 }
 
 /**
@@ -40,7 +42,7 @@ export function listen(
   handler: RequestListener,
   host: string,
   port: number,
-  { tls, connections = createConnections() }: ListenOptions = {},
+  { tls, connections = createConnections(), requestTimeoutMs = 60_000 }: ListenOptions = {},
 ): Promise<RunningServer> {
   const take = (request: IncomingMessage, response: ServerResponse, before?: () => void) =>
     connections.arrived(request, response, () => {
@@ -52,7 +54,8 @@ export function listen(
       request.url = originForm(request.url ?? '/');
       handler(request, response);
     });
-  const server = create(tls, (request, response) => take(request, response));
+  const options = { ...OPTIONS, requestTimeout: requestTimeoutMs };
+  const server = create(options, tls, (request, response) => take(request, response));
   // Without this, Node sends the interim answer at once, amid the answers to earlier requests.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
     take(request, response, () => response.writeContinue()),
@@ -90,7 +93,6 @@ const BACKLOG = 4096;
 
 const OPTIONS: ServerOptions = {
   keepAliveTimeout: 65_000,
-  requestTimeout: 60_000,
   headersTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
   noDelay: true,
@@ -98,9 +100,13 @@ const OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
-function create(tls: Tls | undefined, listener: RequestListener): Server | SecureServer {
-  if (!tls) return createServer(OPTIONS, listener);
-  return createSecureServer(OPTIONS, tls, listener);
+function create(
+  options: ServerOptions,
+  tls: Tls | undefined,
+  listener: RequestListener,
+): Server | SecureServer {
+  if (!tls) return createServer(options, listener);
+  return createSecureServer(options, tls, listener);
 }
 
 /** The path of a request's target. Express takes an absolute one, too, but loses its way on one without a path. */

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { readEmulatorConfig } from '../../src/emulator/config';
 
 const DEFAULTS = {
@@ -10,6 +11,8 @@ const DEFAULTS = {
   apiSecret: 'demo-api-secret-0123456789',
   rateLimit: false,
   allowHttpWebhooks: false,
+  uploadsFolder: tmpdir(),
+  uploadsMaxBytes: 2048 * 1024 * 1024,
   client: { name: 'demo', apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' },
   logLevel: 'info',
   unknownVariables: [],
@@ -33,6 +36,8 @@ test('takes every variable', () => {
     EMULATOR_API_SECRET: '0123456789abcdef',
     EMULATOR_RATELIMIT: 'on',
     EMULATOR_ALLOW_HTTP_WEBHOOKS: 'true',
+    EMULATOR_UPLOADSFOLDER: '/var/uploads',
+    EMULATOR_UPLOADSMAXMB: '5',
     EMULATOR_CLIENT: 'acme.tv',
     EMULATOR_CLIENT_API_KEY: 'k',
     EMULATOR_CLIENT_SHARED_SECRET: '0123456789abcdef',
@@ -48,6 +53,8 @@ test('takes every variable', () => {
     apiSecret: '0123456789abcdef',
     rateLimit: true,
     allowHttpWebhooks: true,
+    uploadsFolder: '/var/uploads',
+    uploadsMaxBytes: 5 * 1024 * 1024,
     client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
     logLevel: 'silent',
     unknownVariables: [],
@@ -122,6 +129,8 @@ test.each([
   ['EMULATOR_API_SECRET', 'short', 'must have at least 16 characters'],
   ['EMULATOR_RATELIMIT', 'yes', 'must be on or off'],
   ['EMULATOR_ALLOW_HTTP_WEBHOOKS', '1', 'must be true or false'],
+  ['EMULATOR_UPLOADSMAXMB', '0', 'must be a whole number of megabytes, from 1 to 99999999'],
+  ['EMULATOR_UPLOADSMAXMB', '2 GB', 'must be a whole number of megabytes, from 1 to 99999999'],
   ['EMULATOR_CLIENT', 'a/b', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   ['EMULATOR_CLIENT', '..', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   [

@@ -84,24 +84,30 @@ function answer(
  * For what pages of any origin load without a credential: answers say so, and a preflight is answered here. The
  * security headers of the rest of the platform forbid it otherwise.
  */
-export const openToAll: RequestHandler = (request, response, next) => {
-  response.set({
-    'access-control-allow-origin': '*',
-    'cross-origin-resource-policy': 'cross-origin',
-  });
-  if (request.method !== 'OPTIONS') {
-    next();
-    return;
-  }
-  response
-    .set({
-      'access-control-allow-methods': 'GET, HEAD',
-      'access-control-allow-headers': request.get('access-control-request-headers') ?? '*',
-      'access-control-max-age': '600',
-    })
-    .status(204)
-    .end();
-};
+export const openToAll: RequestHandler = openFor('GET, HEAD');
+
+/** The same for other methods. `exposed` names the headers of answers that a page may read. */
+export function openFor(methods: string, exposed?: string): RequestHandler {
+  return (request, response, next) => {
+    response.set({
+      'access-control-allow-origin': '*',
+      'cross-origin-resource-policy': 'cross-origin',
+      ...(exposed !== undefined && { 'access-control-expose-headers': exposed }),
+    });
+    if (request.method !== 'OPTIONS') {
+      next();
+      return;
+    }
+    response
+      .set({
+        'access-control-allow-methods': methods,
+        'access-control-allow-headers': request.get('access-control-request-headers') ?? '*',
+        'access-control-max-age': '600',
+      })
+      .status(204)
+      .end();
+  };
+}
 
 /** What viewers may watch under an id: an event that is on, or a video on demand. */
 type Watchable =

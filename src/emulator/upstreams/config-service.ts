@@ -51,7 +51,8 @@ export function authorizedClient(clients: Clients, name: string, headers: Incomi
   return client;
 }
 
-function isSameSecret(given: string, expected: string): boolean {
+/** Compares without telling, by the time it takes, how much of a secret was guessed. */
+export function isSameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected));
 }
 

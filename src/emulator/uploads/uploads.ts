@@ -1,0 +1,129 @@
+import { createHmac } from 'node:crypto';
+import type { Log } from '../../http/log';
+import type { Clock, Timer } from '../clock';
+import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
+import { over, Upload, type WantedUpload } from './upload';
+
+interface UploadSurroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A new id of 8 letters and digits. */
+  readonly newResourceId: () => string;
+  /** A new secret of 32 bytes or more. */
+  readonly newSecret: () => string;
+}
+
+export const UPLOAD_SETTINGS: Pick<FileStoreSettings, 'stallMs'> = { stallMs: 60_000 };
+
+/** How long links and tokens hold. */
+const LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** How many uploads that are over are told apart from those that never were. */
+const MAX_REMEMBERED = 10_000;
+
+/** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
+export class Uploads {
+  readonly #surroundings: UploadSurroundings;
+  readonly #store: FileStore;
+  /** Oldest first, so the first is the next whose time is over. */
+  readonly #byId = new Map<string, Upload>();
+  readonly #overIds = new Set<string>();
+  #alarm: Timer | undefined;
+
+  constructor(surroundings: UploadSurroundings, settings: FileStoreSettings) {
+    this.#surroundings = surroundings;
+    this.#store = new FileStore(settings, surroundings.log);
+  }
+
+  /** The most that all files together may have, in bytes. */
+  get maxBytes(): number {
+    return this.#store.maxBytes;
+  }
+
+  /** Bytes that are kept, or promised to files on their way. */
+  get usedBytes(): number {
+    return this.#store.usedBytes;
+  }
+
+  /** Waits for a file, for a day. */
+  begin(wanted: WantedUpload): Upload {
+    const { clock, newResourceId, newSecret } = this.#surroundings;
+    const created = clock.now();
+    const expires = new Date(created.getTime() + LIFETIME_MS);
+    const identity = { id: newResourceId(), token: newSecret(), created, expires };
+    const upload = new Upload(identity, wanted, this.#store);
+    this.#byId.set(upload.id, upload);
+    if (!this.#alarm) this.#setAlarm(LIFETIME_MS);
+    return upload;
+  }
+
+  /** @throws HttpError 410 when its time is over. */
+  find(id: string): Upload | undefined {
+    if (this.#overIds.has(id)) throw over();
+    return this.#byId.get(id);
+  }
+
+  /** Oldest first. */
+  list(): readonly Upload[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Waits no longer for its file. What came of it is deleted, but for a file that was taken. */
+  cancel(upload: Upload): void {
+    if (!this.#byId.delete(upload.id)) return;
+    upload.end();
+    this.#overIds.add(upload.id);
+    const [oldest] = this.#overIds;
+    if (this.#overIds.size > MAX_REMEMBERED && oldest !== undefined) this.#overIds.delete(oldest);
+  }
+
+  /** Deletes a file that was taken. Never rejects. */
+  remove(file: Pick<KeptFile, 'path'>): Promise<void> {
+    return this.#store.remove(file);
+  }
+
+  /** Forgets every upload and deletes every file. When it returns, they are gone. */
+  reset(): void {
+    for (const upload of this.#byId.values()) upload.end();
+    this.#byId.clear();
+    this.#overIds.clear();
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    this.#store.clear();
+  }
+
+  /** As `reset`; the process can exit. */
+  stop(): void {
+    this.reset();
+  }
+
+  /** One timer for all: each upload waits as long as the others. */
+  #setAlarm(ms: number): void {
+    this.#alarm = this.#surroundings.clock.after(ms, () => {
+      const now = this.#surroundings.clock.now();
+      this.#alarm = undefined;
+      for (const upload of this.#byId.values()) {
+        if (upload.expires > now) {
+          this.#setAlarm(upload.expires.getTime() - now.getTime());
+          return;
+        }
+        this.cancel(upload);
+      }
+    });
+  }
+}
+
+/** The fields of a reply that tell a client where its file goes. */
+export function uploadFields(upload: Upload, origin: string): Readonly<Record<string, string>> {
+  if (upload.method === 'multipart') return { upload_id: upload.id, upload_token: upload.token };
+  return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };
+}
+
+/** Where a part of a multipart upload goes. */
+export function partLink(upload: Upload, number: number, origin: string): string {
+  return `${origin}/uploads/${upload.id}/parts/${number}?token=${partToken(upload, number)}`;
+}
+
+/** The secret of one part's link: who has it can send neither another part nor complete the upload. */
+export function partToken({ token }: Pick<Upload, 'token'>, number: number): string {
+  return createHmac('sha256', token).update(`part ${number}`).digest('hex');
+}

@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StoredFile, Upload, WantedUpload } from '../../src/emulator/uploads/upload';
+import { uploadFields } from '../../src/emulator/uploads/uploads';
+import type { Environment } from '../../src/http/config';
+import { startEmulator, type TestEmulator } from './start-emulator';
+
+const folders: string[] = [];
+
+afterAll(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+export interface TestUploads extends TestEmulator {
+  /** The files that were taken, in their order. */
+  readonly taken: readonly StoredFile[];
+  /** Begins an upload for the first site, whose file is taken without a word. */
+  begin(wanted?: Partial<WantedUpload>): Upload;
+  /** Begins a direct upload; answers the path of its link. */
+  beginDirect(wanted?: Partial<WantedUpload>): string;
+  /** Every file below the uploads' folder, by its size. */
+  sizesOnDisk(): number[];
+}
+
+/** An emulator whose uploads are kept in a folder of the test's own. */
+export async function startUploads(env: Environment = {}): Promise<TestUploads> {
+  const folder = mkdtempSync(join(tmpdir(), 'uploads-test-'));
+  folders.push(folder);
+  const emulator = await startEmulator({ EMULATOR_UPLOADSFOLDER: folder, ...env });
+  const taken: StoredFile[] = [];
+  const begin = (wanted: Partial<WantedUpload> = {}) =>
+    emulator.context.uploads.begin({
+      siteId: emulator.siteId,
+      method: 'direct',
+      maxBytes: 2 ** 30,
+      done: (file) => void taken.push(file),
+      ...wanted,
+    });
+  return {
+    ...emulator,
+    taken,
+    begin,
+    beginDirect: (wanted) => uploadFields(begin(wanted), '').upload_link ?? '',
+    sizesOnDisk: () =>
+      readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => readFileSync(join(entry.parentPath, entry.name)).length),
+  };
+}
