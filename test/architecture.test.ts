@@ -60,6 +60,12 @@ const PURE: readonly string[] = [
 
   'emulator/live/event-machine',
   'emulator/listing/',
+  'emulator/resources/media-table',
+  'emulator/resources/site-table',
+  'emulator/resources/playlist-table',
+  'emulator/resources/table',
+  'emulator/resources/fields',
+  'emulator/resources/resource',
 
   'cli/yaml-fields',
   'cli/key-files',
@@ -89,7 +95,8 @@ const BANNED_NAMES = [
   'index',
 ];
 
-const IMPORT = /(\bimport type [^;'"]*)?(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
+const IMPORT =
+  /(\bimport type [^;'"]*)?(?:\bfrom|(?<!['"])\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
 
 function readSources(): Source[] {
   return fs

@@ -5,6 +5,7 @@ import { injectFaults, routesOf } from './control/faults';
 import { mountDashboard } from './dashboard/dashboard';
 import { mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
+import { mountLibrary } from './library/library';
 import { mountChannels } from './live/channel-api';
 import { mountEvents } from './live/event-api';
 import { limitRate } from './rate-limit';
@@ -28,13 +29,14 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     const faultable = app.router.stack.length;
     app.use(injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.
-    app.use(['/v2/sites', '/v2/webhooks'], limitRate(context));
+    app.use(['/v2/sites', '/v2/webhooks', '/v2/query_usage'], limitRate(context));
     mountConfigService(app, context);
     mountKeyProvider(app, context);
     mountClearKeyLicense(app, context);
     mountChannels(app, context);
     mountEvents(app, context);
     mountWebhooks(app, context);
+    mountLibrary(app, context);
     mountUploads(app, context);
     mountDelivery(app, context);
     mountEmbed(app, context);

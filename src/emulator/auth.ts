@@ -102,6 +102,12 @@ export function secretOf(request: Pick<Request, 'headers'>): string | undefined 
   return secret === '' ? undefined : secret;
 }
 
+/** Who calls, on a route behind `requireCredential`. */
+export function callerOf({ locals: { credential } }: Response): Credential {
+  if (!credential) throw new Error('This route needs requireCredential before it.');
+  return credential;
+}
+
 /**
  * The guard of a management route. It asks for a credential with this permission that reaches the site of the
  * route's `:siteId`, when it has one. A site that doesn't exist and one that is out of reach get the same answer.

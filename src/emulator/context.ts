@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Log } from '../http/log';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
+import { createLibrary, type Library } from './library/library';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
@@ -82,6 +83,7 @@ export interface EmulatorContext extends Surroundings {
   readonly faults: FaultSwitches;
   readonly webhooks: Webhooks;
   readonly uploads: Uploads;
+  readonly library: Library;
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
@@ -104,7 +106,7 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
-  return {
+  const context: EmulatorContext = {
     ...surroundings,
     seeds,
     clock,
@@ -116,6 +118,10 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
     uploads,
     clients: clientsOf(seeds.client),
     issuedKeys,
+    // It needs what stands above.
+    get library() {
+      return library;
+    },
     reset() {
       broadcast.reset();
       webhooks.reset();
@@ -127,4 +133,6 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
       faults.clear();
     },
   };
+  const library = createLibrary(context);
+  return context;
 }

@@ -1,5 +1,12 @@
 import { CredentialStore } from './auth';
+import type { Import } from './library/imports';
 import type { Media } from './library/media';
+import type { Player } from './library/players';
+import type { Playlist } from './library/playlists';
+import type { Original, Rendition } from './library/renditions';
+import type { TextTrack } from './library/text-tracks';
+import type { Thumbnail } from './library/thumbnails';
+import { Usage } from './library/usage';
 import { ItemStore } from './listing/item-store';
 import type { Channel } from './live/channels';
 import type { LiveEvent } from './live/events';
@@ -13,6 +20,17 @@ export interface EmulatorState {
   readonly streamKeys: Map<string, Channel>;
   readonly events: ItemStore<LiveEvent>;
   readonly media: ItemStore<Media>;
+  /** By media, as are renditions and text tracks. */
+  readonly originals: ItemStore<Original>;
+  readonly renditions: ItemStore<Rendition>;
+  readonly textTracks: ItemStore<TextTrack>;
+  readonly thumbnails: ItemStore<Thumbnail>;
+  /** The ids of a media's thumbnails, by its own. */
+  readonly mediaThumbnails: Map<string, Set<string>>;
+  readonly players: ItemStore<Player>;
+  readonly playlists: ItemStore<Playlist>;
+  readonly imports: ItemStore<Import>;
+  readonly usage: Usage;
   /** By what the rate limit counts. */
   readonly rateWindows: Map<string, RateWindow>;
 }
@@ -26,6 +44,8 @@ export interface StateSeeds {
 
 const siteOf = ({ siteId }: { readonly siteId: string }) => siteId;
 
+const mediaOf = ({ mediaId }: { readonly mediaId: string }) => mediaId;
+
 export function createState(): EmulatorState {
   return {
     credentials: new CredentialStore(),
@@ -33,6 +53,15 @@ export function createState(): EmulatorState {
     streamKeys: new Map(),
     events: new ItemStore<LiveEvent>(siteOf),
     media: new ItemStore<Media>(siteOf),
+    originals: new ItemStore<Original>(mediaOf),
+    renditions: new ItemStore<Rendition>(mediaOf),
+    textTracks: new ItemStore<TextTrack>(mediaOf),
+    thumbnails: new ItemStore<Thumbnail>(siteOf),
+    mediaThumbnails: new Map(),
+    players: new ItemStore<Player>(siteOf),
+    playlists: new ItemStore<Playlist>(siteOf),
+    imports: new ItemStore<Import>(siteOf),
+    usage: new Usage(),
     rateWindows: new Map(),
   };
 }

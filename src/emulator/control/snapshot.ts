@@ -2,7 +2,7 @@ import type { Express } from 'express';
 import { onlyMethods } from '../../http/app';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import type { Media } from '../library/media';
+import { isPublished, type Media } from '../library/media';
 import { renderChannel } from '../live/channel-api';
 import { type Channel, eventsOf } from '../live/channels';
 import { renderEvent } from '../live/event-api';
@@ -54,7 +54,7 @@ function renderState(context: EmulatorContext, reveal: boolean) {
     })),
     channels: state.channels.all().map((channel) => snapshotOfChannel(context, channel, reveal)),
     events: state.events.all().map((event) => snapshotOfEvent(event, now, reveal)),
-    media: state.media.all().map(snapshotOfMedia),
+    media: state.media.all().map((media) => snapshotOfMedia(media, now)),
     webhooks: webhooks.list().map(reveal ? renderNewWebhook : renderWebhook),
     ...renderFaults(faults.list()),
   };
@@ -89,15 +89,15 @@ function snapshotOfEvent(event: LiveEvent, now: Date, reveal: boolean) {
   };
 }
 
-function snapshotOfMedia(media: Media) {
+function snapshotOfMedia(media: Media, now: Date) {
   return {
     id: media.id,
     site_id: media.siteId,
     created: wireTime(media.created),
-    title: media.title,
+    title: media.metadata.title,
     duration: media.duration,
-    published: media.published,
-    event_id: media.eventId,
+    published: isPublished(media, now),
+    event_id: media.eventId ?? null,
     clip: media.clip ?? null,
   };
 }

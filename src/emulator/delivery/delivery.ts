@@ -3,7 +3,7 @@ import { onlyMethods } from '../../http/app';
 import { html } from '../../http/html';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
-import type { Media } from '../library/media';
+import { isPublished, type Media, publicationOf } from '../library/media';
 import type { Channel } from '../live/channels';
 import { isOver, isViewable } from '../live/event-machine';
 import type { LiveEvent } from '../live/events';
@@ -14,7 +14,7 @@ const NO_CHANNEL = 'There is no channel with this id.';
 const NO_MEDIA = 'There is nothing to watch under this id: it is unknown, or not published yet.';
 
 /** Public delivery: what players and mobile apps ask for, without a credential. */
-export function mountDelivery(app: Express, { state, newId }: EmulatorContext): void {
+export function mountDelivery(app: Express, { state, clock, newId }: EmulatorContext): void {
   app.use(['/live', '/manifests', '/v2/media'], openToAll);
   const get = onlyMethods('GET');
 
@@ -29,7 +29,7 @@ export function mountDelivery(app: Express, { state, newId }: EmulatorContext): 
   app
     .route('/v2/media/:mediaId')
     .get((request, response) => {
-      const watchable = watchableOf(state, request.params.mediaId);
+      const watchable = watchableOf(state, clock.now(), request.params.mediaId);
       const shown = { origin: originOf(request), feedId: newId() };
       answer(response, NO_MEDIA, watchable && renderMediaDocument(watchable, shown));
     })
@@ -38,16 +38,16 @@ export function mountDelivery(app: Express, { state, newId }: EmulatorContext): 
   app
     .route('/v2/media/:mediaId/poster.svg')
     .get((request, response) => {
-      const watchable = watchableOf(state, request.params.mediaId);
-      const title = watchable?.live ? watchable.channel.metadata.title : watchable?.media.title;
+      const watchable = watchableOf(state, clock.now(), request.params.mediaId);
+      const title = watchable?.live ? watchable.channel.metadata.title : watchable?.media.metadata.title;
       const width = Number(/^[1-9]\d{0,3}$/.exec(String(request.query.width))?.[0] ?? 1280);
       answer(response, NO_MEDIA, title === undefined ? undefined : poster(title, width), 'image/svg+xml');
     })
     .all(get);
 
   const manifests: Readonly<Record<string, (id: string) => { live: boolean } | undefined>> = {
-    '/live/events/:id.m3u8': (id) => watchableOf(state, id),
-    '/manifests/:id.m3u8': (id) => watchableOf(state, id),
+    '/live/events/:id.m3u8': (id) => watchableOf(state, clock.now(), id),
+    '/manifests/:id.m3u8': (id) => watchableOf(state, clock.now(), id),
     '/live/previews/:id.m3u8': (token) => previewOf(state, token),
   };
   for (const [path, find] of Object.entries(manifests)) {
@@ -115,14 +115,18 @@ type Watchable =
   | { readonly live: false; readonly media: Media };
 
 /** Undefined for what doesn't exist and for what viewers may not see alike, so that nobody learns of it from outside. */
-function watchableOf({ events, channels, media }: EmulatorState, id: string): Watchable | undefined {
+function watchableOf(
+  { events, channels, media }: EmulatorState,
+  now: Date,
+  id: string,
+): Watchable | undefined {
   const event = events.find(id);
   const channel = channels.find(event?.channelId ?? '');
   if (event && channel && !isOver(event.state)) {
     return isViewable(event.state) ? { live: true, event, channel } : undefined;
   }
   const found = media.find(id);
-  return found?.published ? { live: false, media: found } : undefined;
+  return found && isPublished(found, now) ? { live: false, media: found } : undefined;
 }
 
 /** The event that viewers of a channel see now. */
@@ -175,7 +179,18 @@ function renderMediaDocument(watchable: Watchable, { origin, feedId }: { origin:
 }
 
 function described(watchable: Watchable) {
-  if (!watchable.live) return { ...watchable.media, published: watchable.media.created };
+  if (!watchable.live) {
+    const { media } = watchable;
+    const { title, tags, custom_params: customParams } = media.metadata;
+    return {
+      id: media.id,
+      title,
+      tags,
+      customParams,
+      duration: media.duration,
+      published: publicationOf(media),
+    };
+  }
   const { event, channel } = watchable;
   const { title, tags, customParams } = channel.metadata;
   const published = event.publishedAt ?? event.created;

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock';
 import type { EmulatorState } from '../state';
-import { channelNotification, mediaAvailable, type Notify } from '../webhooks/notification';
+import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
 import type { Channel } from './channels';
 import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
 import { type LiveEvent, replayOf } from './events';
@@ -117,7 +117,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     const replay = replayOf(event, channel);
     state.media.add(replay);
     notify(channelNotification('channel_idle', channel));
-    if (replay.published) notify(mediaAvailable(replay));
+    if (!replay.hidden) notify(mediaNotification('media_available', replay));
     encoder?.drop(why);
   }
 

@@ -1,7 +1,9 @@
 import type { EmulatorContext } from '../context';
-import type { Media } from '../library/media';
+import { type Media, newMedia } from '../library/media';
+import { valuesAfter } from '../resources/body';
+import { MEDIA } from '../resources/media-table';
 import type { EmulatorState } from '../state';
-import { mediaAvailable } from '../webhooks/notification';
+import { mediaNotification } from '../webhooks/notification';
 import type { Channel } from './channels';
 import { type EventState, isOver, isViewable, type PublishingMode } from './event-machine';
 
@@ -59,49 +61,50 @@ export function makeClip(
   if (piece.to > secondsStreamed(event, created)) return undefined;
   const clip = clipOf(event, channel, { id: newResourceId(), created, ...piece });
   state.media.add(clip);
-  notify(mediaAvailable(clip));
+  notify(mediaNotification('media_available', clip));
   return clip;
 }
 
 /** The media that an event becomes when it is over, under the event's own id. */
 export function replayOf(event: LiveEvent, channel: Channel): Media {
   const ended = event.endedAt ?? event.created;
-  return {
-    ...describedBy(channel),
+  return recorded(event, channel, {
     id: event.id,
-    siteId: event.siteId,
     created: ended,
     duration: secondsStreamed(event, ended),
-    published: isViewable(event.state),
-    eventId: event.id,
+    hidden: !isViewable(event.state),
     clip: undefined,
-  };
+  });
 }
 
 /** A piece of an event, as a media of its own. `from` and `to` are seconds into the event. */
 function clipOf(
   event: LiveEvent,
   channel: Channel,
-  piece: { id: string; created: Date; from: number; to: number },
+  { id, created, from, to }: { id: string; created: Date; from: number; to: number },
 ): Media {
-  const { id, created, from, to } = piece;
-  return {
-    ...describedBy(channel),
-    id,
-    siteId: event.siteId,
-    created,
-    duration: Math.round((to - from) * 1000) / 1000,
-    published: true,
-    eventId: event.id,
-    clip: { from, to },
-  };
+  const duration = Math.round((to - from) * 1000) / 1000;
+  return recorded(event, channel, { id, created, duration, hidden: false, clip: { from, to } });
+}
+
+function recorded(
+  { id: eventId, siteId }: LiveEvent,
+  { metadata: { title, tags, customParams } }: Channel,
+  own: Pick<Media, 'id' | 'created' | 'duration' | 'hidden' | 'clip'>,
+): Media {
+  return newMedia({
+    ...own,
+    siteId,
+    eventId,
+    status: 'ready',
+    mimeType: 'video/mp4',
+    converted: true,
+    announced: true,
+    metadata: valuesAfter(MEDIA.metadata, { title, tags: [...tags], custom_params: customParams }),
+  });
 }
 
 /** How long an event has been recorded so far, in seconds: up to when its encoder went. */
 export function secondsStreamed(event: LiveEvent, now: Date): number {
   return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime()) / 1000;
-}
-
-function describedBy({ metadata: { title, tags, customParams } }: Channel) {
-  return { title, tags, customParams };
 }

@@ -42,8 +42,12 @@ export function channelNotification(
   return { event, siteId, subject: { channelId: id } };
 }
 
-export function mediaAvailable({ id, siteId }: Owned): Notification {
-  return { event: 'media_available', siteId, subject: { mediaId: id } };
+/** What happened to a media, or to a thumbnail or text track of it. */
+export function mediaNotification(
+  event: Exclude<WebhookEventName, 'channel_created' | 'channel_active' | 'channel_idle'>,
+  { id, siteId }: Owned,
+): Notification {
+  return { event, siteId, subject: { mediaId: id } };
 }
 
 export interface SignedNotification {

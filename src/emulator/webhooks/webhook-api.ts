@@ -1,8 +1,8 @@
-import type { Express, Request, Response } from 'express';
+import type { Express, Request } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';
-import { type Credential, reachesSite, requireCredential } from '../auth';
+import { type Credential, callerOf, reachesSite, requireCredential } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { checkedBody, objectParams, readJson, resourceBody, text } from '../json-body';
@@ -157,11 +157,6 @@ export function mountWebhooks(app: Express, context: WebhookRoutesContext): void
       response.status(204).end();
     })
     .all(onlyMethods('GET', 'PATCH', 'DELETE'));
-}
-
-function callerOf({ locals: { credential } }: Response): Credential {
-  if (!credential) throw new Error('This route needs requireCredential before it.');
-  return credential;
 }
 
 function isSeen({ metadata }: Webhook, credential: Credential): boolean {

@@ -139,7 +139,9 @@ test('keeps the replays of a deleted channel', async () => {
   const channel = await createChannel({ title: 'Show' });
   const event = await connect(channel);
   await admin.delete(`${PATH}${channel.id}/`).expect(204);
-  expect(context.state.media.all()).toMatchObject([{ id: event, title: 'Show', published: true }]);
+  expect(context.state.media.all()).toMatchObject([
+    { id: event, metadata: { title: 'Show' }, hidden: false },
+  ]);
   expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
 });
 

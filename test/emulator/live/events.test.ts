@@ -140,27 +140,28 @@ test('an event becomes a replay under its own id at once when it ends, as long a
   await emulator.advance(100);
   await emulator.disconnect(channel);
   await emulator.advance(60);
-  expect(emulator.context.state.media.all()).toEqual([
-    {
-      id: event,
-      siteId: 'demosite',
-      created: new Date(Date.UTC(2030, 0, 1, 0, 0, 160)),
-      title: 'Show',
-      tags: ['a'],
-      customParams: { b: 'c' },
-      duration: 100,
-      published: true,
-      eventId: event,
-      clip: undefined,
-    },
-  ]);
+  const { body } = await emulator.admin.get(`/v2/sites/demosite/media/`);
+  expect(body).toMatchObject({
+    total: 1,
+    media: [
+      {
+        id: event,
+        created: at(160),
+        status: 'ready',
+        duration: 100,
+        metadata: { title: 'Show', tags: ['a'], custom_params: { b: 'c' } },
+      },
+    ],
+  });
+  const [replay] = emulator.context.state.media.all();
+  expect(replay).toMatchObject({ hidden: false, eventId: event, clip: undefined });
 });
 
 test('the replay of an event that was never published is not for viewers', async () => {
   const emulator = await startEmulator();
   const { channel, event } = await onAir(emulator, { publishing_mode: 'manual' });
   await emulator.admin.put(`${PATH}${channel.id}/disable/`).expect(204);
-  expect(emulator.context.state.media.all()).toMatchObject([{ id: event, published: false }]);
+  expect(emulator.context.state.media.all()).toMatchObject([{ id: event, hidden: true }]);
 });
 
 test('twelve hours end an event, and its encoder may begin the next', async () => {
@@ -275,9 +276,9 @@ test('makes a media of a piece of an event, while it runs and after', async () =
   const { status, body } = await emulator.admin.put(`${path}clip/`).query(points);
   expect([status, body]).toEqual([200, { media_id: expect.stringMatching(/^id\d{6}$/) }]);
   expect(emulator.context.state.media.find(body.media_id)).toMatchObject({
-    title: 'Show',
+    metadata: { title: 'Show' },
     duration: 89.5,
-    published: true,
+    hidden: false,
     eventId: event,
     clip: { from: 10.5, to: 100 },
   });

@@ -1,0 +1,275 @@
+import { HttpError } from '../../http/errors';
+import type { EmulatorContext } from '../context';
+import { valuesAfter } from '../resources/body';
+import { type MEDIA_RENDITION, ORIGINAL } from '../resources/media-table';
+import type { Behaviour, MetadataOf, PathIds } from '../resources/resource';
+import { probe } from '../uploads/probe';
+import type { StoredFile } from '../uploads/upload';
+import {
+  type Content,
+  type ContentStatus,
+  dropContent,
+  methodOf,
+  takeContent,
+  UPLOAD_LINKS,
+} from './content';
+import type { Media } from './media';
+
+/** A file of a media as it was uploaded. The primary one is the media's own content. */
+export interface Original extends Content {
+  readonly id: string;
+  readonly siteId: string;
+  readonly mediaId: string;
+  readonly created: Date;
+  lastModified: Date;
+  metadata: MetadataOf<typeof ORIGINAL>;
+  /** Whether its file is that of the media. */
+  readonly isPrimary: boolean;
+  containerFormat: string | null;
+  /** Seconds. */
+  duration: number;
+  /** Pixels. */
+  width: number;
+  height: number;
+}
+
+/** A media in one size. */
+export interface Rendition {
+  readonly id: string;
+  readonly siteId: string;
+  readonly mediaId: string;
+  readonly created: Date;
+  lastModified: Date;
+  metadata: MetadataOf<typeof MEDIA_RENDITION>;
+  readonly templateId: string;
+  status: ContentStatus;
+  width: number;
+  height: number;
+  /** Bytes. */
+  filesize: number;
+}
+
+/** The media that a path means. @throws HttpError 404 when its site has none with this id. */
+export function mediaOf({ state }: EmulatorContext, { siteId = '', mediaId = '' }: PathIds): Media {
+  const media = state.media.findOf(siteId, mediaId);
+  if (media) return media;
+  throw new HttpError(404, { code: 'not_found', description: 'This site has no media with this id.' });
+}
+
+const MAX_FILE_BYTES = 5 * 1024 ** 3;
+
+/** What is special about originals. */
+export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {
+  const { state, clock, newResourceId } = context;
+  return {
+    list: (ids) => state.originals.of(mediaOf(context, ids).id),
+    find: (ids) => state.originals.findOf(mediaOf(context, ids).id, ids.originalId ?? ''),
+    create(ids, { metadata, upload }) {
+      const media = mediaOf(context, ids);
+      methodOf(upload);
+      const created = clock.now();
+      const original: Original = {
+        ...newContent(),
+        id: newResourceId(),
+        siteId: media.siteId,
+        mediaId: media.id,
+        created,
+        lastModified: created,
+        metadata: { ...valuesAfter(ORIGINAL.metadata, metadata), type: metadata.type ?? 'alternate' },
+        isPrimary: false,
+        ...NOTHING_KNOWN,
+      };
+      state.originals.add(original);
+      takeContent(context, original, upload, {
+        maxBytes: MAX_FILE_BYTES,
+        arrived: (file) => void describe(context, original, file),
+      });
+      return original;
+    },
+    update(original, metadata) {
+      original.metadata = metadata;
+      original.lastModified = clock.now();
+      state.originals.changed(original);
+    },
+    remove(original) {
+      if (original.isPrimary) {
+        const description =
+          'The primary original is the content of the media. Delete the media, or reupload it.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      dropContent(context, original);
+      state.originals.remove(original);
+    },
+    shown: {
+      status: ({ status }) => status,
+      error_message: ({ errorMessage }) => errorMessage,
+      container_format: ({ containerFormat }) => containerFormat,
+      duration: ({ duration }) => duration,
+      size: ({ file }) => file?.size ?? 0,
+      md5: ({ file }) => file?.md5 ?? null,
+      includes: ({ id, width, height }) => (width > 0 ? { video_track: { [id]: { width, height } } } : {}),
+      ...UPLOAD_LINKS,
+    },
+  };
+}
+
+const newContent = (): Content => ({
+  status: 'created',
+  errorMessage: null,
+  upload: undefined,
+  file: undefined,
+});
+const NOTHING_KNOWN = { containerFormat: null, duration: 0, width: 0, height: 0 };
+
+async function describe({ state, clock }: EmulatorContext, original: Original, file: StoredFile) {
+  original.status = 'processing';
+  const facts = await probe(file);
+  if (original.file !== file) return;
+  original.containerFormat = formatOf(facts?.mimeType ?? file.declaredType ?? null);
+  original.duration = facts?.duration ?? 0;
+  original.width = facts?.width ?? 0;
+  original.height = facts?.height ?? 0;
+  original.status = 'ready';
+  original.lastModified = clock.now();
+  state.originals.changed(original);
+}
+
+function formatOf(mimeType: string | null): string | null {
+  return mimeType?.split(/[/;]/)[1] ?? null;
+}
+
+/** Keeps the file of a media as its primary original, in place of the one before. */
+export function keepOriginal({ state, clock, newResourceId }: EmulatorContext, media: Media): void {
+  const { siteId, id: mediaId, duration, width, height, file } = media;
+  const created = clock.now();
+  const facts = {
+    containerFormat: formatOf(media.mimeType),
+    duration,
+    width,
+    height,
+    file,
+    status: 'ready' as const,
+    lastModified: created,
+  };
+  const before = state.originals.of(mediaId).find(({ isPrimary }) => isPrimary);
+  if (before) {
+    Object.assign(before, facts);
+    state.originals.changed(before);
+    return;
+  }
+  state.originals.add({
+    ...newContent(),
+    id: newResourceId(),
+    siteId,
+    mediaId,
+    created,
+    metadata: valuesAfter(ORIGINAL.metadata, {}),
+    isPrimary: true,
+    ...facts,
+  });
+}
+
+/** What is special about renditions. */
+export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA_RENDITION, Rendition> {
+  const { state } = context;
+  return {
+    list: (ids) => state.renditions.of(mediaOf(context, ids).id),
+    find: (ids) => state.renditions.findOf(mediaOf(context, ids).id, ids.renditionId ?? ''),
+    create(ids, { relationships }) {
+      const media = mediaOf(context, ids);
+      const templateId = relationships.media_rendition_template?.id ?? '';
+      if (state.renditions.of(media.id).some((other) => other.templateId === templateId)) {
+        const description = 'This media has a rendition of this template already. Delete it to make it anew.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      if (media.hostingType === 'external') {
+        const description = 'The content of this media is external: the platform makes no renditions of it.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      const rendition = addRendition(context, media, templateId, media);
+      if (rendition.status === 'processing' && media.status === 'ready')
+        context.clock.after(CONVERTED_MS, () => finish(context, media, rendition));
+      return rendition;
+    },
+    remove: (rendition) => state.renditions.remove(rendition),
+    shown: {
+      status: ({ status }) => status,
+      error_message: () => null,
+      media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
+      delivery_url: (rendition, { origin }) =>
+        rendition.status === 'ready' ? `${origin}${renditionPath(rendition)}` : null,
+      filesize: ({ filesize }) => filesize,
+      width: ({ width }) => width,
+      height: ({ height }) => height,
+    },
+    relationships: ({ templateId }) => ({ media_rendition_template: { id: templateId } }),
+  };
+}
+
+const CONVERTED_MS = 2_000;
+
+/** The path at which viewers get a rendition. */
+export function renditionPath({ mediaId, id }: Rendition): string {
+  return `/videos/${mediaId}-${id}.mp4`;
+}
+
+/** The heights that the platform makes by itself, of a video that is at least as high. */
+const LADDER = [180, 270, 406, 720, 1080] as const;
+
+/** Makes the renditions of a media's content, and finishes those that were asked for before it came. */
+export function makeRenditions(context: EmulatorContext, media: Media): void {
+  if (!media.file) return;
+  const { state } = context;
+  const heights = media.mediaType === 'audio' ? [] : LADDER.filter((height) => height <= media.height);
+  const wanted = heights.length > 0 ? heights : [media.height];
+  for (const height of wanted) {
+    const width = media.height > 0 ? Math.round((media.width * height) / media.height / 2) * 2 : 0;
+    const templateId = height === 0 ? 'audio' : `${height}p`;
+    const has = state.renditions.of(media.id).some((other) => other.templateId === templateId);
+    if (!has) addRendition(context, media, templateId, { width, height });
+  }
+  for (const rendition of state.renditions.of(media.id)) finish(context, media, rendition);
+}
+
+function addRendition(
+  { state, clock, newResourceId }: EmulatorContext,
+  media: Media,
+  templateId: string,
+  { width, height }: { readonly width: number; readonly height: number },
+): Rendition {
+  const created = clock.now();
+  const rendition: Rendition = {
+    id: newResourceId(),
+    siteId: media.siteId,
+    mediaId: media.id,
+    created,
+    lastModified: created,
+    metadata: {},
+    templateId,
+    status: 'processing',
+    width,
+    height,
+    filesize: 0,
+  };
+  state.renditions.add(rendition);
+  return rendition;
+}
+
+/** The emulator converts nothing: a rendition is the uploaded file, under an address of its own. */
+function finish({ state, clock }: EmulatorContext, media: Media, rendition: Rendition): void {
+  if (!state.renditions.find(rendition.id) || !media.file) return;
+  rendition.status = 'ready';
+  rendition.filesize = media.file.size;
+  rendition.lastModified = clock.now();
+  state.renditions.changed(rendition);
+}
+
+/** Removes what belongs to a media that goes. */
+export function dropRenditions(context: EmulatorContext, { id }: Media): void {
+  const { state } = context;
+  for (const original of [...state.originals.of(id)]) {
+    if (!original.isPrimary) dropContent(context, original);
+    state.originals.remove(original);
+  }
+  for (const rendition of [...state.renditions.of(id)]) state.renditions.remove(rendition);
+}

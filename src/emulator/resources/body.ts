@@ -1,0 +1,148 @@
+import * as z from 'zod';
+import { HttpError } from '../../http/errors';
+import { bodyProblem, type SchemaFault, schemaFaults } from '../../http/faults';
+import { objectParams } from '../json-body';
+import type { GivenOf, SetField, SetFields, ValuesOf } from './fields';
+import type { BodyOf, Resource } from './resource';
+
+type Use = 'create' | 'update';
+
+/** What a call gives of some fields. `null` means the same as leaving a field out, where it has a value of its own. */
+function givenFields(fields: SetFields, use: Use): z.ZodType {
+  const shape = Object.entries(fields).flatMap(([name, field]) =>
+    use === 'update' && field.fixed ? [] : [[name, givenField(field, use)] as const],
+  );
+  return z.strictObject(Object.fromEntries(shape), objectParams);
+}
+
+function givenField({ schema, required }: SetField, use: Use): z.ZodType {
+  const given = required && use === 'create' ? schema : schema.nullish();
+  // Clients that serialise a class send "" for a choice that was not made.
+  const isChoice = schema instanceof z.ZodEnum;
+  return isChoice ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+}
+
+/** The body of a call that makes or changes a resource. */
+export function bodySchema(resource: Resource, use: Use): z.ZodType {
+  const { metadata, upload, relationships } = resource;
+  const needs = use === 'create' && Object.values(metadata).some((field) => field.required);
+  const isAlone = upload === undefined && relationships === undefined;
+  const fields = givenFields(metadata, use);
+  const parts = {
+    metadata: needs || isAlone ? fields : fields.nullish(),
+    upload: upload && use === 'create' ? givenFields(upload, use).nullish() : Empty.nullish(),
+    relationships: relationships
+      ? use === 'create' && Object.values(relationships).some((field) => field.required)
+        ? givenFields(relationships, use)
+        : givenFields(relationships, use).nullish()
+      : z.looseObject({}, objectParams).nullish(),
+  };
+  const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
+  return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
+}
+
+/** Clients send `upload`, empty, with every resource. */
+const Empty = z.strictObject({}, objectParams);
+
+function spoken(names: readonly string[], or: string): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${or} ${names.at(-1)}`;
+}
+
+/**
+ * The parts of a valid body; those that it leaves out are empty.
+ * @throws HttpError 400 `invalid_body` with every problem at once.
+ */
+export function readResourceBody<R extends Resource>(
+  resource: R,
+  schema: z.ZodType,
+  body: unknown,
+  use: Use,
+) {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) {
+    const { metadata, upload, relationships } = parsed.data as Partial<BodyOf<R>>;
+    return {
+      metadata: metadata ?? {},
+      upload: upload ?? {},
+      relationships: relationships ?? {},
+    } as BodyOf<R>;
+  }
+  const faults = schemaFaults(schema, parsed.error, body);
+  throw new HttpError(
+    400,
+    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use) })),
+  );
+}
+
+const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
+
+/** What is wrong, with what the table knows of the field: what is the platform's is not a misspelling. */
+function describe(fault: SchemaFault, resource: Resource, use: Use): string {
+  const { description } = bodyProblem(fault);
+  if (fault.kind !== 'unknown') return description;
+  const { name } = fault;
+  const [part] = fault.path;
+  if (part === undefined && (BY_PLATFORM.includes(name) || Object.hasOwn(resource.shown, name))) {
+    return `${name} is set by the platform, and a request cannot change it. Leave it out.`;
+  }
+  if (part === undefined && Object.hasOwn(resource.metadata, name)) {
+    return `${name} belongs into metadata: send it as metadata.${name}.`;
+  }
+  if (part === 'metadata' && resource.metadata[name]?.fixed) {
+    return `metadata.${name} is set when the ${resource.noun} is made, and cannot be changed. Leave it out.`;
+  }
+  if (part === 'upload' && use === 'update' && resource.upload) {
+    return `upload.${name} belongs to the call that makes the ${resource.noun}${
+      resource.actions?.reupload ? ', or to reupload' : ''
+    }. Leave it out.`;
+  }
+  return description;
+}
+
+/** The values that a call leaves: what it gives, each as a whole, over what was there, over the defaults. */
+export function valuesAfter<F extends SetFields>(
+  fields: F,
+  given: GivenOf<F>,
+  before?: ValuesOf<F>,
+): ValuesOf<F> {
+  const values = Object.entries(fields).map(([name, field]) => {
+    const value = given[name];
+    const hasDefault = 'default' in field;
+    const kept = before === undefined ? (hasDefault ? field.default : null) : before[name];
+    const isLeftOut = value === undefined || (value === null && (hasDefault || field.required));
+    return [name, isLeftOut ? kept : value] as const;
+  });
+  return Object.fromEntries(values) as ValuesOf<F>;
+}
+
+/** The fields at the top of the body, or in the query, of an action. @throws HttpError 400 with every problem. */
+export function readActionFields(
+  schema: z.ZodType,
+  given: unknown,
+  code: 'invalid_body' | 'invalid_parameter',
+): Readonly<Record<string, unknown>> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
+  const problems = schemaFaults(schema, parsed.error, given).map(bodyProblem);
+  throw new HttpError(
+    400,
+    problems.map(({ description }) => ({ code, description })),
+  );
+}
+
+/** The schema of the body of an action that takes a new content. */
+export function uploadSchema({ upload = {} }: Resource): z.ZodType {
+  const parts = {
+    upload: givenFields(upload, 'create'),
+    metadata: Empty.nullish(),
+    relationships: Empty.nullish(),
+  };
+  return z.strictObject(parts, 'The body must be a JSON object with upload.');
+}
+
+/** The schema of an action's fields. */
+export function actionSchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
+  const names = spoken(Object.keys(fields), 'and');
+  return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+}

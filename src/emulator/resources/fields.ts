@@ -1,0 +1,137 @@
+import * as z from 'zod';
+import { wireTime } from '../clock';
+import { objectParams, text } from '../json-body';
+
+/** How lists are filtered and sorted by a field; `near` is a text in which near matches are found as well. */
+type FilterKind = 'text' | 'near' | 'number' | 'time';
+
+/** A field that clients set. */
+export interface SetField<Schema extends z.ZodType = z.ZodType> {
+  /** Of a value that is given. */
+  readonly schema: Schema;
+  /** What it is for, as a sentence. */
+  readonly says: string;
+  /** The value of what is left out; without one that is `null`, which may then also be sent. */
+  readonly default?: z.output<Schema>;
+  /** A create call must have it. */
+  readonly required?: true;
+  /** Set when the resource is made, and never changed. */
+  readonly fixed?: true;
+  /** No answer has it. */
+  readonly unseen?: true;
+  readonly filter?: FilterKind;
+}
+
+/** A field that the platform sets. */
+export interface ShownField {
+  readonly schema: z.ZodType;
+  readonly says: string;
+  readonly filter?: FilterKind;
+  /** The answer of the call that makes the resource has it, and no other. */
+  readonly once?: true;
+  /** No answer has it: lists are filtered by it. */
+  readonly unseen?: true;
+}
+
+export type SetFields = Readonly<Record<string, SetField>>;
+export type ShownFields = Readonly<Record<string, ShownField>>;
+
+type ValueOf<F extends SetField> = F extends { required: true } | { default: unknown }
+  ? z.output<F['schema']>
+  : z.output<F['schema']> | null;
+
+/** The values of fields as they are kept, by their names on the wire. */
+export type ValuesOf<F extends SetFields> = { readonly [Name in keyof F]: ValueOf<F[Name]> };
+
+/** The values of fields as a body gives them. */
+export type GivenOf<F extends SetFields> = {
+  readonly [Name in keyof F]?: z.output<F[Name]['schema']> | null | undefined;
+};
+
+export const list = <Item extends z.ZodType>(item: Item, max: number) =>
+  z.array(item, 'must be an array').max(max, `has more than ${max} entries`);
+
+const MAX_NAME_LENGTH = 200;
+const hasGoodNames = (named: object) =>
+  Object.keys(named).every((name) => name !== '' && name.length <= MAX_NAME_LENGTH);
+const BAD_NAME = `has a name that is empty or longer than ${MAX_NAME_LENGTH} characters`;
+
+export const CustomParams = z
+  .record(z.string(), text(4000), 'must be an object whose values are strings')
+  .refine(hasGoodNames, BAD_NAME)
+  .refine((params) => Object.keys(params).length <= 100, 'has more than 100 entries');
+
+/** Flat, as a value of any depth could not be written again. */
+export const FlatObject = z
+  .record(
+    z.string(),
+    z.union(
+      [text(4000), z.number(), z.boolean(), z.null()],
+      'must be a string of at most 4000 characters, a number, true, false or null',
+    ),
+    'must be an object',
+  )
+  .refine(hasGoodNames, BAD_NAME);
+
+const MAX_DEPTH = 20;
+
+/** An object of any content. Its depth has a limit, as what is deeper could not be written again. */
+export const FreeObject = z
+  .record(z.string(), z.unknown(), 'must be an object')
+  .refine((value) => depthOf(value, MAX_DEPTH) <= MAX_DEPTH, `is nested more than ${MAX_DEPTH} levels deep`);
+
+function depthOf(value: unknown, most: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (most < 0) return Number.POSITIVE_INFINITY;
+  return 1 + Math.max(0, ...Object.values(value).map((inner) => depthOf(inner, most - 1)));
+}
+
+/** A moment in ISO 8601 with its offset, kept in UTC. */
+export const Moment = z
+  .string('must be a string')
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/, {
+    error: 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z',
+    abort: true,
+  })
+  .refine((written) => !Number.isNaN(Date.parse(written)), { error: 'is no moment that exists', abort: true })
+  .transform((written) => wireTime(new Date(written)));
+
+const TIMECODE = /^(\d{2}):([0-5]\d):([0-5]\d)(?:\.(\d{3}))?$/;
+
+/** A place in a media. */
+export const Timecode = z.string('must be a string').regex(TIMECODE, 'must be a time as HH:MM:SS.mmm');
+
+/** The seconds of a place in a media. */
+export function secondsOf(timecode: string): number {
+  const [, hours, minutes, seconds, thousandths = '0'] = TIMECODE.exec(timecode) ?? [];
+  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(thousandths) / 1000;
+}
+
+export const WebAddress = text(2000).refine(isWebAddress, 'must be an absolute address with https or http');
+
+function isWebAddress(address: string): boolean {
+  if (!URL.canParse(address) || !/^[\x21-\x7e]+$/.test(address)) return false;
+  return ['https:', 'http:'].includes(new URL(address).protocol);
+}
+
+export const MediaType = text(200).regex(
+  /^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/,
+  'must be a media type such as video/mp4',
+);
+
+export const WholeNumber = (most: number) =>
+  z.int('must be a whole number').min(0, 'must not be negative').max(most, `must be at most ${most}`);
+
+export const Choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
+  z.enum(values, `must be ${spoken(values)}`);
+
+function spoken(values: readonly string[]): string {
+  return values.length < 2
+    ? values.join('')
+    : `${values.slice(0, -1).join(', ')} or ${values[values.length - 1]}`;
+}
+
+export const Flag = z.boolean('must be true or false');
+
+/** Another resource, by its id. */
+export const Reference = z.strictObject({ id: text(200).min(1, 'is empty') }, objectParams);

@@ -1,0 +1,157 @@
+import * as z from 'zod';
+import { objectParams, text } from '../json-body';
+import { Choice, CustomParams, list, type SetFields, WholeNumber } from './fields';
+import { CUSTOM_PARAMS } from './media-table';
+import type { Resource } from './resource';
+
+const SITE = '/v2/sites/:siteId';
+const match = Choice(['any', 'all']);
+
+/** What every playlist has, whatever its type. */
+const COMMON = {
+  title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
+  description: { schema: text(5000), filter: 'near', says: 'What it is about.' },
+  author: { schema: text(200), filter: 'text', says: 'Who made it.' },
+  link: { schema: text(2000), filter: 'text', says: 'The page that it is shown on.' },
+  custom_params: CUSTOM_PARAMS,
+} as const satisfies SetFields;
+
+const MediaIds = list(text(200).min(1, 'is empty'), 5000);
+
+const byTags = z.strictObject({ match: match.nullish(), values: list(text(200), 100) }, objectParams);
+const byParams = z.strictObject({ match: match.nullish(), values: CustomParams }, objectParams);
+const criteria = z.strictObject({ tags: byTags.nullish(), custom_params: byParams.nullish() }, objectParams);
+
+/** Which media belong to a playlist that is made anew for each viewer. */
+const MEDIA_FILTER = {
+  schema: z.strictObject({ include: criteria.nullish(), exclude: criteria.nullish() }, objectParams),
+  default: {},
+  says: 'Which media it has: those with any or all of the tags, or custom parameters, of `include`, without those of `exclude`. Without `include` all media.',
+} as const;
+
+const mediaLimit = (most: number) =>
+  ({
+    schema: WholeNumber(5000).min(1, 'must be at least 1'),
+    default: most,
+    says: 'How many media at most.',
+  }) as const;
+
+const SORTS = [
+  'created:asc',
+  'created:dsc',
+  'title:asc',
+  'title:dsc',
+  'publish_start_date:asc',
+  'publish_start_date:dsc',
+  'duration:asc',
+  'duration:dsc',
+  'views:dsc',
+] as const;
+
+const PLAYLIST_TYPES = [
+  'manual_playlist',
+  'dynamic_playlist',
+  'trending_playlist',
+  'article_matching_playlist',
+  'search_playlist',
+  'recommendations_playlist',
+] as const;
+
+export type PlaylistType = (typeof PLAYLIST_TYPES)[number];
+
+const shown = {
+  playlist_type: {
+    schema: Choice(PLAYLIST_TYPES),
+    filter: 'text',
+    says: 'Its type.',
+  },
+} as const;
+
+/** Playlists of every type, with what they have in common. */
+export const PLAYLIST = {
+  type: 'playlist',
+  plural: 'playlists',
+  noun: 'playlist',
+  says: 'A list of media. The routes of its type show and change what that type has.',
+  collection: `${SITE}/playlists`,
+  one: `${SITE}/playlists/:playlistId`,
+  verbs: ['list', 'read', 'delete'],
+  metadata: COMMON,
+  shown,
+} as const satisfies Resource;
+
+function playlistOf<const T extends PlaylistType, const F extends SetFields>(
+  type: T,
+  says: string,
+  fields: F,
+) {
+  return {
+    ...PLAYLIST,
+    type,
+    noun: type.replaceAll('_', ' '),
+    says,
+    collection: `${SITE}/playlists/${type}`,
+    one: `${SITE}/playlists/:playlistId/${type}`,
+    verbs: ['create', 'read', 'update', 'delete'] as const,
+    metadata: { ...COMMON, ...fields },
+  };
+}
+
+export const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
+  media_filter: {
+    schema: z.strictObject(
+      { include: z.strictObject({ match: match.nullish(), values: MediaIds }, objectParams).nullish() },
+      objectParams,
+    ),
+    default: {},
+    says: 'The ids of the media, in their order, as `include.values`.',
+  },
+});
+
+export const DYNAMIC_PLAYLIST = playlistOf(
+  'dynamic_playlist',
+  'All media with certain tags or custom parameters.',
+  {
+    media_filter: MEDIA_FILTER,
+    sort: { schema: Choice(SORTS), default: 'publish_start_date:dsc', says: 'Their order.' },
+    media_limit: mediaLimit(50),
+  },
+);
+
+export const TRENDING_PLAYLIST = playlistOf(
+  'trending_playlist',
+  'The media that viewers asked for most often.',
+  { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
+);
+
+export const ARTICLE_MATCHING_PLAYLIST = playlistOf(
+  'article_matching_playlist',
+  'The media that fit the text of a page, which the request of a viewer has as `search`.',
+  { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
+);
+
+export const SEARCH_PLAYLIST = playlistOf(
+  'search_playlist',
+  'The media that fit what a viewer searches for, which the request has as `search`.',
+  {
+    media_filter: MEDIA_FILTER,
+    query: { schema: text(500), says: 'What to search for when the request does not say.' },
+    media_limit: mediaLimit(50),
+  },
+);
+
+export const RECOMMENDATIONS_PLAYLIST = playlistOf(
+  'recommendations_playlist',
+  'The media that are like another one, which the request has as `related_media_id`.',
+  { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
+);
+
+/** The resource of each type of playlist. */
+export const TYPED_PLAYLISTS = [
+  MANUAL_PLAYLIST,
+  DYNAMIC_PLAYLIST,
+  TRENDING_PLAYLIST,
+  ARTICLE_MATCHING_PLAYLIST,
+  SEARCH_PLAYLIST,
+  RECOMMENDATIONS_PLAYLIST,
+] as const;

@@ -1,0 +1,179 @@
+import { HttpError } from '../../http/errors';
+import { wireTime } from '../clock';
+import type { Field, Fields } from '../listing/filter';
+import { listPage } from '../listing/list';
+import {
+  actionSchema,
+  bodySchema,
+  readActionFields,
+  readResourceBody,
+  uploadSchema,
+  valuesAfter,
+} from './body';
+import type { ShownField } from './fields';
+import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
+
+/** What can be done with a resource, whoever asks: the routes of v2, those of v1, or the dashboard. */
+export interface ResourceCalls {
+  readonly resource: Resource;
+  /** A page of them. `query` is that of a list. @throws HttpError 400, 404 */
+  list(ids: PathIds, query: unknown, view: View): object;
+  /** @throws HttpError 400 with every problem of the body. */
+  create(ids: PathIds, body: unknown, view: View): Promise<object>;
+  /** @throws HttpError 404 */
+  read(ids: PathIds, view: View): object;
+  /** @throws HttpError 400, 404 */
+  update(ids: PathIds, body: unknown, view: View): object;
+  /** @throws HttpError 404 */
+  remove(ids: PathIds): void;
+  /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
+  act(
+    name: string,
+    ids: PathIds,
+    call: { readonly body?: unknown; readonly query?: unknown },
+    view: View,
+  ): Promise<object | undefined>;
+}
+
+/** @param now the platform's clock, for the fields that lists are filtered by. */
+export function callsOf<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  now: () => Date,
+): ResourceCalls {
+  const createBody = bodySchema(resource, 'create');
+  const updateBody = bodySchema(resource, 'update');
+  const fields = filterFields(resource, behaviour, { origin: '', now });
+  const actions = new Map(
+    Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
+      name,
+      {
+        body: upload ? uploadSchema(resource) : body && actionSchema(body),
+        query: query && actionSchema(query),
+      },
+    ]),
+  );
+
+  const found = (ids: PathIds): Item => {
+    const item = behaviour.find(ids);
+    if (item) return item;
+    const owner = 'mediaId' in ids && resource.one.indexOf(':mediaId/') > 0 ? 'media' : 'site';
+    const description = `This ${owner} has no ${resource.noun} with this id.`;
+    throw new HttpError(404, { code: 'not_found', description });
+  };
+  const shown = (item: Item, view: View, isNew = false) => render(resource, behaviour, item, { view, isNew });
+
+  return {
+    resource,
+    list(ids, query, view) {
+      const listed = { name: resource.plural, fields, render: (item: Item) => shown(item, view) };
+      return listPage(behaviour.list(ids), query, listed);
+    },
+    async create(ids, body, view) {
+      if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
+      const given = readResourceBody(resource, createBody, body, 'create');
+      return shown(await behaviour.create(ids, given), view, true);
+    },
+    read: (ids, view) => shown(found(ids), view),
+    update(ids, body, view) {
+      if (!behaviour.update) throw new Error(`A ${resource.noun} cannot be changed.`);
+      const item = found(ids);
+      const given = readResourceBody(resource, updateBody, body, 'update');
+      const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
+      behaviour.update(item, metadata as MetadataOf<R>, given);
+      return shown(item, view);
+    },
+    remove(ids) {
+      behaviour.remove?.(found(ids));
+    },
+    async act(name, ids, { body, query }, view) {
+      const act = (
+        behaviour.actions as Record<string, (item: Item, call: ActionCall) => unknown> | undefined
+      )?.[name];
+      const read = actions.get(name);
+      if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
+      const item = found(ids);
+      const done = await act(item, {
+        body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
+        query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
+        view,
+      });
+      return done === 'item' ? shown(item, view, true) : (done as object | undefined);
+    },
+  };
+}
+
+/** A resource as the management API shows it. */
+function render<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  item: Item,
+  { view, isNew }: { readonly view: View; readonly isNew: boolean },
+): object {
+  const values = Object.entries<ShownField>(resource.shown).flatMap(([name, field]) =>
+    field.unseen || (field.once && !isNew) ? [] : [[name, behaviour.shown[name]?.(item, view)] as const],
+  );
+  const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
+    unseen ? [] : [[name, item.metadata[name]] as const],
+  );
+  return {
+    id: item.id,
+    type: resource.type,
+    created: wireTime(item.created),
+    last_modified: wireTime(item.lastModified),
+    ...Object.fromEntries(values),
+    metadata: Object.fromEntries(metadata),
+    relationships: behaviour.relationships?.(item) ?? {},
+    schema: null,
+  };
+}
+
+/** What lists of a resource are filtered and sorted by, as its table says. */
+function filterFields<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  view: View,
+): Fields<Item> {
+  const named: Record<string, Field<Item>> = {
+    id: { kind: 'text', of: ({ id }) => id },
+    created: { kind: 'time', of: ({ created }) => created },
+    last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
+  };
+  for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
+    if (filter) named[name] = fieldOf(filter, (item) => behaviour.shown[name]?.(item, view));
+  }
+  for (const [name, { filter }] of Object.entries(resource.metadata)) {
+    if (filter) named[name] = fieldOf(filter, ({ metadata }) => metadata[name]);
+  }
+  if (!('custom_params' in resource.metadata)) return { named };
+  const paramsOf = ({ metadata }: Item) =>
+    (metadata as { readonly custom_params?: Readonly<Record<string, string>> }).custom_params ?? {};
+  return {
+    named,
+    prefixed: {
+      prefix: 'custom_params.',
+      field: (name) => ({
+        kind: 'text',
+        of: (item) => (Object.hasOwn(paramsOf(item), name) ? paramsOf(item)[name] : undefined),
+      }),
+    },
+  };
+}
+
+function fieldOf<Item>(
+  kind: NonNullable<ShownField['filter']>,
+  valueOf: (item: Item) => unknown,
+): Field<Item> {
+  const present = (item: Item) => valueOf(item) ?? undefined;
+  if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
+  if (kind === 'time') {
+    return {
+      kind,
+      of: (item) => {
+        const value = present(item);
+        return value === undefined ? undefined : new Date(value as string);
+      },
+    };
+  }
+  return { kind: 'text', of: (item) => present(item) as string | readonly string[] | undefined };
+}

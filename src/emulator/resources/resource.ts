@@ -1,0 +1,104 @@
+import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
+
+/** What a route of a resource does. */
+export type Verb = 'list' | 'create' | 'read' | 'update' | 'delete';
+
+/** A route below a resource, or below a site, that is neither of its verbs. */
+export interface Action {
+  /** Every one does the same. */
+  readonly methods: readonly ('GET' | 'PUT' | 'POST')[];
+  /** The whole path, as Express writes it. */
+  readonly path: string;
+  readonly says: string;
+  /** Of the answer. */
+  readonly status: 200 | 202 | 204;
+  /** The fields at the top of its body; without them no body is read. */
+  readonly body?: SetFields;
+  /** Its body has the resource's own `upload`. */
+  readonly upload?: true;
+  /** The fields of its query. */
+  readonly query?: SetFields;
+}
+
+/** One resource of the management API, as data: routes, validation, description and pages are made from it. */
+export interface Resource {
+  /** The value of `type`. */
+  readonly type: string;
+  /** The name of the array in a list. */
+  readonly plural: string;
+  /** For sentences. */
+  readonly noun: string;
+  readonly says: string;
+  /** The path that lists and creates, as Express writes it. */
+  readonly collection: string;
+  /** The path of one, as Express writes it. Its last parameter is the id. */
+  readonly one: string;
+  readonly verbs: readonly Verb[];
+  readonly metadata: SetFields;
+  /** Where the content comes from; create calls alone have it. */
+  readonly upload?: SetFields;
+  readonly relationships?: SetFields;
+  readonly shown: ShownFields;
+  readonly actions?: Readonly<Record<string, Action>>;
+}
+
+type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
+
+/** The metadata of a resource, by the names on the wire. */
+export type MetadataOf<R extends Resource> = ValuesOf<R['metadata']>;
+
+/** What a create or update call gives, when it is valid. */
+export interface BodyOf<R extends Resource> {
+  readonly metadata: GivenOf<R['metadata']>;
+  readonly upload: GivenOf<FieldsOr<R['upload']>>;
+  readonly relationships: GivenOf<FieldsOr<R['relationships']>>;
+}
+
+/** What every resource is kept with. */
+export interface Kept<R extends Resource> {
+  readonly id: string;
+  readonly created: Date;
+  lastModified: Date;
+  metadata: MetadataOf<R>;
+}
+
+/** What a resource looks like depends on who asks, and when. */
+export interface View {
+  /** Where the platform is reached, as the start of addresses in an answer. */
+  readonly origin: string;
+  /** By the platform's clock. */
+  readonly now: () => Date;
+}
+
+/** The ids in a path, by their names in the route. */
+export type PathIds = Readonly<Record<string, string>>;
+
+/** What is special about a resource. */
+export interface Behaviour<R extends Resource, Item extends Kept<R>> {
+  /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
+  readonly list: (ids: PathIds) => readonly Item[];
+  readonly find: (ids: PathIds) => Item | undefined;
+  readonly create?: (ids: PathIds, body: BodyOf<R>) => Item | Promise<Item>;
+  /** @param metadata as it is to become. `body` is what the call gives. */
+  readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>) => void;
+  readonly remove?: (item: Item) => void;
+  /** The values of the fields that the platform sets. `undefined` leaves one out. */
+  readonly shown: { readonly [Name in keyof R['shown']]: (item: Item, view: View) => unknown };
+  readonly relationships?: (item: Item) => object;
+  readonly actions?: {
+    readonly [Name in keyof NonNullable<R['actions']>]: (
+      item: Item,
+      call: ActionCall,
+    ) => Done | Promise<Done>;
+  };
+}
+
+/** What an action is called with: validated by its fields. */
+export interface ActionCall {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly view: View;
+}
+
+/** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
+export type Done = 'item' | object | undefined;

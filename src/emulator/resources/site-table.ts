@@ -1,0 +1,131 @@
+import * as z from 'zod';
+import { text } from '../json-body';
+import { Choice, Flag, FreeObject, list, Reference, WebAddress } from './fields';
+import { CUSTOM_PARAMS, TAGS } from './media-table';
+import type { Action, Resource } from './resource';
+
+const Day = z
+  .string('must be a string')
+  .regex(/^\d{4}-\d\d-\d\d$/, 'must be a day such as 2030-01-31')
+  .refine((day) => !Number.isNaN(Date.parse(day)), 'is no day that exists');
+
+const SITE = '/v2/sites/:siteId';
+
+export const PLAYER = {
+  type: 'player',
+  plural: 'players',
+  noun: 'player',
+  says: 'How a player looks and behaves.',
+  collection: `${SITE}/players`,
+  one: `${SITE}/players/:playerId`,
+  verbs: ['list', 'create', 'read', 'update', 'delete'],
+  metadata: {
+    name: { schema: text(200), default: '', filter: 'near', says: 'The name.' },
+    release_channel: {
+      schema: text(50),
+      default: 'production',
+      filter: 'text',
+      says: 'Which version of the player it gets.',
+    },
+    setup_config: {
+      schema: FreeObject,
+      default: {},
+      says: 'The options of the player; any are allowed. An update replaces all of them.',
+    },
+    custom_params: CUSTOM_PARAMS,
+  },
+  relationships: {
+    recommendations_playlist: { schema: Reference, says: 'The playlist that goes on at the end.' },
+    adschedule: { schema: Reference, says: 'When advertisements are shown.' },
+  },
+  shown: {},
+} as const satisfies Resource;
+
+export const IMPORT = {
+  type: 'import',
+  plural: 'imports',
+  noun: 'import',
+  says: 'A feed whose items become media.',
+  collection: `${SITE}/imports`,
+  one: `${SITE}/imports/:importId`,
+  verbs: ['list', 'create', 'read', 'update', 'delete'],
+  metadata: {
+    url: { schema: WebAddress, required: true, filter: 'text', says: 'The address of the feed.' },
+    title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
+    state: {
+      schema: Choice(['active', 'Active', 'paused', 'Paused', 'inactive', 'Inactive']),
+      default: 'active',
+      filter: 'text',
+      says: 'Whether the feed is read.',
+    },
+    type: { schema: text(50), default: 'mrss', filter: 'text', says: 'The form of the feed.' },
+    host_on_import: {
+      schema: Flag,
+      default: false,
+      says: 'Whether the content is fetched, or stays where it is.',
+    },
+    username: { schema: text(200), says: 'For a feed that asks for it.' },
+    password: { schema: text(200), unseen: true, says: 'For a feed that asks for it. It is never shown.' },
+    tags: TAGS,
+    ingest_metadata: {
+      schema: z.record(z.string(), Flag, 'must be an object whose values are true or false'),
+      default: {},
+      says: 'Which parts of an item are taken: captions, categories, description, publish_date, tags …',
+    },
+    ingest_tags: {
+      schema: list(text(200).min(1, 'is empty'), 100),
+      default: [],
+      says: 'Tags that every media of the feed gets.',
+    },
+  },
+  shown: {
+    total_items_ingested: { schema: z.int(), filter: 'number', says: 'How many media it has made.' },
+    last_import: { schema: z.string().nullable(), filter: 'time', says: 'When the feed was last read.' },
+  },
+} as const satisfies Resource;
+
+/** What acts on a whole site, or on the account. */
+export const SITE_ACTIONS = {
+  remove_tag: {
+    methods: ['PUT'],
+    path: `${SITE}/remove_tag`,
+    status: 202,
+    says: 'Takes a tag off all media of the site.',
+    body: {
+      tag: { schema: text(200).min(1, 'is empty'), says: 'The tag.' },
+      name: { schema: text(200).min(1, 'is empty'), says: 'The same, by its other name.' },
+    },
+  },
+  rename_tag: {
+    methods: ['PUT'],
+    path: `${SITE}/rename_tag`,
+    status: 202,
+    says: 'Renames a tag of all media of the site. Who has both keeps one.',
+    body: {
+      old_tag: { schema: text(200).min(1, 'is empty'), says: 'The tag as it is.' },
+      new_tag: { schema: text(200).min(1, 'is empty'), says: 'What it is to be called.' },
+      old_name: { schema: text(200).min(1, 'is empty'), says: '`old_tag`, by its other name.' },
+      new_name: { schema: text(200).min(1, 'is empty'), says: '`new_tag`, by its other name.' },
+    },
+  },
+  query_usage: {
+    methods: ['PUT'],
+    path: `${SITE}/query_usage`,
+    status: 200,
+    says: 'What a site has used, day by day.',
+    body: {
+      start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
+      end_date: { schema: Day, says: 'The last day. Without it, today.' },
+    },
+  },
+  query_account_usage: {
+    methods: ['PUT'],
+    path: '/v2/query_usage',
+    status: 200,
+    says: 'What all sites of the credential have used, day by day.',
+    body: {
+      start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
+      end_date: { schema: Day, says: 'The last day. Without it, today.' },
+    },
+  },
+} as const satisfies Readonly<Record<string, Action>>;
