@@ -17,25 +17,32 @@ const HEAD_BYTES = 16_384;
 
 /**
  * Tells MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads a little, however
- * large the file is and whatever is in it; of any other file the answer is undefined. Rejects with the file system's error.
+ * large the file is and whatever is in it. Of any other file, and of one that can't be read, the answer is undefined.
  */
 export async function probe({ path }: { readonly path: string }): Promise<FileFacts | undefined> {
-  const file = await open(path, 'r');
+  // It may have been deleted meanwhile.
+  const file = await open(path, 'r').catch(() => undefined);
   try {
-    const { size } = await file.stat();
-    const bytes = new Bytes(file, size);
-    const head = await bytes.read(0, HEAD_BYTES);
-    return (
-      pngFacts(head) ??
-      gifFacts(head) ??
-      webpFacts(head) ??
-      (await jpegFacts(head, bytes)) ??
-      (await movieFacts(head, bytes)) ??
-      textFacts(head)
-    );
+    return file && (await factsOf(file));
+  } catch {
+    return undefined;
   } finally {
-    await file.close();
+    await file?.close();
   }
+}
+
+async function factsOf(file: FileHandle): Promise<FileFacts | undefined> {
+  const { size } = await file.stat();
+  const bytes = new Bytes(file, size);
+  const head = await bytes.read(0, HEAD_BYTES);
+  return (
+    pngFacts(head) ??
+    gifFacts(head) ??
+    webpFacts(head) ??
+    (await jpegFacts(head, bytes)) ??
+    (await movieFacts(head, bytes)) ??
+    textFacts(head)
+  );
 }
 
 /** How often a file is read: a file may be made of the smallest boxes, or of ones that lead in a ring. */

@@ -184,6 +184,11 @@ test.each([
   expect(await probeBytes(bytes)).toEqual({ mediaType: 'audio', mimeType: 'audio/mp4', duration });
 });
 
+test('says nothing of a file that is not there, or is none', async () => {
+  expect(await probe({ path: join(folder, 'missing') })).toBeUndefined();
+  expect(await probe({ path: folder })).toBeUndefined();
+});
+
 const FILES = ['film.mp4', 'turned.mov', 'picture.jpg', 'picture.png', 'picture.gif', 'picture.webp'].map(
   media,
 );
