@@ -107,14 +107,15 @@ export class Upload implements Identity {
   /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
   async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    if (this.#finished) throw finished();
+    if (this.#finished) return this.#receiveAgain(source, sent, this.#parts.get(number));
     const received = await this.#receive(source, sent, this.#wanted.maxBytes - this.#bytesBeside(number));
     return this.#inTurn(async () => {
+      const earlier = this.#parts.get(number);
       if (this.#finished) {
         await this.#store.remove(received);
-        throw finished();
+        if (earlier?.md5 !== received.md5) throw finished();
+        return received;
       }
-      const earlier = this.#parts.get(number);
       this.#parts.set(number, received);
       if (earlier) await this.#store.remove(earlier);
       return received;
@@ -135,7 +136,7 @@ export class Upload implements Identity {
       if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
       const whole = await this.#follow(this.#store.join(files));
       await this.#finish({ ...whole, declaredType: undefined });
-      await this.#removeParts();
+      await this.#deleteParts();
     });
   }
 
@@ -143,7 +144,8 @@ export class Upload implements Identity {
   end(): void {
     this.#isOver = true;
     for (const receiving of this.#underWay) receiving.cut(over());
-    void this.#removeParts();
+    void this.#deleteParts();
+    this.#parts.clear();
   }
 
   #checkSent({ declaredType, length }: Sent): void {
@@ -164,8 +166,8 @@ export class Upload implements Identity {
     throw wrong;
   }
 
-  async #receiveAgain(source: Readable, sent: Sent, before: Received): Promise<Received> {
-    if (sent.length !== undefined && sent.length !== before.size) throw finished();
+  async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
+    if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
     const again = await this.#follow(this.#store.read(source, this.#wanted.maxBytes));
     const wrong = faultOf(again, sent.contentMd5);
     if (wrong) throw wrong;
@@ -204,10 +206,9 @@ export class Upload implements Identity {
     return changed;
   }
 
-  async #removeParts(): Promise<void> {
-    const parts = [...this.#parts.values()];
-    this.#parts.clear();
-    await Promise.all(parts.map((part) => this.#store.remove(part)));
+  /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
+  async #deleteParts(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
   }
 
   #bytesBeside(number: number | undefined): number {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { partLink } from '../../../src/emulator/uploads/uploads';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { startUploads, type TestUploads } from '../../support/start-uploads';
 import { until } from '../../support/until';
@@ -251,4 +252,27 @@ test('no secret of a link is in the log', async () => {
   const log = await logOf(2);
   expect(log).toContain('/uploads/:uploadId');
   expect(log).not.toContain(upload.token);
+});
+
+test('uploads do not count for the rate limit', async () => {
+  const { unauthenticated, begin, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
+  const upload = begin({ method: 'multipart' });
+  for (let part = 1; part <= 70; part++) {
+    const { headers } = await unauthenticated
+      .put(partLink(upload, part, ''))
+      .send('x')
+      .expect(200);
+    expect(headers).not.toHaveProperty('jw-request-limit');
+  }
+  await admin.get(`/v2/sites/${siteId}/channels/`).expect(200).expect('jw-request-remaining', '59');
+});
+
+test('the control port makes an upload fail on purpose, and the next try succeeds', async () => {
+  const { unauthenticated, beginDirect, control, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  const target = 'PUT /uploads/:uploadId';
+  await control.post('/faults').send({ target, kind: 'fail', status: 503, times: 1 }).expect(201);
+  await unauthenticated.put(link).send(HELLO).expect(503);
+  expect(sizesOnDisk()).toEqual([]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
 });
