@@ -55,7 +55,7 @@ export class Upload implements Identity {
   readonly method: UploadMethod;
   readonly #wanted: WantedUpload;
   readonly #store: FileStore;
-  readonly #parts = new Map<number, KeptFile>();
+  readonly #parts: Map<number, KeptFile>;
   #underWay: ReadonlySet<Pick<Receiving, 'cut'>> = NONE;
   #finished: Received | undefined;
   #isOver = false;
@@ -68,6 +68,7 @@ export class Upload implements Identity {
     this.expires = identity.expires;
     this.siteId = wanted.siteId;
     this.method = wanted.method;
+    this.#parts = wanted.method === 'multipart' ? new Map() : NO_PARTS;
     this.#wanted = wanted;
     this.#store = store;
   }
@@ -144,14 +145,14 @@ export class Upload implements Identity {
   end(): void {
     this.#isOver = true;
     for (const receiving of this.#underWay) receiving.cut(over());
+    if (this.#parts.size === 0) return;
     void this.#deleteParts();
     this.#parts.clear();
   }
 
-  #checkSent({ declaredType, length }: Sent): void {
+  #checkSent({ declaredType }: Sent): void {
     const { accept } = this.#wanted;
     if (this.#isOver) throw over();
-    if (length === 0) throw empty();
     if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
     if (typeIs.is(declaredType, [...accept])) return;
     const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
@@ -220,6 +221,7 @@ export class Upload implements Identity {
 
 /** There are as many uploads as media; what few of them need, they share. */
 const NONE: ReadonlySet<Pick<Receiving, 'cut'>> = new Set();
+const NO_PARTS = new Map<number, KeptFile>();
 const NOW: Promise<unknown> = Promise.resolve();
 
 /** Types that clients put to any body. */

@@ -23,8 +23,8 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
 
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
-/** How many uploads that are over are told apart from those that never were. */
-const MAX_REMEMBERED = 10_000;
+/** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
+const REMEMBERED = 10_000;
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
@@ -33,7 +33,9 @@ export class Uploads {
   readonly #store: FileStore;
   /** Oldest first, so the first is the next whose time is over. */
   readonly #byId = new Map<string, Upload>();
-  readonly #overIds = new Set<string>();
+  #overIds: Set<string> = new Set();
+  /** Those before, to be forgotten all at once: that of a single oldest one costs more, the more there were. */
+  #overIdsBefore: ReadonlySet<string> = new Set();
   readonly #fetching = new Set<AbortController>();
   #alarm: Timer | undefined;
 
@@ -67,7 +69,7 @@ export class Uploads {
 
   /** @throws HttpError 410 when its time is over. */
   find(id: string): Upload | undefined {
-    if (this.#overIds.has(id)) throw over();
+    if (this.#overIds.has(id) || this.#overIdsBefore.has(id)) throw over();
     return this.#byId.get(id);
   }
 
@@ -80,9 +82,11 @@ export class Uploads {
   cancel(upload: Upload): void {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
+    if (this.#overIds.size === REMEMBERED) {
+      this.#overIdsBefore = this.#overIds;
+      this.#overIds = new Set();
+    }
     this.#overIds.add(upload.id);
-    const [oldest] = this.#overIds;
-    if (this.#overIds.size > MAX_REMEMBERED && oldest !== undefined) this.#overIds.delete(oldest);
   }
 
   /**
@@ -118,7 +122,8 @@ export class Uploads {
     for (const upload of this.#byId.values()) upload.end();
     for (const ending of this.#fetching) ending.abort();
     this.#byId.clear();
-    this.#overIds.clear();
+    this.#overIds = new Set();
+    this.#overIdsBefore = new Set();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     this.#store.clear();

@@ -47,6 +47,13 @@ test('the target of the request may be the whole link, as one released client se
   expect([answer.status, answer.headers.etag, taken.length]).toEqual([200, `"${HELLO_MD5}"`, 1]);
 });
 
+test('a slash may stand behind the path of a link', async () => {
+  const { unauthenticated, begin } = await startUploads();
+  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
+  await unauthenticated.put(`/uploads/${direct.id}/?token=${direct.token}`).send(HELLO).expect(200);
+  await unauthenticated.put(partLink(multipart, 1, '').replace('?', '/?')).send(HELLO).expect(200);
+});
+
 test('the same file again is answered as before and taken once: a client may have lost the answer', async () => {
   const { unauthenticated, beginDirect, taken, sizesOnDisk } = await startUploads();
   const link = beginDirect();
