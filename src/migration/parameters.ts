@@ -119,7 +119,10 @@ function knownNames({ resource, action }: RouteMapping, fields: readonly FieldMa
 }
 
 function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<string, Json>>): V2Body {
-  const upload = uploadOf(objectAt(parts, 'upload'), resource === 'video' && action === 'create');
+  const upload = uploadOf(
+    objectAt(parts, 'upload'),
+    ['video', 'track'].includes(resource) && action === 'create',
+  );
   return {
     ...(parts.metadata !== undefined && { metadata: objectAt(parts, 'metadata') }),
     ...(Object.keys(upload).length > 0 && { upload }),

@@ -76,6 +76,8 @@ export const ADVICE = {
   template: 'v2 has no `template`; the rendition to make cannot be named by a template key.',
   thumbnailOf: 'v2 knows thumbnails by their own id; list those of the media first.',
   thumbnailFrame: 'v2 shows no counterpart for a thumbnail out of the video or its strip; send an image.',
+  poster: 'The thumbnail of the call before is chosen as the poster; its id is in that answer.',
+  noParameter: 'v2 has no place for this parameter; it is left out.',
   several: 'v2 deletes one resource with a call; repeat it for each key.',
   allCustom: 'The custom parameters that stay must be read first and sent again.',
   uploadRoute:
