@@ -4,7 +4,7 @@ import type { EmulatorContext } from '../context';
 import { actionSchema, readActionFields } from '../resources/body';
 import { MEDIA, MEDIA_RENDITION, ORIGINAL, TEXT_TRACK, THUMBNAIL } from '../resources/media-table';
 import { PLAYLIST, type PlaylistType } from '../resources/playlist-table';
-import { callsOf, type ResourceCalls } from '../resources/resource-calls';
+import { callsOf, once, type ResourceCalls } from '../resources/resource-calls';
 import { mountAction, mountResource } from '../resources/resource-routes';
 import { IMPORT, PLAYER, SITE_ACTIONS } from '../resources/site-table';
 import { importBehaviour } from './imports';
@@ -60,15 +60,15 @@ function mountSiteActions(app: Express, context: EmulatorContext): void {
   const tags = { remove_tag: removeTag, rename_tag: renameTag };
   for (const [name, act] of Object.entries(tags)) {
     const action = SITE_ACTIONS[name as keyof typeof tags];
-    const schema = actionSchema(action.body);
+    const schema = once(() => actionSchema(action.body));
     mountAction(app, context, action, ({ params: { siteId = '' }, body }) => {
-      act(context, siteId, readActionFields(schema, body, 'invalid_body'));
+      act(context, siteId, readActionFields(schema(), body, 'invalid_body'));
       return undefined;
     });
   }
-  const schema = actionSchema(SITE_ACTIONS.query_usage.body);
+  const schema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
   // Who asks without a body asks for the latest days.
-  const read = (body: unknown) => readActionFields(schema, body ?? {}, 'invalid_body');
+  const read = (body: unknown) => readActionFields(schema(), body ?? {}, 'invalid_body');
   mountAction(app, context, SITE_ACTIONS.query_usage, ({ params: { siteId = '' }, body }) =>
     queryUsage(context, [siteId], read(body)),
   );

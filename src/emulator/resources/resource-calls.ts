@@ -41,17 +41,21 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   behaviour: Behaviour<R, Item>,
   now: () => Date,
 ): ResourceCalls {
-  const createBody = bodySchema(resource, 'create');
-  const updateBody = bodySchema(resource, 'update');
+  // Schemas are made when they are needed: those of all resources would be a part of every start.
+  const createBody = once(() => bodySchema(resource, 'create'));
+  const updateBody = once(() => bodySchema(resource, 'update'));
   const fields = filterFields(resource, behaviour, { origin: '', now });
-  const actions = new Map(
-    Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
-      name,
-      {
-        body: upload ? uploadSchema(resource) : body && actionSchema(body),
-        query: query && actionSchema(query),
-      },
-    ]),
+  const actions = once(
+    () =>
+      new Map(
+        Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
+          name,
+          {
+            body: upload ? uploadSchema(resource) : body && actionSchema(body),
+            query: query && actionSchema(query),
+          },
+        ]),
+      ),
   );
 
   const found = (ids: PathIds): Item => {
@@ -71,14 +75,14 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     },
     async create(ids, body, view) {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
-      const given = readResourceBody(resource, createBody, body, 'create');
+      const given = readResourceBody(resource, createBody(), body, 'create');
       return shown(await behaviour.create(ids, given), view, true);
     },
     read: (ids, view) => shown(found(ids), view),
     update(ids, body, view) {
       if (!behaviour.update) throw new Error(`A ${resource.noun} cannot be changed.`);
       const item = found(ids);
-      const given = readResourceBody(resource, updateBody, body, 'update');
+      const given = readResourceBody(resource, updateBody(), body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
       behaviour.update(item, metadata as MetadataOf<R>, given);
       return shown(item, view);
@@ -90,7 +94,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const act = (
         behaviour.actions as Record<string, (item: Item, call: ActionCall) => unknown> | undefined
       )?.[name];
-      const read = actions.get(name);
+      const read = actions().get(name);
       if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids);
       const done = await act(item, {
@@ -100,6 +104,15 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       });
       return done === 'item' ? shown(item, view, true) : (done as object | undefined);
     },
+  };
+}
+
+/** What `make` answers, made at the first call. */
+export function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
   };
 }
 
