@@ -24,6 +24,8 @@ export interface ResourceCalls {
   read(ids: PathIds, view: View): object;
   /** @throws HttpError 400, 404 */
   update(ids: PathIds, body: unknown, view: View): object;
+  /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
+  checkUpdate(ids: PathIds, body: unknown): void;
   /** @throws HttpError 404 */
   remove(ids: PathIds): void;
   /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
@@ -86,6 +88,10 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
       behaviour.update(item, metadata as MetadataOf<R>, given);
       return shown(item, view);
+    },
+    checkUpdate(ids, body) {
+      found(ids);
+      readResourceBody(resource, updateBody(), body, 'update');
     },
     remove(ids) {
       behaviour.remove?.(found(ids));
