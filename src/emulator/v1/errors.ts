@@ -1,3 +1,9 @@
+import { toHttpError } from '../../http/errors';
+import type { Problem, SchemaFault } from '../../http/faults';
+import { v1ErrorCode } from '../../migration/mapping/errors';
+import { FIELDS, SETUP_CONFIG } from '../../migration/mapping/fields';
+import type { V1Resource } from '../../migration/mapping/routes';
+
 /** The errors of v1 that the emulator answers, with their HTTP status. Titles are those of the released clients' tests. */
 export const V1_ERRORS = {
   NotFound: { status: 404, title: 'Not Found' },
@@ -55,4 +61,51 @@ export class V1Error extends Error {
 /** The body of an error. */
 export function v1ErrorBody({ code, title, message }: V1Error) {
   return { status: 'error', code, title, message };
+}
+
+/**
+ * The error of v1 for whatever was thrown; of several problems the first. Nothing foreign is quoted.
+ * @param resource whose parameters are meant, when the call was read.
+ */
+export function toV1Error(thrown: unknown, resource?: V1Resource): V1Error {
+  if (thrown instanceof V1Error) return thrown;
+  const { status, problems, headers, cause } = toHttpError(thrown);
+  const [problem] = problems;
+  const options = { status, headers, cause };
+  if (resource && problem?.fault) return parameterError(resource, problem.fault, options);
+  return new V1Error(codeOf(problem, status), problem?.description ?? '', options);
+}
+
+function codeOf(problem: Problem | undefined, status: number): V1Code {
+  if (status === 503) return 'CallUnavailable';
+  const code = v1ErrorCode(problem?.code ?? '');
+  return isCode(code) ? code : 'CallFailed';
+}
+
+function isCode(code: string): code is V1Code {
+  return Object.hasOwn(V1_ERRORS, code);
+}
+
+function parameterError(
+  resource: V1Resource,
+  fault: SchemaFault,
+  options: ConstructorParameters<typeof V1Error>[2],
+): V1Error {
+  const place = fault.path.map(String);
+  if (fault.kind === 'unknown') {
+    const name = parameterAt(resource, [...place, fault.name]);
+    return new V1Error('ParameterInvalid', `${name} is not a parameter of this call.`, options);
+  }
+  const code = fault.reason === 'missing' ? 'ParameterMissing' : 'ParameterInvalid';
+  return new V1Error(code, `${parameterAt(resource, place)} ${fault.sentence}.`, options);
+}
+
+/** The parameter that fills a place in a body of v2. */
+function parameterAt(resource: V1Resource, place: readonly string[]): string {
+  const path = place.join('.');
+  const isAt = (request: string) => path === request || path.startsWith(`${request}.`);
+  const field = FIELDS[resource].find(({ request }) => request !== undefined && isAt(request));
+  if (field) return field.v1;
+  if (isAt('metadata.custom_params')) return ['custom', ...place.slice(2)].join('.');
+  return isAt(SETUP_CONFIG) ? place.slice(2).join('.') : path;
 }

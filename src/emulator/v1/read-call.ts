@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import typeIs from 'type-is';
+import type { V1Parameters } from '../../migration/parameters';
 import { V1Error } from './errors';
 import { type Parameter, readParameters } from './signature';
 
@@ -7,8 +8,8 @@ import { type Parameter, readParameters } from './signature';
 export interface SentCall {
   /** What is signed: the query and the form, without what the form repeats of the query. */
   readonly signed: readonly Parameter[];
-  /** All parameters by name, without those of the protocol (`api_…`). Values of a repeated name are joined by commas. */
-  readonly parameters: ReadonlyMap<string, string>;
+  /** All parameters by name, without those of the protocol (`api_…`). */
+  readonly parameters: V1Parameters;
 }
 
 /** Deeper than any answer or setup of the platform. */
@@ -23,12 +24,13 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   const query = readText(queryOf(request.originalUrl), 'The query');
   const { form, json } = readBody(request);
   const signed = [...query, ...withoutRepeated(form, query)];
-  const parameters = new Map<string, string>();
+  const values = new Map<string, string[]>();
   for (const { name, value } of [...signed, ...json]) {
     if (name.startsWith('api_')) continue;
-    const before = parameters.get(name);
-    parameters.set(name, before === undefined ? value : `${before},${value}`);
+    values.set(name, [...(values.get(name) ?? []), value]);
   }
+  // Without a prototype: the names are the caller's.
+  const parameters = Object.assign(Object.create(null), Object.fromEntries(values));
   return { signed, parameters };
 }
 

@@ -1,13 +1,5 @@
 import Builder from 'fast-xml-builder';
-
-/** What an answer of v1 is made of, in each of its formats. */
-export type V1Value =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly V1Value[]
-  | { readonly [name: string]: V1Value };
+import type { Json, JsonObject } from '../../migration/mapping/values';
 
 /** An answer as text or bytes, with its media type. */
 interface Serialized {
@@ -15,15 +7,13 @@ interface Serialized {
   readonly body: string | Buffer;
 }
 
-export type V1Fields = { readonly [name: string]: V1Value };
-
 /** The output formats of v1, by the value of `api_format`. */
 export const FORMATS = {
   json: (answer) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
   xml: (answer) => ({ type: 'application/xml; charset=utf-8', body: toXml(answer) }),
   php: (answer) => ({ type: 'text/plain; charset=utf-8', body: toPhp(answer) }),
   py: (answer) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
-} as const satisfies Readonly<Record<string, (answer: V1Fields) => Serialized>>;
+} as const satisfies Readonly<Record<string, (answer: JsonObject) => Serialized>>;
 
 export type Format = keyof typeof FORMATS;
 
@@ -32,7 +22,7 @@ const XML_NAME = /^[A-Za-z_][\w.-]*$/;
 const FREE_NAMES = ['query', 'custom'];
 
 /** As documented: root `response`; keys, ids and totals are attributes, and a list has an element of its singular. */
-function toXml(answer: V1Fields): string {
+function toXml(answer: JsonObject): string {
   const builder = new Builder({ ignoreAttributes: false, attributeNamePrefix: '@', suppressEmptyNode: true });
   const response = xmlChildren(answer, 'response');
   return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build({ response })}`;
@@ -40,9 +30,9 @@ function toXml(answer: V1Fields): string {
 
 type XmlNode = string | readonly XmlNode[] | { readonly [name: string]: XmlNode };
 
-function xmlChildren(fields: V1Fields, parent: string): XmlNode {
+function xmlChildren(fields: JsonObject, parent: string): XmlNode {
   const entries = Object.entries(fields);
-  const isNamed = ([name]: readonly [string, V1Value]) => XML_NAME.test(name) && name !== '__proto__';
+  const isNamed = ([name]: readonly [string, Json]) => XML_NAME.test(name) && name !== '__proto__';
   const children = entries.filter(isNamed).map(([name, value]): [string, XmlNode] => {
     const isAttribute = ['key', 'id'].includes(name) && !FREE_NAMES.includes(parent);
     return [isAttribute ? `@${name}` : name, xmlNode(value, name, fields.total)];
@@ -54,7 +44,7 @@ function xmlChildren(fields: V1Fields, parent: string): XmlNode {
   return Object.fromEntries(others.length === 0 ? children : [...children, ['param', others]]);
 }
 
-function xmlNode(value: V1Value, name: string, total?: V1Value): XmlNode {
+function xmlNode(value: Json, name: string, total?: Json): XmlNode {
   if (isList(value)) {
     const singular = name.endsWith('s') ? name.slice(0, -1) : 'item';
     const items = value.map((item) => xmlNode(item, singular));
@@ -72,7 +62,7 @@ function xmlText(text: string): string {
 }
 
 /** PHP's `serialize`, whose lengths are in bytes of UTF-8. */
-function toPhp(value: V1Value): string {
+function toPhp(value: Json): string {
   if (value === null) return 'N;';
   if (typeof value === 'boolean') return `b:${Number(value)};`;
   if (typeof value === 'number') return Number.isInteger(value) ? `i:${value};` : `d:${value};`;
@@ -84,11 +74,11 @@ function toPhp(value: V1Value): string {
 }
 
 /** Python's `pickle` in protocol 2, the highest of Python 2: every later Python reads it. */
-function toPickle(answer: V1Value): Buffer {
+function toPickle(answer: Json): Buffer {
   return Buffer.concat([Buffer.from([0x80, 2]), ...pickled(answer), Buffer.from('.')]);
 }
 
-function pickled(value: V1Value): readonly Buffer[] {
+function pickled(value: Json): readonly Buffer[] {
   if (value === null) return [Buffer.from('N')];
   if (typeof value === 'boolean') return [Buffer.from([value ? 0x88 : 0x89])];
   if (typeof value === 'number') return [pickledNumber(value)];
@@ -119,6 +109,6 @@ function pickledNumber(value: number): Buffer {
   return float;
 }
 
-function isList(value: V1Value): value is readonly V1Value[] {
+function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value);
 }

@@ -6,29 +6,31 @@ import {
   type Response,
   raw,
 } from 'express';
-import { describeThrown, type HttpError, toHttpError } from '../../http/errors';
+import { describeThrown } from '../../http/errors';
+import type { JsonObject } from '../../migration/mapping/values';
+import type { V1Parameters } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
 import { authenticate } from './authentication';
-import { V1Error, v1ErrorBody } from './errors';
+import { toV1Error, V1Error, v1ErrorBody } from './errors';
 import { readCall } from './read-call';
-import { FORMATS, type Format, type V1Fields } from './serialize';
+import { FORMATS, type Format } from './serialize';
 import type { Parameter } from './signature';
 
 /** A call of a site that has been authenticated. */
 export interface V1Call {
   readonly siteId: string;
-  readonly parameters: ReadonlyMap<string, string>;
+  readonly parameters: V1Parameters;
   readonly request: Request;
 }
 
 /** What a call answers, beside `status` and `rate_limit`. @throws V1Error, HttpError. */
-export type AnswerCall = (call: V1Call) => V1Fields | Promise<V1Fields>;
+export type AnswerCall = (call: V1Call) => JsonObject | Promise<JsonObject>;
 
 interface Shown {
   readonly format: Format;
   /** Of the caller, once that is known. */
-  rateLimit?: V1Fields;
+  rateLimit?: JsonObject;
 }
 
 declare global {
@@ -123,7 +125,7 @@ function limitCalls(
 }
 
 /** The documented sample leaves `api_format` out and gets JSON. */
-function formatOf(signed: readonly Parameter[]): Format {
+export function formatOf(signed: readonly Parameter[]): Format {
   const format = signed.find(({ name }) => name === 'api_format')?.value ?? 'json';
   if (isFormat(format)) return format;
   throw new V1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
@@ -133,28 +135,11 @@ function isFormat(name: string): name is Format {
   return Object.hasOwn(FORMATS, name);
 }
 
-function send(response: Response, status: number, fields: V1Fields): void {
+/** Answers in the format that the call asked for. */
+export function send(response: Response, status: number, fields: JsonObject): void {
   const { format = 'json', rateLimit } = response.locals.v1 ?? {};
   const { type, body } = FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });
   response.status(status).set('content-type', type).send(Buffer.from(body));
-}
-
-/** The error of v1 for whatever was thrown. Nothing foreign is quoted. */
-function toV1Error(thrown: unknown): V1Error {
-  if (thrown instanceof V1Error) return thrown;
-  const { status, problems, headers, cause }: HttpError = toHttpError(thrown);
-  const message = problems[0]?.description ?? '';
-  const options = { status, headers, cause };
-  if (status === 404) return new V1Error('NotFound', message, options);
-  if (status === 401 || status === 403) return new V1Error('PermissionDenied', message, options);
-  if (status === 405) return new V1Error('NotSupported', message, options);
-  if (status === 409) return new V1Error('PreconditionFailed', message, options);
-  if (status === 412) return new V1Error('PreconditionFailed', message, options);
-  if (status === 429) return new V1Error('RateLimitExceeded', message, options);
-  if (status === 503) return new V1Error('CallUnavailable', message, options);
-  if (status === 500) return new V1Error('InternalError', message, options);
-  if (status > 500) return new V1Error('CallFailed', message, options);
-  return new V1Error('CallInvalid', message, options);
 }
 
 /** As the shell logs what it answers itself. */

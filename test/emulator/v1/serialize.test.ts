@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { parseXml } from '../../../src/drm/xml';
-import { FORMATS, type V1Fields } from '../../../src/emulator/v1/serialize';
+import { FORMATS } from '../../../src/emulator/v1/serialize';
+import type { JsonObject } from '../../../src/migration/mapping/values';
 
 const VIDEO = {
   key: 'yYul4DRz',
@@ -64,7 +65,7 @@ test('Python is pickled in protocol 2', () => {
 });
 
 test('JSON is as it is', () => {
-  const answer: V1Fields = { status: 'ok', videos: [VIDEO] };
+  const answer: JsonObject = { status: 'ok', videos: [VIDEO] };
   const { type, body } = FORMATS.json(answer);
   expect([type, JSON.parse(body.toString())]).toEqual(['application/json; charset=utf-8', answer]);
 });
