@@ -56,6 +56,7 @@ const PURE: readonly string[] = [
   'api/',
   'http/faults',
   'http/html',
+  'http/terminal-text',
   'migration/',
 
   'sidecar/cached',

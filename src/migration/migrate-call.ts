@@ -1,8 +1,8 @@
 import { unknownName } from '../drm/nearest';
-import { MEMBERS } from './mapping/fields';
+import { MEMBERS, SETUP_CONFIG } from './mapping/fields';
 import { describeMapping, findRoute, type HttpMethod, ROUTES, type RouteMapping } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
-import { isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
+import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
 
 /** A call of v1, wherever it was found. */
@@ -93,6 +93,9 @@ function unsupported(mapping: RouteMapping): Migration {
   return { route: mapping.route, verdict: 'unsupported', calls: [], notes };
 }
 
+/** The name of `setup_config` in `metadata`. */
+const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
+
 interface Work {
   readonly mapping: RouteMapping;
   readonly parts: V2Parts;
@@ -116,7 +119,7 @@ function mapped(work: Work): V2Call[] {
   const isKnown = (path: string) => placeholders(path).every((name) => ids[name] !== undefined);
   const one = mapping.v2.findLast(({ path }) => isKnown(path)) ?? mapping.v2[0];
   const operations = mapping.joined === 'and' ? mapping.v2 : one ? [one] : [];
-  const body = withCustom(work);
+  const body = wholeBody(work);
   return operations.flatMap(({ method, path }) => {
     const call = {
       method,
@@ -137,17 +140,33 @@ function repeated({ mapping, ids, notes }: Work, path: string): Readonly<Record<
   return keys.map((key) => ({ ...ids, [name]: key }));
 }
 
-/** What changes custom parameters must read them first. */
+/** What is replaced as a whole must be read first. */
 function readFirst({ mapping, parts, ids }: Work, path: string): V2Call[] {
-  if (mapping.action !== 'update' || !changesCustom(parts)) return [];
-  return [made({ method: 'GET', path: fill(path, ids), query: {}, purpose: ADVICE.allCustom })];
+  const purpose =
+    (changesCustom(parts) && ADVICE.allCustom) || (changesOptions(parts) && ADVICE.setupReplaced);
+  if (mapping.action !== 'update' || !purpose) return [];
+  return [made({ method: 'GET', path: fill(path, ids), query: {}, purpose })];
+}
+
+function changesOptions({ body }: V2Parts): boolean {
+  return body.metadata?.[SETUP] !== undefined;
 }
 
 function changesCustom({ custom }: V2Parts): boolean {
   return Object.keys(custom.set).length + custom.removed.length > 0;
 }
 
-/** The body with the custom parameters. On an update, those to keep stand there as a placeholder. */
+/** The body with what is replaced as a whole. On an update, what is to be kept stands there as a placeholder. */
+function wholeBody(work: Work): V2Body {
+  const body = withCustom(work);
+  const options = body.metadata?.[SETUP];
+  if (work.mapping.action !== 'update' || !isObject(options)) return body;
+  work.notes.add('beware', ADVICE.setupReplaced, undefined, true);
+  return { ...body, metadata: { ...body.metadata, [SETUP]: { ...TO_KEEP, ...options } } };
+}
+
+const TO_KEEP = { '{name of each to keep}': '{its value}' };
+
 function withCustom({ mapping, parts, notes }: Work): V2Body {
   const { body, custom } = parts;
   if (!changesCustom(parts)) return body;
@@ -155,7 +174,7 @@ function withCustom({ mapping, parts, notes }: Work): V2Body {
   const isUpdate = mapping.action === 'update';
   if (isUpdate) notes.add('beware', CONTRACT.customReplaced, 'custom.*', true);
   else if (Object.keys(custom.set).length === 0) return body;
-  const kept = isUpdate ? { '{name of each to keep}': '{its value}' } : {};
+  const kept = isUpdate ? TO_KEEP : {};
   return { ...body, metadata: { ...body.metadata, custom_params: { ...kept, ...custom.set } } };
 }
 
@@ -234,16 +253,31 @@ function thumbnailCalls(work: Work): readonly V2Call[] {
     const path = fill('/v2/sites/{site_id}/thumbnails/', ids);
     return [made({ method: 'GET', path, query, purpose: ADVICE.thumbnailOf }), ...mapped(work)];
   }
-  notes.add('beware', ADVICE.sendFile);
   const [create, choose] = mapped(work);
   if (!create || !choose) return [];
   const media = parts.body.relationships?.media ?? [{ id: '{media_id}' }];
-  const upload = { method: 'direct', source_type: 'custom_upload', thumbnail_type: 'static' };
+  const upload = thumbnailUpload(parts.body, media);
+  if (upload.source_type === 'custom_upload') notes.add('beware', ADVICE.sendFile);
   const poster = (Array.isArray(media) ? media : []).map((each) => ({ ...each, is_poster: true }));
   return [
     { ...create, body: { relationships: { media }, upload } },
     { ...choose, body: { relationships: { media: poster } }, purpose: ADVICE.poster },
   ];
+}
+
+/** A picture of a media, or one that is sent. */
+function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
+  const [source] = ['video_position', 'thumbstrip_index'].filter((name) => name in upload);
+  if (source === undefined) {
+    return { method: 'direct', source_type: 'custom_upload', thumbnail_type: 'static' };
+  }
+  const first = Array.isArray(media) ? media[0] : undefined;
+  return {
+    source_type: source,
+    source_media_id: first?.id,
+    [source]: upload[source],
+    thumbnail_type: 'static',
+  };
 }
 
 /** Notes in the order in which they came, each once. */
@@ -312,19 +346,18 @@ function fill(path: string, ids: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{([^{}]+)\}/g, (whole, name: string) => {
     const id = ids[name];
     if (id === undefined || id === '') return whole;
-    return isPlaceholder(id) ? id : encodeURIComponent(id);
+    // Half a surrogate pair can't be encoded.
+    return isPlaceholder(id) ? id : encodeURIComponent(id.replaceAll(/\p{Cs}/gu, '\u{fffd}'));
   });
 }
 
 /** What every call of v2 carries. */
-function made(call: Omit<V2Call, 'headers' | 'body'> & { readonly body?: V2Body | JsonObject }): V2Call {
-  const { body, ...rest } = call;
+function made(call: Omit<V2Call, 'headers'>): V2Call {
   return {
-    ...rest,
+    ...call,
     headers: {
       Authorization: 'Bearer $V2_API_SECRET',
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(call.body !== undefined && { 'Content-Type': 'application/json' }),
     },
-    ...(body !== undefined && { body: { ...body } }),
   };
 }

@@ -10,7 +10,7 @@ import {
 } from './mapping/fields';
 import { LIST_PARAMETERS } from './mapping/lists';
 import type { RouteMapping, V1Resource } from './mapping/routes';
-import { type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
+import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
 
 /** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
@@ -28,8 +28,9 @@ export interface CustomChanges {
   readonly removed: readonly string[];
 }
 
-/** A body of v2; parts that have nothing are absent. */
+/** A body of v2; parts that have nothing are absent. That of an action has its fields at top level. */
 export interface V2Body {
+  readonly [field: string]: Json;
   readonly metadata?: JsonObject;
   readonly upload?: JsonObject;
   readonly relationships?: JsonObject;
@@ -124,6 +125,7 @@ function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<strin
     ['video', 'track'].includes(resource) && action === 'create',
   );
   return {
+    ...objectAt(parts, 'action'),
     ...(parts.metadata !== undefined && { metadata: objectAt(parts, 'metadata') }),
     ...(Object.keys(upload).length > 0 && { upload }),
     ...(parts.relationships !== undefined && { relationships: objectAt(parts, 'relationships') }),
@@ -198,10 +200,6 @@ function addOptions(fields: Record<string, Json>, answer: JsonObject): void {
 /** Without a prototype: the names are those of whoever calls. */
 function emptyRecord<Value>(): Record<string, Value> {
   return Object.create(null);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function put(target: Record<string, Json>, path: readonly string[], value: Json): void {

@@ -9,7 +9,7 @@ export interface FieldMapping {
   readonly kind: ValueKind;
   /**
    * Where v2 takes it: a place in the body, as `metadata.publish_start_date`; a placeholder of the path, as
-   * `path.media_id`; `lookup.…`, what finds an id that v1 did not need; `member.…`, which member of a playlist is meant.
+   * `path.media_id`; a field of an action's body, as `action.name`; `lookup.…`, what finds an id that v1 did not need; `member.…`, which member of a playlist is meant.
    */
   readonly request?: string;
   /** Where v2 answers it; undefined where it doesn't. */
@@ -90,8 +90,8 @@ const CHANNEL: readonly FieldMapping[] = [
   field('link', 'metadata.link'),
   field('tags', `${MEMBERS}.tags.values`, 'list', CONTRACT.channel),
   field('tags_mode', `${MEMBERS}.tags.match`, 'text', CONTRACT.channel),
-  gone('sort_order', { sentence: CONTRACT.channel, byHand: true }),
-  gone('videos_max', { sentence: CONTRACT.channel, byHand: true }),
+  field('sort_order', 'metadata.sort', 'sort_order', CONTRACT.channel),
+  field('videos_max', 'metadata.media_limit', 'number', CONTRACT.channel),
   answered('updated', 'last_modified', 'date'),
 ];
 
@@ -134,7 +134,7 @@ const PLAYER: readonly FieldMapping[] = [
 const CONVERSION: readonly FieldMapping[] = [
   sent('video_key', 'path.media_id'),
   sent('conversion_key', 'path.rendition_id'),
-  gone('template_key', { sentence: ADVICE.template, byHand: true }),
+  sent('template_key', 'relationships.media_rendition_template', 'relation', ADVICE.template),
   answered('key', 'id'),
   answered('status', 'status'),
   answered('error', 'error_message'),
@@ -150,8 +150,8 @@ const CONVERSION: readonly FieldMapping[] = [
 const THUMBNAIL: readonly FieldMapping[] = [
   { ...sent('video_key', 'lookup.media_id'), only: ['show'] },
   { ...sent('video_key', 'relationships.media', 'media_relation', CONTRACT.thumbnail), only: ['update'] },
-  gone('position', { sentence: ADVICE.thumbnailFrame, byHand: true }),
-  gone('thumbnail_index', { sentence: ADVICE.thumbnailFrame, byHand: true }),
+  sent('position', 'upload.video_position', 'number', ADVICE.thumbnailFrame),
+  sent('thumbnail_index', 'upload.thumbstrip_index', 'number', ADVICE.thumbnailFrame),
   gone('md5', {}),
   gone('size', {}),
   answered('key', 'id'),
@@ -163,11 +163,11 @@ const TRACK: readonly FieldMapping[] = [
   sent('video_key', 'path.media_id'),
   sent('track_key', 'path.track_id'),
   answered('key', 'id'),
-  { ...sent('kind', 'upload.track_kind'), answer: 'track_kind' },
+  { ...sent('kind', 'metadata.track_kind'), answer: 'track_kind', only: ['create'] },
   field('label', 'metadata.label'),
   field('language', 'metadata.srclang'),
-  sent('upload_method', 'upload.method', 'upload_method'),
-  { ...sent('update_file', 'upload.method', 'new_file'), only: ['update'] },
+  { ...sent('upload_method', 'upload.method', 'upload_method'), only: ['create'] },
+  { ...gone('update_file', { sentence: ADVICE.trackFile, byHand: true }), only: ['update'] },
   answered('status', 'status'),
   answered('error', 'error_message'),
   answered('updated', 'last_modified', 'date'),
@@ -177,15 +177,15 @@ const TRACK: readonly FieldMapping[] = [
 ];
 
 const TAG: readonly FieldMapping[] = [
-  { ...sent('name', 'metadata.name'), only: ['delete'] },
-  { ...sent('name', 'metadata.old_name'), only: ['update'] },
-  { ...sent('new_name', 'metadata.new_name'), only: ['update'] },
+  { ...sent('name', 'action.name'), only: ['delete'] },
+  { ...sent('name', 'action.old_name'), only: ['update'] },
+  { ...sent('new_name', 'action.new_name'), only: ['update'] },
 ];
 
 const USAGE: readonly FieldMapping[] = [
   sent('account_key', 'path.site_id', 'text', CONTRACT.account),
-  sent('start_date', 'metadata.start_date', 'date', CONTRACT.usage),
-  sent('end_date', 'metadata.end_date', 'date', CONTRACT.usage),
+  sent('start_date', 'action.start_date', 'day', CONTRACT.usage),
+  sent('end_date', 'action.end_date', 'day', CONTRACT.usage),
 ];
 
 /** What a call carries to be signed and answered: v2 has none of it. */

@@ -73,9 +73,13 @@ export const ADVICE = {
   originals: 'v1 mixed originals and renditions in one list; v2 has a list for each.',
   mediaOfRendition: 'v1 knew a conversion by its key alone; v2 needs the media in the path.',
   mediaOfTrack: 'v1 knew a track by its key alone; v2 needs the media in the path.',
-  template: 'v2 has no `template`; the rendition to make cannot be named by a template key.',
+  template:
+    'A rendition has no `template` in v2; the one to make it by is `relationships.media_rendition_template`.',
   thumbnailOf: 'v2 knows thumbnails by their own id; list those of the media first.',
-  thumbnailFrame: 'v2 shows no counterpart for a thumbnail out of the video or its strip; send an image.',
+  thumbnailFrame: 'A picture out of the video is a new thumbnail in v2, taken from `upload.source_media_id`.',
+  trackFile: 'The file of a text track stays in v2; create another track.',
+  setupReplaced:
+    '`setup_config` is one field and is replaced as a whole: read the options to keep and send them again.',
   poster: 'The thumbnail of the call before is chosen as the poster; its id is in that answer.',
   noParameter: 'v2 has no place for this parameter; it is left out.',
   several: 'v2 deletes one resource with a call; repeat it for each key.',

@@ -3,6 +3,10 @@ export interface JsonObject {
   readonly [name: string]: Json;
 }
 
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A v1 value in v2's form, or what is wrong with it, as `must be …`. */
 export type Translated =
   | { readonly ok: true; readonly value: Json }
@@ -150,6 +154,18 @@ const CODECS = {
   },
   /** v1: `manual` and others; v2: the same with `_playlist` behind. */
   playlist_type: { toV2: readPlaylistType, toV1: (value) => asText(value).replace(/_playlist$/, '') },
+  /** v1: UNIX time in seconds; v2: the day. */
+  day: {
+    toV2: (text) => {
+      const time = readDate(text);
+      return time.ok && typeof time.value === 'string' ? translated(time.value.slice(0, -15)) : time;
+    },
+    toV1: writeDate,
+  },
+  /** v1: `date-desc`; v2: `publish_start_date:dsc`. */
+  sort_order: { toV2: readSortOrder, toV1: writeSortOrder },
+  /** v1: the key of a resource; v2: the relation to it. */
+  relation: { toV2: (text) => translated({ id: text }), toV1: same },
   /** v1: the key of a media; v2: a list of relations, each with an id. */
   media_relation: { toV2: (text) => translated([{ id: text }]), toV1: same },
   /** The same JSON value in both; only answers have it. */
@@ -173,6 +189,26 @@ function readPlaylistType(text: string): Translated {
   const known: readonly string[] = PLAYLIST_TYPES;
   if (known.includes(name)) return translated(name);
   return fault(`must be one of ${known.map((type) => type.replace(/_playlist$/, '')).join(', ')}`);
+}
+
+const SORT_FIELDS = [
+  ['date', 'publish_start_date'],
+  ['title', 'title'],
+  ['duration', 'duration'],
+  ['views', 'views'],
+] as const;
+
+function readSortOrder(text: string): Translated {
+  const [, name, order] = /^(\w+)-(asc|desc)$/.exec(text) ?? [];
+  const found = SORT_FIELDS.find(([v1]) => v1 === name)?.[1];
+  if (found === undefined) return fault('must be one of date, title, duration, views, with -asc or -desc');
+  return translated(`${found}:${order === 'asc' ? 'asc' : 'dsc'}`);
+}
+
+function writeSortOrder(value: Json): Json {
+  const [name, order] = asText(value).split(':');
+  const found = SORT_FIELDS.find(([, v2]) => v2 === name)?.[0];
+  return found === undefined ? value : `${found}-${order === 'asc' ? 'asc' : 'desc'}`;
 }
 
 /** The words of a v1 list, as of `tags`; empty ones don't count. */
