@@ -161,8 +161,9 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
   for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
     if (filter) named[name] = fieldOf(filter, (item) => behaviour.shown[name]?.(item, view));
   }
-  for (const [name, { filter }] of Object.entries(resource.metadata)) {
-    if (filter) named[name] = fieldOf(filter, ({ metadata }) => metadata[name]);
+  for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
+    if (!filter) continue;
+    named[name] = fieldOf(filter, (item) => item.metadata[name] ?? (otherwise && item[otherwise]));
   }
   if (!('custom_params' in resource.metadata)) return { named };
   const paramsOf = ({ metadata }: Item) =>
@@ -173,7 +174,11 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
       prefix: 'custom_params.',
       field: (name) => ({
         kind: 'text',
-        of: (item) => (Object.hasOwn(paramsOf(item), name) ? paramsOf(item)[name] : undefined),
+        of(item) {
+          const params = paramsOf(item);
+          if (name === '*') return Object.values(params);
+          return Object.hasOwn(params, name) ? params[name] : undefined;
+        },
       }),
     },
   };
@@ -190,7 +195,7 @@ function fieldOf<Item>(
       kind,
       of: (item) => {
         const value = present(item);
-        return value === undefined ? undefined : new Date(value as string);
+        return value === undefined ? undefined : new Date(value as string | Date);
       },
     };
   }

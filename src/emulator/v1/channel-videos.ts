@@ -39,7 +39,10 @@ export const CHANNEL_VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'sho
 
   list(call) {
     const members = membersOf(channelIn(call), call);
-    const { limit, offset } = windowOf(call);
+    const { limit, offset } = windowOf({
+      limit: wholeNumber(call, 'result_limit'),
+      offset: wholeNumber(call, 'result_offset'),
+    });
     const videos = members.slice(offset, offset + limit).map((key) => memberOf(call, key));
     return listAnswer({ limit, offset, total: members.length }, 'videos', videos);
   },

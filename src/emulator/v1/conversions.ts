@@ -8,11 +8,11 @@ import {
   type Handler,
   keysIn,
   listAnswer,
+  listedWindow,
   notFound,
   objectIn,
   required,
   type Translated,
-  windowOf,
 } from './translate';
 
 /** v1 has the originals of a video and its renditions in one list. */
@@ -34,7 +34,7 @@ export const CONVERSIONS: Readonly<Record<'create' | 'delete' | 'list' | 'show',
       ...everything(originals, ids, view).map(originalOf),
       ...everything(renditions, ids, view).map(renditionOf),
     ];
-    const { limit, offset } = windowOf(call);
+    const { limit, offset } = listedWindow(call);
     const shown = conversions.slice(offset, offset + limit);
     return listAnswer({ limit, offset, total: conversions.length }, 'conversions', shown);
   },

@@ -34,7 +34,8 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   return { signed, parameters };
 }
 
-function queryOf(url: string): string {
+/** The query of a request's target, as it was sent. */
+export function queryOf(url: string): string {
   const start = url.indexOf('?');
   return start < 0 ? '' : url.slice(start + 1).replace(/#.*$/s, '');
 }

@@ -57,8 +57,12 @@ function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   const asSent = parameters.map(({ writtenName, writtenValue }): Pair => [writtenName, writtenValue]);
   // Sorted by a locale's rules, as `custom.a` before `custom.B`.
   yield joined(asSent);
-  // With `!'()*` left as they are; or names that are not encoded.
+  // Names that are not encoded.
   yield joined(sorted(asSent));
+  // With `!'()*` left as they are, of which some are encoded on their way.
+  yield joined(
+    sorted(parameters.map(({ name, value }) => [encodeURIComponent(name), encodeURIComponent(value)])),
+  );
   // Names that are not encoded before signing, but on sending.
   yield joined(sorted(parameters.map(({ name, value }) => [name, encode(value)])));
   // Nothing encoded.

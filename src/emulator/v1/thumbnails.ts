@@ -32,10 +32,16 @@ export const THUMBNAILS: Readonly<Record<'show' | 'update', Handler>> = {
     const key = required(call, 'video_key');
     if (!context.state.media.findOf(siteId, key)) throw notFound('video_key', key);
     const file = announcedFile(call);
-    const body = { upload: sourceOf(call, key), relationships: { media: [{ id: key, is_poster: true }] } };
-    const made = asJson(await context.library.thumbnails.create({ siteId }, body, view));
+    const { thumbnails } = context.library;
+    const upload = sourceOf(call, key);
+    const media = (is_poster: boolean) => ({ relationships: { media: [{ id: key, is_poster }] } });
+    // Until its file is there, viewers keep the poster that they have.
+    const isThere = upload.method === undefined;
+    const made = asJson(await thumbnails.create({ siteId }, { upload, ...media(isThere) }, view));
+    const ids = { siteId, thumbnailId: String(made.id) };
+    const arrived = () => void thumbnails.update(ids, media(true), view);
     const answer = { media: { type: 'video', key }, video: { key } };
-    return { ...answer, ...uploadAnswer(call, made, 'thumbnail', { ...file, answer }) };
+    return { ...answer, ...uploadAnswer(call, made, 'thumbnail', { ...file, answer, arrived }) };
   },
 };
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import type { PathIds } from '../resources/resource';
+import { V1Error } from './errors';
 import {
   asJson,
   type Handler,
@@ -42,6 +43,9 @@ export const TRACKS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
   update(call) {
     const { context, parts, view } = call;
     const ids = find(call, required(call, 'track_key'));
+    if (parts.body.upload) {
+      throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
+    }
     context.library.textTracks.update(ids, { metadata: parts.body.metadata ?? {} }, view);
     return {};
   },

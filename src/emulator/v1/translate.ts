@@ -1,6 +1,8 @@
+import { holding } from '../../migration/list-parameters';
+import { V1_LIMIT } from '../../migration/mapping/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
-import type { Json, JsonObject } from '../../migration/mapping/values';
-import { readParameters, type V2Parts } from '../../migration/parameters';
+import { type Json, type JsonObject, splitList } from '../../migration/mapping/values';
+import { readParameters, type V1Parameters, type V2Parts } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
@@ -25,7 +27,7 @@ export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
 
 /** The parameters of a call where v2 has them. @throws V1Error for the first that can't be used. */
 export function translate(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Translated {
-  const parts = readParameters(mapping, call.parameters);
+  const parts = withCustomSearch(mapping, call.parameters);
   const [fault] = parts.faults;
   if (fault) throw new V1Error('ParameterInvalid', `${fault.field} ${fault.fault}.`);
   const [unknown] = parts.unknown;
@@ -38,6 +40,32 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
     Object.entries(call.parameters).map(([name, value]) => [name, lastOf(value)]),
   );
   return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
+}
+
+/** v1 also searches in all custom parameters at once, as `search:custom.*`, for which the mapping has nothing. */
+function withCustomSearch(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
+  const parts = readParameters(mapping, parameters);
+  const names = Object.keys(parameters).filter((name) => searchedIn(name).includes(ALL_CUSTOM));
+  if (!parts.list || names.length === 0) return parts;
+  const others = Object.entries(parameters).filter(([name]) => !names.includes(name));
+  const queryOf = (some: V1Parameters) => readParameters(mapping, some).list?.query.q;
+  const clauses = names.flatMap((name) => {
+    const text = lastOf(parameters[name] ?? '');
+    if (text.trim() === '') return [];
+    const fields = searchedIn(name).filter((field) => field !== ALL_CUSTOM);
+    const inFields = fields.length > 0 ? queryOf({ [`search:${fields.join(',')}`]: text }) : undefined;
+    const found = [inFields, `custom_params.*: ${holding(text)}`].filter((each) => each !== undefined);
+    return `(${found.join(' OR ')})`;
+  });
+  const q = [queryOf(Object.fromEntries(others)), ...clauses].filter((each) => each !== undefined);
+  return { ...parts, list: { ...parts.list, query: { ...parts.list.query, q: q.join(' AND ') } } };
+}
+
+const ALL_CUSTOM = 'custom.*';
+
+/** The fields that a parameter searches in, by their names; none for the usual ones, and for other parameters. */
+function searchedIn(name: string): readonly string[] {
+  return name.startsWith('search:') ? splitList(name.slice('search:'.length)) : [];
 }
 
 function lastOf(value: string | readonly string[]): string {
@@ -115,9 +143,14 @@ export interface Window {
   readonly items: readonly JsonObject[];
 }
 
-/** The window of a list that `result_limit` and `result_offset` ask for. @throws V1Error ParameterInvalid. */
-export function windowOf({ parts }: Translated): Pick<Window, 'limit' | 'offset'> {
-  const { limit = 0, offset = 0 } = parts.list ?? {};
+/** The window that `result_limit` and `result_offset` ask for. @throws V1Error ParameterInvalid. */
+export function windowOf({
+  limit = V1_LIMIT,
+  offset = 0,
+}: {
+  readonly limit: number | undefined;
+  readonly offset: number | undefined;
+}): Pick<Window, 'limit' | 'offset'> {
   if (limit > MAX_LIMIT) {
     throw new V1Error('ParameterInvalid', `result_limit must be at most ${MAX_LIMIT}.`);
   }
@@ -125,9 +158,14 @@ export function windowOf({ parts }: Translated): Pick<Window, 'limit' | 'offset'
   return { limit: limit === 0 ? MAX_LIMIT : limit, offset };
 }
 
+/** The window of a list of the mapping. */
+export function listedWindow({ parts }: Translated): Pick<Window, 'limit' | 'offset'> {
+  return windowOf({ limit: parts.list?.limit, offset: parts.list?.offset });
+}
+
 /** The resources of v2 in the window of a list. @throws V1Error, HttpError. */
 export function listWindow(calls: ResourceCalls, ids: PathIds, call: Translated): Window {
-  const { limit, offset } = windowOf(call);
+  const { limit, offset } = listedWindow(call);
   const { sort, q } = call.parts.list?.query ?? {};
   const query = {
     page_length: String(limit),

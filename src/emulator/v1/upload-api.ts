@@ -26,7 +26,9 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
       .post(async (request, response) => {
         const { key, query } = readLink(request, response);
         const upload = uploadOf(uploads, key, 'direct', valueIn(query, 'token'));
+        const isNew = !upload.isFinished;
         const received = await taken(receiveForm(request, upload, { check: checkOf(upload) }));
+        if (isNew) wantedBy(upload)?.arrived?.();
         send(response, 200, fileAnswer(upload, received));
       })
       .all(onlyPost);
@@ -61,7 +63,6 @@ function onlyPost(request: Request): never {
 
 /** The parameters of a link, and the format of the answer. */
 function readLink(request: Request, response: Response) {
-  response.locals.v1 = { format: 'json' };
   const { signed: query } = readCall({ originalUrl: request.originalUrl, headers: {} });
   response.locals.v1 = { format: formatOf(query) };
   const key = valueIn(query, 'key');

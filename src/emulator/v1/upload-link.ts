@@ -22,6 +22,8 @@ export interface Wanted {
   readonly md5: string | undefined;
   /** Bytes. */
   readonly size: number | undefined;
+  /** What is to happen when the file is there. */
+  readonly arrived?: () => void;
 }
 
 const WANTED = new WeakMap<Upload, Wanted>();

@@ -13,7 +13,7 @@ import type { EmulatorContext } from '../context';
 import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
 import { authenticate } from './authentication';
 import { toV1Error, V1Error, v1ErrorBody } from './errors';
-import { readCall } from './read-call';
+import { queryOf, readCall } from './read-call';
 import { FORMATS, type Format } from './serialize';
 import type { Parameter } from './signature';
 
@@ -55,7 +55,6 @@ export function mountCall(
   answer: AnswerCall,
 ): void {
   const handler: RequestHandler = async (request, response) => {
-    response.locals.v1 = { format: 'json' };
     const { signed, parameters } = readCall(request);
     const shown: Shown = { format: formatOf(signed) };
     response.locals.v1 = shown;
@@ -82,12 +81,14 @@ export function mountRest(app: Application, context: EmulatorContext, routes: re
     if (classes.has(path)) throw new V1Error('NoMethod', `${path} needs a method, as ${path}/list.`);
     throw new V1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
   });
-  const answerError: ErrorRequestHandler = (thrown, _request, response, next) => {
+  const answerError: ErrorRequestHandler = (thrown, request, response, next) => {
     if (response.headersSent) {
       next(thrown);
       return;
     }
     const error = toV1Error(thrown);
+    // What failed before the call was read is answered in its format, too.
+    response.locals.v1 ??= { format: formatAsked(request) };
     logFailure(context, response, error);
     response.set(error.headers);
     send(response, error.status, v1ErrorBody(error));
@@ -129,6 +130,11 @@ export function formatOf(signed: readonly Parameter[]): Format {
   const format = signed.find(({ name }) => name === 'api_format')?.value ?? 'json';
   if (isFormat(format)) return format;
   throw new V1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
+}
+
+function formatAsked(request: Request): Format {
+  const format = new URLSearchParams(queryOf(request.originalUrl)).get('api_format') ?? '';
+  return isFormat(format) ? format : 'json';
 }
 
 function isFormat(name: string): name is Format {

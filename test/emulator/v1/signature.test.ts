@@ -40,6 +40,7 @@ test.each([
   ['the order and the encoding of what is sent', 'custom.a=1&custom.B=it%27s', 'custom.a=1&custom.B=it%27s'],
   // encodeURIComponent, sent unsorted.
   ["!'()* left as they are", "title=a!'()*b&api_key=k", "api_key=k&title=a!'()*b"],
+  ["!'()* left as they are, and has some encoded", 'title=a!%27()*b&api_key=k', "api_key=k&title=a!'()*b"],
   ['names that are sent as they are', 'search:title=a%20b&a=1', 'a=1&search:title=a%20b'],
   ['names that are encoded only on sending', 'search%3Atitle=a+b&a=1', 'a=1&search:title=a%20b'],
   ['nothing encoded', 'title=a+b%26c&a=%C3%A9', 'a=é&title=a b&c'],
