@@ -11,6 +11,8 @@ export interface Content {
   errorMessage: string | null;
   /** What was begun last, until its file is there. */
   upload: Upload | undefined;
+  /** Ends what is being fetched. */
+  fetching?: AbortController | undefined;
   /** What was uploaded, or fetched. */
   file: StoredFile | undefined;
 }
@@ -72,8 +74,7 @@ export function takeContent(
   { method, download_url, mime_type }: GivenUpload,
   { accept, maxBytes, arrived, failed }: Arrival,
 ): void {
-  if (content.upload) uploads.cancel(content.upload);
-  content.upload = undefined;
+  endBegun({ uploads }, content);
   const take = (file: StoredFile) => {
     if (content.file) uploads.remove(content.file);
     content.file = mime_type ? { ...file, declaredType: mime_type } : file;
@@ -89,11 +90,15 @@ export function takeContent(
   }
   const before = content.status;
   content.status = before === 'ready' ? 'updating' : 'processing';
-  void fetchFile(download_url ?? '').then((fetched) => {
+  const fetching = new AbortController();
+  content.fetching = fetching;
+  void uploads.fetchFile(download_url ?? '', { maxBytes, signal: fetching.signal }).then((fetched) => {
+    if (content.fetching === fetching) content.fetching = undefined;
     if (fetched.ok) {
       take(fetched.file);
       return;
     }
+    if (fetched.ended) return;
     // What viewers have already stays.
     content.status = before === 'ready' ? 'ready' : 'failed';
     content.errorMessage = fetched.problem;
@@ -103,10 +108,16 @@ export function takeContent(
 
 /** Gives back what a content holds: its file, and what was begun. */
 export function dropContent({ uploads }: Pick<EmulatorContext, 'uploads'>, content: Content): void {
-  if (content.upload) uploads.cancel(content.upload);
+  endBegun({ uploads }, content);
   if (content.file) uploads.remove(content.file);
-  content.upload = undefined;
   content.file = undefined;
+}
+
+function endBegun({ uploads }: Pick<EmulatorContext, 'uploads'>, content: Content): void {
+  if (content.upload) uploads.cancel(content.upload);
+  content.fetching?.abort();
+  content.upload = undefined;
+  content.fetching = undefined;
 }
 
 type Linked = (content: Content, view: { readonly origin: string }) => string | undefined;
@@ -122,11 +133,3 @@ export const UPLOAD_LINKS = {
   upload_id: linkOf('upload_id'),
   upload_token: linkOf('upload_token'),
 };
-
-type Fetched =
-  | { readonly ok: true; readonly file: StoredFile }
-  | { readonly ok: false; readonly problem: string };
-
-function fetchFile(_address: string): Promise<Fetched> {
-  return Promise.resolve({ ok: false, problem: 'Not fetched.' });
-}

@@ -17,14 +17,14 @@ const FORM_BYTES = 64 * 1024;
 export async function receiveForm(
   request: IncomingMessage,
   upload: Upload,
-  { check }: Pick<Sent, 'check'> = {},
+  sent: Pick<Sent, 'check'> = {},
 ): Promise<Received> {
   const length = Number(request.headers['content-length'] ?? 0);
   upload.checkLength(Math.max(length - FORM_BYTES, 0));
   const form = formOf(request);
   try {
     return await fileOf(request, form, (content, declaredType) =>
-      upload.receiveFile(content, { declaredType, check }),
+      upload.receiveFile(content, { ...sent, declaredType }),
     );
   } finally {
     // What is left after a failure is read and dropped, so that the sender can be answered.

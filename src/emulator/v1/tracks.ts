@@ -9,6 +9,7 @@ import {
   listAnswer,
   listWindow,
   notFound,
+  optional,
   removeAll,
   required,
   type Translated,
@@ -43,7 +44,7 @@ export const TRACKS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
   update(call) {
     const { context, parts, view } = call;
     const ids = find(call, required(call, 'track_key'));
-    if (parts.body.upload) {
+    if (optional(call, 'update_file') !== undefined) {
       throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
     }
     context.library.textTracks.update(ids, { metadata: parts.body.metadata ?? {} }, view);
