@@ -70,7 +70,7 @@ export function readResourceBody<R extends Resource>(
   const faults = schemaFaults(schema, parsed.error, body);
   throw new HttpError(
     400,
-    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use) })),
+    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
   );
 }
 
@@ -123,12 +123,12 @@ export function readActionFields(
 ): Readonly<Record<string, unknown>> {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
-  const problems = schemaFaults(schema, parsed.error, given).map(bodyProblem);
+  const faults = schemaFaults(schema, parsed.error, given);
   // As lists say it of their parameters.
   const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
-    problems.map(({ description }) => ({ code, description: `${description}${end}` })),
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
   );
 }
 

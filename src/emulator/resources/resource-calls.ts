@@ -25,6 +25,8 @@ export interface ResourceCalls {
   read(ids: PathIds, view: View): object;
   /** @throws HttpError 400, 404 */
   update(ids: PathIds, body: unknown, view: View): object;
+  /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
+  checkUpdate(ids: PathIds, body: unknown, view: View): void;
   /** @param view without one, every item is found. @throws HttpError 404 */
   remove(ids: PathIds, view?: View): void;
   /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
@@ -88,6 +90,10 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
       behaviour.update(item, metadata as MetadataOf<R>, given, view);
       return shown(item, view);
+    },
+    checkUpdate(ids, body, view) {
+      found(ids, view);
+      readResourceBody(resource, updateBody(), body, 'update');
     },
     remove(ids, view = nobody) {
       behaviour.remove?.(found(ids, view));
@@ -162,8 +168,9 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
   for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
     if (filter) named[name] = fieldOf(filter, (item) => behaviour.shown[name]?.(item, view));
   }
-  for (const [name, { filter }] of Object.entries(resource.metadata)) {
-    if (filter) named[name] = fieldOf(filter, ({ metadata }) => metadata[name]);
+  for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
+    if (!filter) continue;
+    named[name] = fieldOf(filter, (item) => item.metadata[name] ?? (otherwise && item[otherwise]));
   }
   if (!('custom_params' in resource.metadata)) return { named };
   const paramsOf = ({ metadata }: Item) =>
@@ -174,7 +181,11 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
       prefix: 'custom_params.',
       field: (name) => ({
         kind: 'text',
-        of: (item) => (Object.hasOwn(paramsOf(item), name) ? paramsOf(item)[name] : undefined),
+        of(item) {
+          const params = paramsOf(item);
+          if (name === '*') return Object.values(params);
+          return Object.hasOwn(params, name) ? params[name] : undefined;
+        },
       }),
     },
   };
@@ -191,7 +202,7 @@ function fieldOf<Item>(
       kind,
       of: (item) => {
         const value = present(item);
-        return value === undefined ? undefined : new Date(value as string);
+        return value === undefined ? undefined : new Date(value as string | Date);
       },
     };
   }
