@@ -1,30 +1,13 @@
 import type { EmulatorContext } from '../context';
+import type { CHANNEL } from '../resources/live-table';
+import type { MetadataOf } from '../resources/resource';
 import { channelNotification } from '../webhooks/notification';
-import type { PublishingMode } from './event-machine';
 import type { LiveEvent } from './events';
 
 /** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
 type ChannelStatus = 'creating' | 'active' | 'idle';
 
-interface SimulcastTarget {
-  readonly streamKey: string;
-  readonly streamUrl: string;
-  readonly title: string;
-}
-
-export interface ChannelMetadata {
-  readonly title: string;
-  readonly tags: readonly string[];
-  readonly customParams: Readonly<Record<string, string>>;
-  readonly dvr: 'on' | 'off';
-  readonly publishingMode: PublishingMode;
-  readonly latency: string;
-  /** Seconds that the encoder may be gone without ending the event. */
-  readonly reconnectWindow: number;
-  readonly simulcastTargets: readonly SimulcastTarget[];
-  /** Kept and returned as given. */
-  readonly textTracks: readonly Readonly<Record<string, string | number | boolean | null>>[];
-}
+export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
 
 export interface Channel {
   readonly id: string;
@@ -66,24 +49,29 @@ export function createChannel(context: EmulatorContext, siteId: string, metadata
   return channel;
 }
 
-export function updateChannel({ clock }: EmulatorContext, channel: Channel, metadata: ChannelMetadata): void {
+export function updateChannel(context: EmulatorContext, channel: Channel, metadata: ChannelMetadata): void {
   channel.metadata = metadata;
-  channel.lastModified = clock.now();
+  modified(context, channel);
 }
 
 /** Lets encoders connect. A channel that is enabled already stays as it is. */
-export function enableChannel({ clock }: EmulatorContext, channel: Channel): void {
+export function enableChannel(context: EmulatorContext, channel: Channel): void {
   if (channel.enabled) return;
   channel.enabled = true;
-  channel.lastModified = clock.now();
+  modified(context, channel);
 }
 
 /** Ends the current event, drops its encoder and lets none connect. */
-export function disableChannel({ broadcast, clock }: EmulatorContext, channel: Channel): void {
+export function disableChannel(context: EmulatorContext, channel: Channel): void {
   if (!channel.enabled) return;
   channel.enabled = false;
+  modified(context, channel);
+  context.broadcast.stop(channel, 'channel_disabled');
+}
+
+function modified({ clock, state }: EmulatorContext, channel: Channel): void {
   channel.lastModified = clock.now();
-  broadcast.stop(channel, 'channel_disabled');
+  state.channels.changed(channel);
 }
 
 /** Ends the current event and removes the channel with its events; the replays of its events stay. */

@@ -70,7 +70,7 @@ export function readResourceBody<R extends Resource>(
   const faults = schemaFaults(schema, parsed.error, body);
   throw new HttpError(
     400,
-    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use) })),
+    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
   );
 }
 
@@ -123,10 +123,12 @@ export function readActionFields(
 ): Readonly<Record<string, unknown>> {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
-  const problems = schemaFaults(schema, parsed.error, given).map(bodyProblem);
+  const faults = schemaFaults(schema, parsed.error, given);
+  // As lists say it of their parameters.
+  const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
-    problems.map(({ description }) => ({ code, description })),
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
   );
 }
 
@@ -145,4 +147,13 @@ export function actionSchema(fields: SetFields): z.ZodType {
   const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');
   return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+}
+
+/** The schema of an action's query. A parameter that is given twice arrives as an array. */
+export function querySchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, { schema, required }]) => {
+    const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
+    return [name, required ? once : once.optional()] as const;
+  });
+  return z.object(Object.fromEntries(shape));
 }

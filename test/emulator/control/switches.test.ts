@@ -129,7 +129,7 @@ test('forgets every fault on DELETE', async () => {
 
 test('takes faults for one webhook receiver or all of them', async () => {
   const { context, control } = await startEmulator();
-  const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [] };
+  const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [] };
   const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
   await control
     .post('/faults')

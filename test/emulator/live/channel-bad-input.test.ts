@@ -25,7 +25,7 @@ const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][
   [
     'an unknown field',
     { metadata: {}, title: 'misplaced' },
-    'title is not a field of this request. Did you mean metadata.title?',
+    'title belongs into metadata: send it as metadata.title.',
   ],
   [
     'a misspelt field of the metadata',
