@@ -172,7 +172,7 @@ export class Upload implements Identity {
   async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
     if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
     const again = await this.#follow(this.#store.read(source, this.#wanted.maxBytes));
-    const wrong = faultOf(again, sent.contentMd5);
+    const wrong = faultOf(again, sent.contentMd5) ?? sent.check?.(again);
     if (wrong) throw wrong;
     if (again.md5 !== before.md5) throw finished();
     return again;

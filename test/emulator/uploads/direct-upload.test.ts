@@ -51,7 +51,10 @@ test('a slash may stand behind the path of a link', async () => {
   const { unauthenticated, begin } = await startUploads();
   const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
   await unauthenticated.put(`/uploads/${direct.id}/?token=${direct.token}`).send(HELLO).expect(200);
-  await unauthenticated.put(partLink(multipart, 1, '').replace('?', '/?')).send(HELLO).expect(200);
+  await unauthenticated
+    .put(partLink(multipart, 1, '').replace('?', '/?'))
+    .send(HELLO)
+    .expect(200);
 });
 
 test('the same file again is answered as before and taken once: a client may have lost the answer', async () => {
