@@ -57,12 +57,19 @@ function fileOf(
   return new Promise((resolve, reject) => {
     let file: Promise<Received> | undefined;
     let cutFile: () => void = () => undefined;
+    let fault: unknown;
+    const whenReceived = (received: Promise<Received>) => void received.then(resolve, () => undefined);
+    /** A file that came whole all the same is kept; of any other, nothing is left when this is answered. */
     const fail = (thrown: unknown) => {
+      fault ??= thrown;
       cutFile();
-      reject(thrown);
+      if (file) whenReceived(file);
+      else reject(fault);
     };
     form.on('file', (field, content, _name, _encoding, mimeType) => {
-      if (field !== FILE_FIELD) {
+      // Of a form that ends early each of its files tells, also one that nobody reads.
+      content.on('error', () => undefined);
+      if (field !== FILE_FIELD || file) {
         content.resume();
         return;
       }
@@ -70,13 +77,17 @@ function fileOf(
       // A part without a type is taken for text.
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;
       file = take(content, declaredType);
-      file.catch(fail);
+      file.catch((thrown) => {
+        // That the file was cut follows from what is wrong with the form.
+        const isOwn = thrown instanceof HttpError && thrown.status !== 400;
+        reject(isOwn ? thrown : (fault ?? thrown));
+      });
     });
     form.on('finish', () => {
-      if (file) file.then(resolve, reject);
+      if (file) whenReceived(file);
       else fail(httpError('invalid_body', `The form has no file in the field ${FILE_FIELD}.`));
     });
-    form.on('error', (thrown) => fail(thrown instanceof HttpError ? thrown : unreadable(thrown)));
+    form.on('error', (thrown) => fail(unreadable(thrown)));
     const ended = () => {
       if (!request.readableEnded) fail(toHttpError({ type: 'request.aborted' }));
     };
