@@ -39,14 +39,15 @@ type Form = ReturnType<typeof Busboy>;
 
 function formOf({ headers }: IncomingMessage): Form {
   const { 'content-type': type = '' } = headers;
-  if (!/^multipart\/form-data\s*;.*\bboundary=/i.test(type)) {
-    const description = `Send the file as the field ${FILE_FIELD} of a form: content-type multipart/form-data with a boundary.`;
-    throw httpError('unsupported_media_type', description);
+  const limits = { fieldSize: FORM_BYTES, fields: 100, parts: 101 };
+  try {
+    if (/^multipart\/form-data\s*;/i.test(type))
+      return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
+  } catch {
+    // It throws of a boundary that is missing, or that none can be.
   }
-  return new Busboy({
-    headers: { ...headers, 'content-type': type },
-    limits: { fieldSize: FORM_BYTES, fields: 100, parts: 101 },
-  });
+  const description = `Send the file as the field ${FILE_FIELD} of a form: content-type multipart/form-data with a boundary.`;
+  throw httpError('unsupported_media_type', description);
 }
 
 function fileOf(

@@ -115,6 +115,20 @@ test.each([
   expect([taken, sizesOnDisk()]).toEqual([[], []]);
 });
 
+test.each([
+  'multipart/form-data; boundary=',
+  'multipart/form-data; boundary=""',
+  'multipart/form-data; boundary=;x',
+  `multipart/form-data; boundary=${'b'.repeat(10_000)}`,
+  'multipart/form-data; xboundary=B',
+  'multipart/form-data; boundary*=B',
+])('a form with a boundary that is none (%#) is refused', async (type) => {
+  const { form, sizesOnDisk } = await startForm();
+  const { status } = await form.post('/').set('content-type', type).send(formOf('hello'));
+  expect([400, 415]).toContain(status);
+  expect(sizesOnDisk()).toEqual([]);
+});
+
 test('a form that is too large is refused, announced or not', async () => {
   const { form, formPort, sizesOnDisk } = await startForm({ maxBytes: 1000 });
   const tooLarge = errors('body_too_large', 'The file is larger than this upload may be: 1000 bytes.');
