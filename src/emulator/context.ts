@@ -102,7 +102,12 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
   const { notify } = webhooks;
   const uploads = new Uploads(
     { ...surroundings, clock },
-    { ...UPLOAD_SETTINGS, folder: seeds.uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
+    {
+      ...UPLOAD_SETTINGS,
+      allowHttp: seeds.allowHttpWebhooks,
+      folder: seeds.uploadsFolder,
+      maxBytes: seeds.uploadsMaxBytes,
+    },
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);

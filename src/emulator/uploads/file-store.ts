@@ -76,6 +76,11 @@ export class FileStore {
     return this.#run.used;
   }
 
+  /** @throws HttpError 413 when a file could not be kept. */
+  check(expected: Expected): void {
+    new Room(this.#run, this.maxBytes, expected).leave();
+  }
+
   /**
    * Writes what comes to a file. What is left of `source` after a failure is read and dropped, so that its sender can be
    * answered. @throws HttpError 413 at once when the announced length is too much.

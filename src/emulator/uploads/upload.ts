@@ -81,6 +81,11 @@ export class Upload implements Identity {
     return this.#parts;
   }
 
+  /** @throws HttpError 413 when there is no room for a file of this length. */
+  checkLength(length: number): void {
+    this.#store.check({ maxBytes: this.#wanted.maxBytes, length });
+  }
+
   /**
    * Takes the file of a direct upload. The same file again changes nothing, as a client may have lost the answer.
    * @throws HttpError 400, 408, 409, 410, 413, 415; nothing is kept, and the file may come again.

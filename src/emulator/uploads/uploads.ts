@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Log } from '../../http/log';
 import type { Clock, Timer } from '../clock';
+import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
 import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
 import { over, Upload, type WantedUpload } from './upload';
 
@@ -13,7 +14,12 @@ interface UploadSurroundings {
   readonly newSecret: () => string;
 }
 
-export const UPLOAD_SETTINGS: Pick<FileStoreSettings, 'stallMs'> = { stallMs: 60_000 };
+export interface UploadSettings extends FileStoreSettings, FetchSettings {}
+
+export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
+  stallMs: 60_000,
+  idleMs: 30_000,
+};
 
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
@@ -23,14 +29,17 @@ const MAX_REMEMBERED = 10_000;
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
   readonly #surroundings: UploadSurroundings;
+  readonly #settings: UploadSettings;
   readonly #store: FileStore;
   /** Oldest first, so the first is the next whose time is over. */
   readonly #byId = new Map<string, Upload>();
   readonly #overIds = new Set<string>();
+  readonly #fetching = new Set<AbortController>();
   #alarm: Timer | undefined;
 
-  constructor(surroundings: UploadSurroundings, settings: FileStoreSettings) {
+  constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
     this.#surroundings = surroundings;
+    this.#settings = settings;
     this.#store = new FileStore(settings, surroundings.log);
   }
 
@@ -76,6 +85,29 @@ export class Uploads {
     if (this.#overIds.size > MAX_REMEMBERED && oldest !== undefined) this.#overIds.delete(oldest);
   }
 
+  /**
+   * Fetches a file from an address that a client gave. Never rejects; after a reset, it fails.
+   * @param wanted the most bytes, and what may end it.
+   */
+  async fetchFile(
+    address: string,
+    { maxBytes, signal }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+  ): Promise<Fetched> {
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    if (signal?.aborted) end();
+    signal?.addEventListener('abort', end);
+    this.#fetching.add(ending);
+    try {
+      const { log } = this.#surroundings;
+      const task = { store: this.#store, log, maxBytes, signal: ending.signal, settings: this.#settings };
+      return await fetchFile(address, task);
+    } finally {
+      this.#fetching.delete(ending);
+      signal?.removeEventListener('abort', end);
+    }
+  }
+
   /** Deletes a file that was taken. Never rejects. */
   remove(file: Pick<KeptFile, 'path'>): Promise<void> {
     return this.#store.remove(file);
@@ -84,6 +116,7 @@ export class Uploads {
   /** Forgets every upload and deletes every file. When it returns, they are gone. */
   reset(): void {
     for (const upload of this.#byId.values()) upload.end();
+    for (const ending of this.#fetching) ending.abort();
     this.#byId.clear();
     this.#overIds.clear();
     this.#alarm?.cancel();

@@ -10,15 +10,22 @@ import { mayCall, type ReceiverRules } from './receiver-address';
 
 /** What every webhook call says of its sender. Who registers a webhook has no say in it. */
 const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
+/** The same for a file that is fetched from an address that a client gave. */
+export const FETCH_AGENT = 'packager-drm-emulator-fetch';
 
 /**
- * Refuses webhook calls of any emulator: whoever may register a webhook chooses where it goes, and what asks for no
- * credential would obey it.
+ * Refuses webhook calls and fetches of any emulator: whoever may register a webhook, or have a file fetched, chooses
+ * where that goes, and what asks for no credential would obey it.
  */
 export const refuseWebhooks: RequestHandler = (request, _response, next) => {
-  if (request.get('user-agent')?.startsWith(WEBHOOK_AGENT)) {
+  const agent = request.get('user-agent') ?? '';
+  if (agent.startsWith(WEBHOOK_AGENT)) {
     const description = 'A webhook may not be sent here. Give it the address of a receiver of your own.';
     throw new HttpError(403, { code: 'webhook_refused', description });
+  }
+  if (agent.startsWith(FETCH_AGENT)) {
+    const description = 'No file is fetched from here. Give an address of your own.';
+    throw new HttpError(403, { code: 'fetch_refused', description });
   }
   next();
 };
@@ -113,11 +120,11 @@ function answerOf(outgoing: ClientRequest, timeoutMs: number): Promise<Answer> {
 }
 
 /** Looks a name up and keeps the addresses that may be called: the name alone says nothing of where it leads. */
-function lookupWithin(protocol: string, settings: CallSettings): LookupFunction {
+export function lookupWithin(protocol: string, rules: ReceiverRules): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error) return done(error, []);
-      const allowed = found.filter(({ address }) => mayCall(address, protocol, settings));
+      const allowed = found.filter(({ address }) => mayCall(address, protocol, rules));
       const [first] = allowed;
       if (!first) return done(Object.assign(new Error('address not allowed'), { code: NOT_ALLOWED }), []);
       if (options.all) return done(null, allowed);
@@ -137,7 +144,8 @@ const FAILURES: Readonly<Record<string, string>> = {
   [NOT_ALLOWED]: NOT_ALLOWED,
 };
 
-function failureOf(code = 'unknown'): string {
+/** Why a connection or a call failed, by the code of the system's error. */
+export function failureOf(code = 'unknown'): string {
   const known = FAILURES[code];
   if (known) return known;
   if (code.startsWith('HPE_')) return 'not_http';
