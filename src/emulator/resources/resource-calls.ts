@@ -7,6 +7,7 @@ import {
   bodySchema,
   readActionFields,
   readResourceBody,
+  readUpload,
   uploadSchema,
   valuesAfter,
 } from './body';
@@ -51,7 +52,8 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
         Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
           name,
           {
-            body: upload ? uploadSchema(resource) : body && actionSchema(body),
+            upload: upload && uploadSchema(resource),
+            body: body && actionSchema(body),
             query: query && actionSchema(query),
           },
         ]),
@@ -71,7 +73,9 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     resource,
     list(ids, query, view) {
       const listed = { name: resource.plural, fields, render: (item: Item) => shown(item, view) };
-      return listPage(behaviour.list(ids), query, listed);
+      const page = listPage(behaviour.list(ids), query, listed) as Record<string, unknown>;
+      const { alsoListedAs: other } = resource;
+      return other === undefined ? page : { ...page, [other]: page[resource.plural] };
     },
     async create(ids, body, view) {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
@@ -98,6 +102,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids);
       const done = await act(item, {
+        ...(read.upload ? readUpload(resource, read.upload, body) : { upload: {} }),
         body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
         query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
         view,
@@ -173,11 +178,8 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-function fieldOf<Item>(
-  kind: NonNullable<ShownField['filter']>,
-  valueOf: (item: Item) => unknown,
-): Field<Item> {
-  const present = (item: Item) => valueOf(item) ?? undefined;
+function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Item) => unknown): Field<Item> {
+  const present = (item: Item) => read(item) ?? undefined;
   if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
   if (kind === 'time') {
     return {
