@@ -10,11 +10,14 @@ COPY src ./src
 RUN npm run build
 
 FROM node:24-bookworm-slim AS emulator
-ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0
+ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0 EMULATOR_UPLOADSFOLDER=/uploads
 WORKDIR /app
 COPY --from=build /build/dist/emulator ./dist/emulator
+# The root may be read-only; what is uploaded needs a place.
+RUN mkdir /uploads && chown node:node /uploads && chmod 0750 /uploads
 # By number: Kubernetes' runAsNonRoot takes no name.
 USER 1000:1000
+VOLUME /uploads
 EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_CONTROL_PORT || 8081) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

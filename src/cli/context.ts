@@ -1,13 +1,12 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Environment } from '../http/config';
+import type { Output, TerminalOutput } from '../http/output';
 import type { ExitCode } from './cli-error';
 import { createSidecarApi, type SidecarApi } from './client';
 import { type ConfigFile, type ConnectionOptions, findConfigFile, readConnection } from './connection';
 import { createHttpCall } from './http-call';
-import type { Output } from './output';
 
 type TerminalInput = Readable & { readonly isTTY?: boolean };
-export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** What the program takes from its process. */
 export interface Ambient {

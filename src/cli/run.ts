@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
+import { createOutput, type Output } from '../http/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import type { ConnectionOptions } from './connection';
 import type { Ambient } from './context';
-import { createOutput, type Output } from './output';
 import { addCommands } from './program';
 
 interface Run extends Omit<Ambient, 'now'> {

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { createOutput } from '../../src/cli/output';
 import { showProgress } from '../../src/cli/terminal';
+import { createOutput } from '../../src/http/output';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliRun, cli } from '../support/run-cli';
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBuilt } from '../support/built-program';
@@ -29,7 +29,11 @@ async function call(url: string, method: string, body?: object) {
 async function start() {
   const emulator = await startBuilt('emulator', {
     cwd: folder,
-    env: { EMULATOR_CONTROL_PORT: '0', EMULATOR_RTMP_PORT: 'off' },
+    env: {
+      EMULATOR_CONTROL_PORT: '0',
+      EMULATOR_RTMP_PORT: 'off',
+      EMULATOR_UPLOADSFOLDER: join(folder, 'uploads'),
+    },
   });
   const [, controlUrl = ''] = await emulator.until(/"service":"control","url":"([^"]+)"/);
   return { ...emulator, controlUrl };
@@ -84,4 +88,30 @@ test('ends with 1 and says why when the control port is taken', async () => {
   const { code, stdout } = await ended;
   expect(code).toBe(1);
   expect(stdout).toContain('the port is taken by another program');
+});
+
+/** Creates a media and uploads this as its file. */
+async function upload(url: string, file: string) {
+  const { body } = await call(`${url}/v2/sites/demosite/media/`, 'POST', { metadata: {}, upload: {} });
+  const { status } = await fetch(body.upload_link, { method: 'PUT', body: file });
+  expect(status).toBe(200);
+}
+
+const uploads = async () => (await readdir(join(folder, 'uploads'), { recursive: true })).sort();
+
+test('deletes the uploaded files when it ends, and after a kill when the next one takes a file', async () => {
+  const killed = await start();
+  await upload(killed.url, 'left behind');
+  killed.send('SIGKILL');
+  await killed.ended;
+  const [left = ''] = await uploads();
+  expect(await uploads()).toEqual([left, join(left, '00000001')]);
+  const { url, send, ended } = await start();
+  await upload(url, 'another');
+  const [own = ''] = await uploads();
+  expect(own).not.toBe(left);
+  expect(await uploads()).toEqual([own, join(own, '00000001')]);
+  send('SIGTERM');
+  expect((await ended).code).toBe(0);
+  expect(await uploads()).toEqual([]);
 });

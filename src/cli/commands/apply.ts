@@ -1,9 +1,9 @@
+import { shown } from '../../http/terminal-text';
 import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { unusable } from '../input';
 import { type Manifest, readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { shown } from '../output';
 import { requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
 import type { ProviderOptions } from './put';

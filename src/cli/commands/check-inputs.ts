@@ -16,11 +16,11 @@ import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
+import { shown } from '../../http/terminal-text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted } from '../client';
 import type { CliContext } from '../context';
 import { isEightBitText, isUtf16Words, unusable } from '../input';
-import { shown } from '../output';
 
 /** One thing to check, as it was found. */
 export interface FoundInput extends CheckedInput {

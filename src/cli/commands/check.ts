@@ -1,8 +1,9 @@
 import type { CheckedInput } from '../../drm/check/check';
 import { compareInputs, withoutAnswered } from '../../drm/check/compare';
+import type { Output } from '../../http/output';
+import { columns, count, shown } from '../../http/terminal-text';
 import { EXIT } from '../cli-error';
 import type { CliContext } from '../context';
-import { columns, count, type Output, shown } from '../output';
 import { checkGiven, type FoundInput } from './check-inputs';
 
 export interface CheckOptions {

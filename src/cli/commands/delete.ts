@@ -1,9 +1,11 @@
 import type { Problem } from '../../http/errors';
+import type { Output } from '../../http/output';
+import { count, shown } from '../../http/terminal-text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
-import { count, firstOf, type Output, shown, tellRest, timeText } from '../output';
+import { firstOf, tellRest, timeText } from '../output';
 import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
 import { preconditionOf } from './put';
 

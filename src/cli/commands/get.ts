@@ -1,6 +1,6 @@
+import { count, shown, shownLines } from '../../http/terminal-text';
 import type { CliContext } from '../context';
 import { renderLines, showKeyFile, textOf } from '../key-files';
-import { count, shown, shownLines } from '../output';
 
 export interface GetOptions {
   readonly reveal?: boolean;

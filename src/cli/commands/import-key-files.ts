@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'n
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
+import { count, shown } from '../../http/terminal-text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault } from '../input';
 import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileFaults, MAX_KEY_FILE_BYTES } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import { count, shown } from '../output';
 import { type FileFault, sentenceOf } from '../yaml-fields';
 
 const MAX_FAULTS = 50;

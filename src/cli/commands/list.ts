@@ -1,8 +1,9 @@
 import type { ListedKeyFile } from '../../api/list';
+import { columns, count, jsonText, shown } from '../../http/terminal-text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { listPages, PAGE } from '../client';
 import type { CliContext } from '../context';
-import { columns, count, csvRow, jsonText, shown, timeText } from '../output';
+import { csvRow, timeText } from '../output';
 
 export interface ListOptions {
   readonly prefix?: string;

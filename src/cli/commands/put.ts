@@ -1,5 +1,6 @@
 import type { DryRunAnswer } from '../../api/answers';
 import type { Problem } from '../../http/errors';
+import { shown, shownLines } from '../../http/terminal-text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
@@ -13,7 +14,6 @@ import {
   renderLines,
   showKeyFile,
 } from '../key-files';
-import { shown, shownLines } from '../output';
 import { type FileFault, faultSentence, readYaml } from '../yaml-fields';
 import { writeRevealed } from './get';
 

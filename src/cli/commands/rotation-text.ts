@@ -1,7 +1,9 @@
+import type { Output } from '../../http/output';
+import { count, shellWord, shown } from '../../http/terminal-text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
-import { count, firstOf, type Output, shellWord, shown, tellRest } from '../output';
+import { firstOf, tellRest } from '../output';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
 import { type Detail, type Sent, type StreamResult, sentenceOf, summaryOf } from './send-manifest';
 import type { Watched } from './watch-reads';

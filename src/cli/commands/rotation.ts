@@ -1,7 +1,7 @@
 import { type Checked, fault } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
+import { shellWord } from '../../http/terminal-text';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import { shellWord } from '../output';
 import type { FileFault } from '../yaml-fields';
 
 /** A manifest with new content ids. */

@@ -1,11 +1,13 @@
 import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
+import type { Output, Style } from '../../http/output';
+import { count, shown } from '../../http/terminal-text';
 import { CliError, EXIT } from '../cli-error';
 import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import { count, firstOf, type Output, type Style, shown, tellRest } from '../output';
+import { firstOf, tellRest } from '../output';
 import { confirm, type Progress, showProgress } from '../terminal';
 import { type ProviderOptions, providerFields } from './put';
 

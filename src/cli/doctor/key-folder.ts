@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
-import { count } from '../output';
+import { count } from '../../http/terminal-text';
 import { type Finding, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';

@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
-import { count, csvRow, type Output, shown } from '../output';
+import type { Output } from '../../http/output';
+import { count, shown } from '../../http/terminal-text';
+import { csvRow } from '../output';
 import type { Examined } from './doctor';
 import type { Finding, Section, Severity } from './finding';
 

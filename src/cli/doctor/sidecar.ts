@@ -2,9 +2,9 @@ import { relative } from 'node:path';
 import type { FolderIdentity } from '../../api/answers';
 import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
+import { count } from '../../http/terminal-text';
 import { CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
-import { count } from '../output';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 
 /** What the doctor asks of a sidecar. */

@@ -1,9 +1,9 @@
 import { dirname, extname, resolve } from 'node:path';
 import { isJsonObject } from '../../drm/bytes';
+import { count } from '../../http/terminal-text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';
-import { count } from '../output';
 import {
   checkFields,
   type FileFault,

@@ -1,10 +1,10 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
 import { type Checked, fault } from '../../drm/bytes';
+import { shellWord } from '../../http/terminal-text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault, isBelow } from '../input';
-import { shellWord } from '../output';
 
 /** More than a key or a SMIL document has. */
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -7,6 +7,7 @@ import { renderChannel } from '../live/channel-api';
 import { type Channel, eventsOf } from '../live/channels';
 import { renderEvent } from '../live/event-api';
 import { type LiveEvent, previewPath } from '../live/events';
+import type { Upload } from '../uploads/upload';
 import type { Delivery } from '../webhooks/delivery-queue';
 import { renderNewWebhook, renderWebhook } from '../webhooks/webhook-api';
 import { masked, renderCredential } from './credentials';
@@ -41,7 +42,7 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 
 /** Everything that the platform holds; secrets only when they are to be revealed. */
 function renderState(context: EmulatorContext, reveal: boolean) {
-  const { state, clock, seeds, clients, faults, webhooks } = context;
+  const { state, clock, seeds, clients, faults, webhooks, uploads } = context;
   const now = clock.now();
   return {
     now: wireTime(now),
@@ -55,6 +56,12 @@ function renderState(context: EmulatorContext, reveal: boolean) {
     channels: state.channels.all().map((channel) => snapshotOfChannel(context, channel, reveal)),
     events: state.events.all().map((event) => snapshotOfEvent(event, now, reveal)),
     media: state.media.all().map((media) => snapshotOfMedia(media, now)),
+    uploads: {
+      bytes: uploads.usedBytes,
+      max_bytes: uploads.maxBytes,
+      // A large library has one for each of its media; what waits for nothing is no news.
+      open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
+    },
     webhooks: webhooks.list().map(reveal ? renderNewWebhook : renderWebhook),
     ...renderFaults(faults.list()),
   };
@@ -99,6 +106,18 @@ function snapshotOfMedia(media: Media, now: Date) {
     published: isPublished(media, now),
     event_id: media.eventId ?? null,
     clip: media.clip ?? null,
+  };
+}
+
+/** Without its token, which is for who sends the file. */
+function snapshotOfUpload({ id, siteId, method, created, expires, parts }: Upload) {
+  return {
+    id,
+    site_id: siteId,
+    method,
+    created: wireTime(created),
+    expires: wireTime(expires),
+    parts: parts.size,
   };
 }
 

@@ -73,7 +73,7 @@ export function takeContent<Item extends Content>(
     }
     if (fetched.ok) return take(fetched.file);
     content.fetching = undefined;
-    content.errorMessage = fetched.reason;
+    content.errorMessage = fetched.problem;
     // What viewers have already stays.
     if (!isBusy?.()) content.status = isWatchable(content) ? 'ready' : 'failed';
     store.changed(content);

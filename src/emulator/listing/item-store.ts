@@ -1,5 +1,15 @@
+import { ListIndex } from './list-index';
+
 interface Identified {
   readonly id: string;
+}
+
+/** The items of one owner, as lists are made of them. */
+export interface ItemList<T extends Identified> {
+  /** Oldest first. */
+  readonly items: readonly T[];
+  /** Finds them by their words, and in other orders. It is made when it is first asked for. */
+  readonly index: ListIndex<T>;
 }
 
 /**
@@ -9,7 +19,7 @@ interface Identified {
 export class ItemStore<T extends Identified> {
   readonly #ownerOf: (item: T) => string;
   readonly #byId = new Map<string, T>();
-  readonly #byOwner = new Map<string, T[]>();
+  readonly #byOwner = new Map<string, OwnedItems<T>>();
 
   /** @param ownerOf the id of what an item belongs to. It must stay the same. */
   constructor(ownerOf: (item: T) => string) {
@@ -17,14 +27,17 @@ export class ItemStore<T extends Identified> {
   }
 
   add(item: T): void {
+    const owner = this.#ownerOf(item);
+    const owned = this.#byOwner.get(owner) ?? new OwnedItems<T>();
+    this.#byOwner.set(owner, owned);
     this.#byId.set(item.id, item);
-    const items = this.#byOwner.get(this.#ownerOf(item));
-    if (items) items.push(item);
-    else this.#byOwner.set(this.#ownerOf(item), [item]);
+    owned.add(item);
   }
 
-  /** To be told of each item whose fields have changed. */
-  changed(_item: T): void {}
+  /** To be told of each item whose fields have changed: lists are filtered and sorted by what they were before, else. */
+  changed(item: T): void {
+    this.#byOwner.get(this.#ownerOf(item))?.changed(item);
+  }
 
   find(id: string): T | undefined {
     return this.#byId.get(id);
@@ -38,7 +51,12 @@ export class ItemStore<T extends Identified> {
 
   /** Oldest first. */
   of(owner: string): readonly T[] {
-    return this.#byOwner.get(owner) ?? [];
+    return this.list(owner).items;
+  }
+
+  /** What `listPage` takes: of many items, it finds some without reading all. */
+  list(owner: string): ItemList<T> {
+    return this.#byOwner.get(owner) ?? new OwnedItems<T>();
   }
 
   /** Of every owner. */
@@ -47,13 +65,44 @@ export class ItemStore<T extends Identified> {
   }
 
   remove(item: T): void {
-    if (!this.#byId.delete(item.id)) return;
-    const items = this.#byOwner.get(this.#ownerOf(item)) ?? [];
-    items.splice(items.indexOf(item), 1);
+    if (this.#byId.get(item.id) !== item) return;
+    this.#byId.delete(item.id);
+    this.#byOwner.get(this.#ownerOf(item))?.remove(item);
   }
 
   clear(): void {
     this.#byId.clear();
     this.#byOwner.clear();
+  }
+}
+
+class OwnedItems<T extends Identified> implements ItemList<T> {
+  readonly items: T[] = [];
+  #index: ListIndex<T> | undefined;
+
+  get index(): ListIndex<T> {
+    this.#index ??= new ListIndex(this.items);
+    return this.#index;
+  }
+
+  add(item: T): void {
+    this.items.push(item);
+    this.#tell((index) => index.add(item));
+  }
+
+  changed(item: T): void {
+    this.#tell((index) => index.changed(item));
+  }
+
+  remove(item: T): void {
+    const place = this.items.indexOf(item);
+    if (place !== -1) this.items.splice(place, 1);
+    this.#tell((index) => index.remove(item));
+  }
+
+  #tell(change: (index: ListIndex<T>) => void): void {
+    if (!this.#index) return;
+    change(this.#index);
+    if (this.#index.isWorn) this.#index = undefined;
   }
 }

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { HttpError } from '../../http/errors';
-import { printable } from '../../http/faults';
-import { type Field, type Fields, fieldOf, namesOf, readFilter } from './filter';
+import { type Fields, readFilter } from './filter';
+import type { ItemList } from './item-store';
+import type { Piece, Wanted } from './list-index';
+import { readSorting, sortItems } from './sorting';
 
 /** What a list is of. */
 interface Listed<T> {
@@ -11,13 +13,16 @@ interface Listed<T> {
   readonly render: (item: T) => unknown;
 }
 
+/** How many results of a `q` can be had, whatever the paging: the platform has this limit. */
+const MOST_FOUND = 10_000;
+
 /**
  * The page of a list that a request's query (`q`, `sort`, `page`, `page_length`) asks for.
- * @param items oldest first.
+ * @param list of a store, or few items, oldest first.
  * @throws HttpError 400 `invalid_parameter` with everything that is wrong with the query.
  */
-export function listPage<T>(
-  items: readonly T[],
+export function listPage<T extends { readonly id: string }>(
+  list: ItemList<T> | readonly T[],
   query: unknown,
   { name, fields, render }: Listed<T>,
 ): object {
@@ -35,21 +40,31 @@ export function listPage<T>(
       faults.map((description) => ({ code: 'invalid_parameter', description })),
     );
   }
-  const found = filter.predicate ? items.filter(filter.predicate) : items;
   const { page, pageLength } = paging;
-  const wanted: Page = { page, pageLength, total: found.length };
-  return renderPage(name, wanted, pageOf(found, sorting.sorting, wanted).map(render));
+  const { condition, predicate } = filter;
+  const most = condition ? MOST_FOUND : Number.POSITIVE_INFINITY;
+  const start = (page - 1) * pageLength;
+  const length = Math.max(Math.min(pageLength, most - start), 0);
+  const wanted = { fields, condition, sorting: sorting.sorting, start, length };
+  const { total, items } =
+    'index' in list ? pieceOfList(list, wanted) : pieceOf(predicate ? list.filter(predicate) : list, wanted);
+  return renderPage(name, { page, pageLength, total: Math.min(total, most) }, items.map(render));
 }
 
-/** A page of the stores' own orders costs the page, however long the list is. */
-function pageOf<T>(items: readonly T[], sorting: Sorting<T>, { page, pageLength }: Page): readonly T[] {
-  const start = (page - 1) * pageLength;
+/** A page of the order that a store keeps costs the page, however long the list is. */
+function pieceOfList<T extends { readonly id: string }>(list: ItemList<T>, wanted: Wanted<T>): Piece<T> {
+  const isKept = wanted.condition === undefined && typeof wanted.sorting === 'string';
+  return isKept ? pieceOf(list.items, wanted) : list.index.find(wanted);
+}
+
+function pieceOf<T>(items: readonly T[], { sorting, start, length }: Omit<Wanted<T>, 'condition'>): Piece<T> {
+  const total = items.length;
   if (sorting === 'newest') {
-    const end = Math.max(items.length - start, 0);
-    return items.slice(Math.max(end - pageLength, 0), end).reverse();
+    const end = Math.max(total - start, 0);
+    return { total, items: items.slice(Math.max(end - length, 0), end).reverse() };
   }
-  const sorted = sorting === 'oldest' ? items : items.toSorted(sorting);
-  return sorted.slice(start, start + pageLength);
+  const sorted = sorting === 'oldest' ? items : sortItems(items, sorting);
+  return { total, items: sorted.slice(start, start + length) };
 }
 
 interface Page {
@@ -80,7 +95,7 @@ const MAX_PAGE_LENGTH = 10_000;
 const text = z.string('is given twice');
 const count = (max: number) =>
   text
-    .regex(/^\d*$/, { message: 'must be a whole number', abort: true })
+    .regex(/^\d*$/, { message: 'must be a whole number from 1', abort: true })
     .transform((digits) => (digits === '' ? undefined : Number(digits)))
     .refine((number) => number === undefined || number >= 1, 'must be at least 1')
     .refine((number) => number === undefined || number <= max, `must be at most ${max}`);
@@ -104,56 +119,4 @@ function readPaging(query: unknown): Paging {
     sort: read('sort', text, ''),
     faults,
   };
-}
-
-/** `oldest` and `newest` are orders that the stores keep; any other is made for each list. */
-type Sorting<T> = 'oldest' | 'newest' | ((a: T, b: T) => number);
-
-type ReadSorting<T> =
-  | { readonly ok: true; readonly sorting: Sorting<T> }
-  | { readonly ok: false; readonly faults: readonly string[] };
-
-/** Reads `sort`: `field:asc` or `field:dsc`, several joined by commas. Without it, the newest come first. */
-function readSorting<T>(text: string, fields: Fields<T>): ReadSorting<T> {
-  const whole = text.trim();
-  if (whole === '' || whole === 'created:dsc') return { ok: true, sorting: 'newest' };
-  if (whole === 'created:asc') return { ok: true, sorting: 'oldest' };
-  const faults: string[] = [];
-  const comparisons = whole.split(',').map((key) => readKey(key.trim(), fields, faults));
-  if (faults.length > 0) return { ok: false, faults };
-  const sorting = (a: T, b: T) => {
-    for (const compare of comparisons) {
-      const order = compare(a, b);
-      if (order !== 0) return order;
-    }
-    return 0;
-  };
-  return { ok: true, sorting };
-}
-
-function readKey<T>(key: string, fields: Fields<T>, faults: string[]): (a: T, b: T) => number {
-  const [, name = '', direction] = /^([^:]+):(asc|dsc)$/.exec(key) ?? [];
-  const field = fieldOf(fields, name);
-  if (direction === undefined) faults.push(`write field:asc or field:dsc, several joined by commas.`);
-  else if (!field) {
-    faults.push(`${printable(name)} is not a field to sort by. Fields: ${namesOf(fields)}.`);
-  }
-  if (!field) return () => 0;
-  const sign = direction === 'dsc' ? -1 : 1;
-  return (a, b) => sign * compareValues(keyOf(field, a), keyOf(field, b));
-}
-
-function keyOf<T>(field: Field<T>, item: T): string | number | undefined {
-  const value = field.of(item);
-  if (value instanceof Date) return value.getTime();
-  if (typeof value === 'object') return value.join(', ').toLowerCase();
-  return typeof value === 'string' ? value.toLowerCase() : value;
-}
-
-/** What is absent comes first, as the smallest. */
-function compareValues(a: string | number | undefined, b: string | number | undefined): number {
-  if (a === b) return 0;
-  if (a === undefined) return -1;
-  if (b === undefined) return 1;
-  return a < b ? -1 : 1;
 }

@@ -3,7 +3,13 @@ export type Pattern = readonly string[];
 
 /** What `q` asks for. */
 export type Query =
-  | { readonly kind: 'match'; readonly field: string; readonly pattern: Pattern }
+  | {
+      readonly kind: 'match';
+      readonly field: string;
+      readonly pattern: Pattern;
+      /** Whether the words of the pattern have to follow each other. */
+      readonly isQuoted: boolean;
+    }
   | {
       readonly kind: 'range';
       readonly field: string;
@@ -21,6 +27,9 @@ type ParsedQuery =
 /** Beyond it, a query is refused: nothing that a person writes is as long. */
 const MAX_QUERY_LENGTH = 2000;
 
+/** How deep parentheses and NOTs may stand in each other. */
+const MAX_DEPTH = 50;
+
 class QueryFault extends Error {}
 
 /**
@@ -31,7 +40,8 @@ class QueryFault extends Error {}
 export function parseQuery(text: string): ParsedQuery {
   if (text.trim() === '') return { ok: true, query: undefined };
   if (text.length > MAX_QUERY_LENGTH) {
-    return { ok: false, fault: `is longer than ${MAX_QUERY_LENGTH} characters` };
+    const fault = `has ${text.length} characters, at most ${MAX_QUERY_LENGTH} are allowed. Send several shorter requests.`;
+    return { ok: false, fault };
   }
   try {
     return { ok: true, query: new QueryReader(text).read() };
@@ -44,6 +54,7 @@ export function parseQuery(text: string): ParsedQuery {
 class QueryReader {
   readonly #text: string;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -53,7 +64,17 @@ class QueryReader {
     const query = this.#either();
     this.#skipSpace();
     if (this.#at === this.#text.length) return query;
-    throw this.#fault('AND, OR or the end', 'Put several words in quotes.');
+    throw this.#fault('AND, OR or the end', this.#adviceOnWord());
+  }
+
+  /** What whoever wrote one more word, where a condition has ended, most likely meant. */
+  #adviceOnWord(): string {
+    const next = this.#text.slice(this.#at);
+    const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];
+    if (joint) return `Write ${joint.toUpperCase()} in capital letters.`;
+    return /^(?:NOT\b|\(|[a-z_][\w.-]*\s*:)/i.test(next)
+      ? 'Write AND or OR between two conditions.'
+      : 'Put several words in quotes.';
   }
 
   #either(): Query {
@@ -69,20 +90,34 @@ class QueryReader {
   }
 
   #one(): Query {
-    if (this.#takeWord('NOT')) return { kind: 'not', query: this.#one() };
+    this.#skipSpace();
+    const start = this.#at;
+    if (this.#takeWord('NOT')) return { kind: 'not', query: this.#inside(start, () => this.#one()) };
     if (!this.#take('(')) return this.#clause();
-    const query = this.#either();
-    if (!this.#take(')'))
-      throw this.#fault('AND, OR or a closing parenthesis', 'Put several words in quotes.');
+    const query = this.#inside(start, () => this.#either());
+    if (!this.#take(')')) throw this.#fault('AND, OR or a closing parenthesis', this.#adviceOnWord());
+    return query;
+  }
+
+  #inside(start: number, read: () => Query): Query {
+    if (this.#depth === MAX_DEPTH) {
+      this.#at = start;
+      throw this.#fault('a field', `Parentheses and NOT may be nested ${MAX_DEPTH} deep.`);
+    }
+    this.#depth += 1;
+    const query = read();
+    this.#depth -= 1;
     return query;
   }
 
   #clause(): Query {
     const field = this.#match(/[A-Za-z_][\w.-]*/y);
     if (field === undefined) throw this.#fault('a field, NOT or an opening parenthesis');
-    if (!this.#take(':')) throw this.#fault(`a colon after ${field.slice(0, 60)}`);
+    if (!this.#take(':')) throw this.#fault(`a colon after ${field.slice(0, 60)}`, adviceOnField(field));
     if (this.#take('[')) return { kind: 'range', field, ...this.#range() };
-    return { kind: 'match', field, pattern: this.#pattern() };
+    this.#skipSpace();
+    const isQuoted = this.#text[this.#at] === '"';
+    return { kind: 'match', field, pattern: this.#pattern(), isQuoted };
   }
 
   #range(): { from: string | undefined; to: string | undefined } {
@@ -152,6 +187,13 @@ class QueryReader {
     const place = Math.min(this.#at, this.#text.length) + 1;
     return new QueryFault(`at character ${place}, ${expected} is expected.${advice && ` ${advice}`}`);
   }
+}
+
+function adviceOnField(name: string): string {
+  if (/^(?:and|or|to)$/i.test(name)) return '';
+  return /^not$/i.test(name)
+    ? 'Write NOT in capital letters.'
+    : 'Name the field to look in, as in title: news.';
 }
 
 function joined(kind: 'and' | 'or', queries: readonly Query[]): Query {

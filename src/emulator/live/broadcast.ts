@@ -91,6 +91,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     channel.currentEventId = event.id;
     channel.recentEventIds.unshift(event.id);
     channel.status = 'active';
+    state.channels.changed(channel);
     return air;
   }
 
@@ -114,6 +115,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     event.encoderGoneAt ??= event.endedAt;
     channel.currentEventId = undefined;
     channel.status = 'idle';
+    state.channels.changed(channel);
     const replay = replayOf(event, channel);
     state.media.add(replay);
     notify(channelNotification('channel_idle', channel));

@@ -164,7 +164,7 @@ const CHANNEL_FIELDS: Fields<Channel> = {
     created: { kind: 'time', of: ({ created }) => created },
     last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
     status: { kind: 'text', of: ({ status }) => status },
-    title: { kind: 'text', of: ({ metadata }) => metadata.title },
+    title: { kind: 'text', near: true, of: ({ metadata }) => metadata.title },
     tags: { kind: 'text', of: ({ metadata }) => metadata.tags },
     dvr: { kind: 'text', of: ({ metadata }) => metadata.dvr },
     publishing_mode: { kind: 'text', of: ({ metadata }) => metadata.publishingMode },
@@ -198,7 +198,7 @@ export function mountChannels(app: Express, context: EmulatorContext): void {
   app
     .route('/v2/sites/:siteId/channels')
     .get(reads, (request, response) => {
-      const channels = state.channels.of(request.params.siteId);
+      const channels = state.channels.list(request.params.siteId);
       const listed = { name: 'channels', fields: CHANNEL_FIELDS, render: shown(request) };
       response.json(listPage(channels, request.query, listed));
     })

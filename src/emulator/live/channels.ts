@@ -66,24 +66,29 @@ export function createChannel(context: EmulatorContext, siteId: string, metadata
   return channel;
 }
 
-export function updateChannel({ clock }: EmulatorContext, channel: Channel, metadata: ChannelMetadata): void {
+export function updateChannel(context: EmulatorContext, channel: Channel, metadata: ChannelMetadata): void {
   channel.metadata = metadata;
-  channel.lastModified = clock.now();
+  modified(context, channel);
 }
 
 /** Lets encoders connect. A channel that is enabled already stays as it is. */
-export function enableChannel({ clock }: EmulatorContext, channel: Channel): void {
+export function enableChannel(context: EmulatorContext, channel: Channel): void {
   if (channel.enabled) return;
   channel.enabled = true;
-  channel.lastModified = clock.now();
+  modified(context, channel);
 }
 
 /** Ends the current event, drops its encoder and lets none connect. */
-export function disableChannel({ broadcast, clock }: EmulatorContext, channel: Channel): void {
+export function disableChannel(context: EmulatorContext, channel: Channel): void {
   if (!channel.enabled) return;
   channel.enabled = false;
+  modified(context, channel);
+  context.broadcast.stop(channel, 'channel_disabled');
+}
+
+function modified({ clock, state }: EmulatorContext, channel: Channel): void {
   channel.lastModified = clock.now();
-  broadcast.stop(channel, 'channel_disabled');
+  state.channels.changed(channel);
 }
 
 /** Ends the current event and removes the channel with its events; the replays of its events stay. */

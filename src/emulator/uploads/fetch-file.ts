@@ -7,10 +7,10 @@ import { FETCH_AGENT, failureOf, lookupWithin } from '../webhooks/receiver-call'
 import type { FileStore } from './file-store';
 import { over, type StoredFile } from './upload';
 
-/** What came of a fetch; `reason` is a sentence for a person. */
+/** What came of a fetch; `problem` is a sentence for a person. `ended`: by its signal or a reset, so nobody waits for it. */
 export type Fetched =
   | { readonly ok: true; readonly file: StoredFile }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly problem: string; readonly ended: boolean };
 
 export interface FetchSettings extends ReceiverRules {
   /** How long nothing may come, in milliseconds of real time. */
@@ -42,9 +42,10 @@ export async function fetchFile(address: string, task: FetchTask): Promise<Fetch
     const answer = await follow(address, task);
     return { ok: true, file: await keep(answer, task) };
   } catch (thrown) {
-    if (thrown instanceof FetchFailure) return { ok: false, reason: thrown.message };
+    const ended = task.signal.aborted;
+    if (thrown instanceof FetchFailure) return { ok: false, problem: thrown.message, ended };
     task.log.error('fetched file not kept', { cause: describeThrown(thrown) });
-    return { ok: false, reason: "The file could not be kept. The emulator's log has the cause." };
+    return { ok: false, problem: "The file could not be kept. The emulator's log has the cause.", ended };
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../http/errors';
@@ -130,6 +131,7 @@ export class FileStore {
     const { folder } = this.#run;
     this.#run = newRun();
     if (folder === undefined) return;
+    OWN_FOLDERS.delete(folder);
     try {
       rmSync(folder, { recursive: true, force: true });
     } catch (thrown) {
@@ -174,10 +176,42 @@ function newRun(): Run {
 function newPath(run: Run, parent: string): string {
   if (run.folder === undefined) {
     mkdirSync(parent, { recursive: true });
-    run.folder = mkdtempSync(join(parent, 'emulator-uploads-'));
+    sweep(parent);
+    run.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
+    OWN_FOLDERS.add(run.folder);
   } else mkdirSync(run.folder, { recursive: true, mode: 0o700 });
   run.begun += 1;
   return join(run.folder, String(run.begun).padStart(8, '0'));
+}
+
+/** Folders are named after machine and process, so that those of a process that was killed can be told. */
+const PREFIX = `emulator-uploads-${hostname().replaceAll(/[^\w.]/g, '_')}-`;
+/** What this process has made. In a container, the process before had the same number. */
+const OWN_FOLDERS = new Set<string>();
+
+/** Deletes the folders of processes of this machine that have ended without doing so. */
+function sweep(parent: string): void {
+  for (const entry of readdirSync(parent, { withFileTypes: true })) {
+    const { name } = entry;
+    const [pid] = (name.startsWith(PREFIX) && /^\d+(?=-)/.exec(name.slice(PREFIX.length))) || [];
+    const path = join(parent, name);
+    if (pid === undefined || !entry.isDirectory() || OWN_FOLDERS.has(path)) continue;
+    if (Number(pid) !== process.pid && isRunning(Number(pid))) continue;
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // Somebody else's, with the same name.
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return systemCode(thrown) !== 'ESRCH';
+  }
 }
 
 async function* chunksOf(files: readonly KeptFile[]): AsyncGenerator<Buffer> {

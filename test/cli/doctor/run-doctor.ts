@@ -9,8 +9,8 @@ import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Finding, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
-import { createOutput } from '../../../src/cli/output';
 import { describeDoctor } from '../../../src/cli/program';
+import { createOutput } from '../../../src/http/output';
 
 const ME: Identity = { name: 'me', uid: process.getuid?.() ?? 0, gids: [process.getgid?.() ?? 0] };
 

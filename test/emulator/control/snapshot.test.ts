@@ -1,3 +1,4 @@
+import { partLink } from '../../../src/emulator/uploads/uploads';
 import { startEmulator } from '../../support/start-emulator';
 import { startWebhookReceiver } from '../../support/webhook-receiver';
 
@@ -19,6 +20,7 @@ const SEEDED = {
   channels: [],
   events: [],
   media: [],
+  uploads: { bytes: 0, max_bytes: 2 ** 31, open: [] },
   webhooks: [],
   faults: [],
 };
@@ -194,4 +196,30 @@ test('has nothing of the platform on the control port', async () => {
   const { control } = await startEmulator();
   await control.get('/v2/sites/demosite/channels/').expect(404);
   await control.get('/healthz').expect(200);
+});
+
+test('shows the uploads that are open, without their tokens, and what the files take', async () => {
+  const { control, context, unauthenticated } = await startEmulator();
+  const wanted = { siteId: 'demosite', maxBytes: 1000, done: () => undefined } as const;
+  const direct = context.uploads.begin({ ...wanted, method: 'direct' });
+  const multipart = context.uploads.begin({ ...wanted, method: 'multipart' });
+  await unauthenticated
+    .put(partLink(multipart, 7, ''))
+    .send('hello')
+    .expect(200);
+  await unauthenticated.put(`/uploads/${direct.id}?token=${direct.token}`).send('hello!').expect(200);
+  expect((await control.get('/state?reveal=true')).body.uploads).toEqual({
+    bytes: 11,
+    max_bytes: 2 ** 31,
+    open: [
+      {
+        id: multipart.id,
+        site_id: 'demosite',
+        method: 'multipart',
+        created: NOW,
+        expires: '2030-01-02T00:00:00.000000+00:00',
+        parts: 1,
+      },
+    ],
+  });
 });

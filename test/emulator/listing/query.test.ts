@@ -90,8 +90,10 @@ test.each([
 });
 
 const WORDS = 'Put several words in quotes.';
+const NAMED = 'Name the field to look in, as in title: news.';
+const FIELDS_TOLD = 'Fields: title, tags, year, created, custom_params.<name>.';
 test.each([
-  ['live', 'at character 5, a colon after live is expected.'],
+  ['live', `at character 5, a colon after live is expected. ${NAMED}`],
   ['title:', 'at character 7, a word, a text in quotes or a range is expected.'],
   ['title: live show', `at character 13, AND, OR or the end is expected. ${WORDS}`],
   ['title: "live', 'at character 13, a closing quote is expected.'],
@@ -100,20 +102,48 @@ test.each([
   ['title: live)', `at character 12, AND, OR or the end is expected. ${WORDS}`],
   ['title: live AND', 'at character 16, a field, NOT or an opening parenthesis is expected.'],
   ['AND title: live', 'at character 5, a colon after AND is expected.'],
+  ['not title: live', 'at character 5, a colon after not is expected. Write NOT in capital letters.'],
+  [
+    'title: live and tags: x',
+    'at character 13, AND, OR or the end is expected. Write AND in capital letters.',
+  ],
+  [
+    'title: live or(tags: x)',
+    'at character 13, AND, OR or the end is expected. Write OR in capital letters.',
+  ],
+  ['title: live and kicking', `at character 13, AND, OR or the end is expected. ${WORDS}`],
+  [
+    'title: live tags: x',
+    'at character 13, AND, OR or the end is expected. Write AND or OR between two conditions.',
+  ],
+  [
+    '(title: live NOT tags: x)',
+    'at character 14, AND, OR or a closing parenthesis is expected. Write AND or OR between two conditions.',
+  ],
   ['year: [1 2]', 'at character 10, TO, as in [from TO to] is expected.'],
   ['year: [1 TO 2', 'at character 14, ] at the end of the range is expected.'],
   ['year: [1* TO 2]', 'at character 10, a bound without * is expected.'],
-  ['year: [one TO 2]', 'the bounds of year must be numbers.'],
-  ['created: [yesterday TO *]', 'the bounds of created must be ISO 8601 times.'],
+  ['year: [one TO 2]', 'the bounds of year must be numbers, or * for none.'],
+  ['year: [NaN TO 2]', 'the bounds of year must be numbers, or * for none.'],
+  ['created: [2030-13-01 TO *]', 'the bounds of created must be ISO 8601 times, or * for none.'],
+  ['created: [yesterday TO *]', 'the bounds of created must be ISO 8601 times, or * for none.'],
+  ['autor: x OR tags: y OR autor: z', `autor is not a field to filter by. ${FIELDS_TOLD}`],
+  ['constructor: x', `constructor is not a field to filter by. ${FIELDS_TOLD}`],
+  ['titel: x', 'titel is not a field to filter by. Did you mean title?'],
+  ['metadata.tag: x', 'metadata.tag is not a field to filter by. Did you mean tags?'],
   [
-    'autor: x OR tags: y OR autor: z',
-    'autor is not a field to filter by. Fields: title, tags, year, created, custom_params.<name>.',
+    'custom_param.genre: x',
+    'custom_param.genre is not a field to filter by. Did you mean custom_params.genre?',
   ],
   [
-    'constructor: x',
-    'constructor is not a field to filter by. Fields: title, tags, year, created, custom_params.<name>.',
+    `title: ${'x'.repeat(10_000)}`,
+    'has 10007 characters, at most 2000 are allowed. Send several shorter requests.',
   ],
-  [`title: ${'x'.repeat(2000)}`, 'is longer than 2000 characters'],
+  [`${'('.repeat(2000)}`, 'at character 51, a field is expected. Parentheses and NOT may be nested 50 deep.'],
+  [
+    `${'NOT '.repeat(490)}title: live`,
+    'at character 201, a field is expected. Parentheses and NOT may be nested 50 deep.',
+  ],
 ])('says of %s what is wrong', (q, fault) => {
   expect(readFilter(q, FIELDS)).toEqual({ ok: false, faults: [fault] });
 });
@@ -160,8 +190,25 @@ test('finds any title by its own words, escaped', () => {
   );
 });
 
-test('reads the deepest query that is short enough', () => {
-  const q = `${'('.repeat(990)}title: live${')'.repeat(990)}`;
-  expect(found(q)).toEqual([0, 2]);
-  expect(found(`${'NOT '.repeat(490)}title: live`)).toEqual([0, 2]);
+test('reads the deepest query that is allowed', () => {
+  expect(found(`${'('.repeat(50)}title: live${')'.repeat(50)}`)).toEqual([0, 2]);
+  expect(found(`${'NOT '.repeat(50)}title: live`)).toEqual([0, 2]);
+  expect(found(Array(140).fill('(title: a)').join(' OR '))).toEqual([]);
+});
+
+test('takes time in proportion to the text, however many wildcards there are', () => {
+  const title = 'a'.repeat(100_000);
+  const filter = readFilter(`title: ${'a*'.repeat(900)}b`, FIELDS);
+  const whole = { title, tags: [], year: undefined, created: new Date(0) };
+  const started = performance.now();
+  expect(filter.ok && filter.predicate?.(whole)).toBe(false);
+  expect(performance.now() - started).toBeLessThan(500);
+});
+
+test('takes values that are no numbers and no times as absent', () => {
+  const odd = { title: '', tags: [], year: Number.NaN, created: new Date(Number.NaN) };
+  for (const q of ['year: *', 'created: *', 'year: [* TO *]', 'created: [* TO *]']) {
+    const filter = readFilter(q, FIELDS);
+    expect([q, filter.ok && filter.predicate?.(odd)]).toEqual([q, false]);
+  }
 });

@@ -49,7 +49,7 @@ function serveRaw(answer: string, then: (socket: Socket) => void = () => undefin
   return addressOf(server);
 }
 
-const failed = (reason: string) => ({ ok: false, reason });
+const failed = (problem: string, ended = false) => ({ ok: false, problem, ended });
 
 test('a file is fetched and kept byte for byte, by a sender that says who it is', async () => {
   const { context, sizesOnDisk } = await startUploads();
@@ -198,7 +198,7 @@ test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async
   await until(() => sizesOnDisk().includes(5));
   if (by === 'a signal') ending.abort();
   else context.reset();
-  expect(await fetching).toEqual(failed('The fetch was ended.'));
+  expect(await fetching).toEqual(failed('The fetch was ended.', true));
   await wait(10);
   expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
 });

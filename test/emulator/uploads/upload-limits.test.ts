@@ -1,6 +1,8 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { dirname } from 'node:path';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createClock } from '../../../src/emulator/clock';
 import { partLink, UPLOAD_SETTINGS, Uploads } from '../../../src/emulator/uploads/uploads';
@@ -193,4 +195,26 @@ test('no folder is made before the first file comes', async () => {
   begin();
   expect(sizesOnDisk()).toEqual([]);
   expect(readdirSync(context.seeds.uploadsFolder)).toEqual([]);
+});
+
+test('folders of processes that were killed are deleted when the first file comes', async () => {
+  const { unauthenticated, beginDirect, taken, context } = await startUploads();
+  const { uploadsFolder } = context.seeds;
+  const ended = spawnSync(process.execPath, ['-e', '']).pid;
+  const name = (pid: number, host = hostname()) =>
+    `emulator-uploads-${host.replaceAll(/[^\w.]/g, '_')}-${pid}-old`;
+  // Of a process that has ended, of one before with the number of this one, of one that runs, and of another machine.
+  const [left, mine, running, elsewhere] = [
+    name(ended),
+    name(process.pid),
+    name(process.ppid),
+    name(ended, 'x'),
+  ];
+  for (const folder of [left, mine, running, elsewhere]) {
+    mkdirSync(join(uploadsFolder, folder));
+    writeFileSync(join(uploadsFolder, folder, '00000001'), 'left over');
+  }
+  await unauthenticated.put(beginDirect()).send('one').expect(200);
+  const own = basename(dirname(taken[0]?.path ?? ''));
+  expect(readdirSync(uploadsFolder).sort()).toEqual([running, elsewhere, own].sort());
 });

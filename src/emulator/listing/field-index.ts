@@ -1,0 +1,305 @@
+import { type TextField, textsOf } from './filter';
+import { canBeNear, errorsAllowed, isMistyped, LETTERS_FOR_ERROR, stemOf } from './near-words';
+import { NumberSet } from './number-set';
+import { foldOf, hasInOrder, isMatched, type TextMatch, type WordMatch } from './text-match';
+import { wordsOf } from './words';
+
+/**
+ * The texts of one field, by their words. Items are numbered by whoever keeps it; each text is kept once, however many
+ * items have it, with the words that it consists of.
+ */
+export class FieldIndex<T> {
+  readonly #field: TextField<T>;
+  readonly #fold: (text: string) => string;
+  readonly #texts = new Numbered();
+  readonly #itemsWithText = new Postings();
+  /** By item: its texts, or its only one. */
+  readonly #textsOf: (number | readonly number[] | undefined)[] = [];
+  readonly #words = new Numbered();
+  readonly #textsWithWord = new Postings();
+  /** Where order decides: the words of all texts in their order, and by text where its own begin. */
+  readonly #sequence: number[] = [];
+  readonly #sequenceStarts: number[] = [];
+  readonly #near: NearWords | undefined;
+  #unusedTexts = 0;
+
+  constructor(field: TextField<T>) {
+    this.#field = field;
+    this.#fold = foldOf({ isNear: field.near ?? false });
+    this.#near = field.near ? new NearWords(this.#words) : undefined;
+  }
+
+  /** Whether most of what it keeps is of texts that no item has any more. */
+  get isWorn(): boolean {
+    return this.#unusedTexts > 1000 && this.#unusedTexts > this.#texts.size / 2;
+  }
+
+  /** Takes the texts that an item has now; undefined for an item that is gone. */
+  update(item: number, value: T | undefined): void {
+    const before = this.#textsOf[item] ?? NONE;
+    const now = value === undefined ? NONE : this.#take(textsOf(this.#field, value));
+    if (now === before) return;
+    const old = typeof before === 'number' ? [before] : before;
+    const fresh = typeof now === 'number' ? [now] : now;
+    for (const text of old) if (!fresh.includes(text)) this.#remove(item, text);
+    for (const text of fresh) if (!old.includes(text)) this.#add(item, text);
+    this.#textsOf[item] = now;
+  }
+
+  #take(texts: readonly string[]): number | readonly number[] {
+    const [only] = texts;
+    if (texts.length === 1 && only !== undefined) return this.#takeText(only);
+    return [...new Set(texts)].map((text) => this.#takeText(text));
+  }
+
+  #takeText(text: string): number {
+    const known = this.#texts.find(text);
+    if (known !== undefined) return known;
+    const number = this.#texts.add(text);
+    this.#unusedTexts += 1;
+    this.#sequenceStarts[number] = this.#sequence.length;
+    for (const word of wordsOf(this.#fold(text))) {
+      const wordNumber = this.#takeWord(word);
+      this.#textsWithWord.add(wordNumber, number);
+      if (this.#near) this.#sequence.push(wordNumber);
+    }
+    return number;
+  }
+
+  #takeWord(word: string): number {
+    const known = this.#words.find(word);
+    if (known !== undefined) return known;
+    const number = this.#words.add(word);
+    this.#near?.add(word, number);
+    return number;
+  }
+
+  #add(item: number, text: number): void {
+    if (this.#itemsWithText.count(text) === 0) this.#unusedTexts -= 1;
+    this.#itemsWithText.add(text, item);
+  }
+
+  #remove(item: number, text: number): void {
+    this.#itemsWithText.remove(text, item);
+    if (this.#itemsWithText.count(text) === 0) this.#unusedTexts += 1;
+  }
+
+  /** The items that have a text such as is asked for. @param bound above every item's number. */
+  find(match: TextMatch, bound: number): NumberSet {
+    const items = new NumberSet(bound);
+    const addItem = (item: number) => items.add(item);
+    this.#forTexts(match, (text) => this.#itemsWithText.forEach(text, addItem));
+    return items;
+  }
+
+  /** A text may come twice. */
+  #forTexts({ words, decidedBy, holds }: TextMatch, use: (text: number) => void): void {
+    const lists = words.map((word) => this.#wordsMatching(word));
+    const [only] = lists;
+    if (only && lists.length === 1 && decidedBy === 'words') {
+      for (const word of only) this.#textsWithWord.forEach(word, use);
+      return;
+    }
+    const candidates = this.#textsWithAll(lists);
+    if (decidedBy === 'words') {
+      candidates.forEach(use);
+    } else if (decidedBy === 'text') {
+      candidates.forEach((text) => {
+        if (holds(this.#texts.at(text))) use(text);
+      });
+    } else {
+      const fits = this.#inOrder(lists);
+      candidates.forEach((text) => {
+        if (fits(text)) use(text);
+      });
+    }
+  }
+
+  /** Whether a text has a word of each list, one after the other. */
+  #inOrder(lists: readonly (readonly number[])[]): (text: number) => boolean {
+    const wanted = lists.map((words) => {
+      const isWanted = new Uint8Array(this.#words.size);
+      for (const word of words) isWanted[word] = 1;
+      return isWanted;
+    });
+    return (text) => {
+      const start = this.#sequenceStarts[text] ?? 0;
+      const end = this.#sequenceStarts[text + 1] ?? this.#sequence.length;
+      return hasInOrder(
+        end - start,
+        lists.length,
+        (place, at) => wanted[place]?.[this.#sequence[start + at] ?? 0] === 1,
+      );
+    };
+  }
+
+  #wordsMatching(match: WordMatch): readonly number[] {
+    if (match.as === 'near' && this.#near) return this.#near.find(match.word);
+    if (match.as === 'same') {
+      const number = this.#words.find(match.word);
+      return number === undefined ? NONE : [number];
+    }
+    return this.#words.numbersOf((word) => isMatched(match, word));
+  }
+
+  /** The texts that have one of the words of each of these lists. */
+  #textsWithAll(lists: readonly (readonly number[])[]): NumberSet {
+    if (lists.length === 0) return NumberSet.below(this.#texts.size);
+    const [rarest, ...others] = lists
+      .map((words) => ({ words, count: this.#count(words) }))
+      .sort((a, b) => a.count - b.count);
+    const found = this.#textsWithAny(rarest?.words ?? NONE);
+    if (rarest?.count === 0) return found;
+    return others.reduce((all, { words }) => all.intersect(this.#textsWithAny(words)), found);
+  }
+
+  #count(words: readonly number[]): number {
+    return words.reduce((count, word) => count + this.#textsWithWord.count(word), 0);
+  }
+
+  #textsWithAny(words: readonly number[]): NumberSet {
+    const texts = new NumberSet(this.#texts.size);
+    const addText = (text: number) => texts.add(text);
+    for (const word of words) this.#textsWithWord.forEach(word, addText);
+    return texts;
+  }
+}
+
+const NONE: readonly number[] = [];
+
+const NOTHING = -1;
+const SEVERAL = -2;
+
+/** Numbers by number, ascending, each once. Most have only one, for which no list is made. */
+class Postings {
+  readonly #only: number[] = [];
+  readonly #several = new Map<number, number[]>();
+
+  count(key: number): number {
+    const only = this.#only[key] ?? NOTHING;
+    if (only === SEVERAL) return this.#several.get(key)?.length ?? 0;
+    return only === NOTHING ? 0 : 1;
+  }
+
+  add(key: number, number: number): void {
+    const only = this.#only[key] ?? NOTHING;
+    if (only === number) return;
+    if (only === NOTHING) {
+      this.#only[key] = number;
+    } else if (only !== SEVERAL) {
+      this.#only[key] = SEVERAL;
+      this.#several.set(key, only < number ? [only, number] : [number, only]);
+    } else {
+      const numbers = this.#several.get(key) ?? [];
+      const place = placeIn(numbers, number);
+      if (place === numbers.length) numbers.push(number);
+      else if (numbers[place] !== number) numbers.splice(place, 0, number);
+    }
+  }
+
+  remove(key: number, number: number): void {
+    const only = this.#only[key] ?? NOTHING;
+    if (only === number) this.#only[key] = NOTHING;
+    if (only !== SEVERAL) return;
+    const numbers = this.#several.get(key) ?? [];
+    const place = placeIn(numbers, number);
+    if (numbers[place] === number) numbers.splice(place, 1);
+  }
+
+  forEach(key: number, use: (number: number) => void): void {
+    const only = this.#only[key] ?? NOTHING;
+    if (only >= 0) use(only);
+    else if (only === SEVERAL) for (const number of this.#several.get(key) ?? NONE) use(number);
+  }
+}
+
+/** The place of a number in an ascending list, or where it belongs. */
+function placeIn(numbers: readonly number[], number: number): number {
+  let low = (numbers.at(-1) ?? -1) < number ? numbers.length : 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] ?? 0) < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Texts, numbered from 0 in the order they were added. */
+class Numbered {
+  readonly #numbers = new Map<string, number>();
+  readonly #texts: string[] = [];
+
+  get size(): number {
+    return this.#texts.length;
+  }
+
+  add(text: string): number {
+    this.#numbers.set(text, this.#texts.length);
+    return this.#texts.push(text) - 1;
+  }
+
+  find(text: string): number | undefined {
+    return this.#numbers.get(text);
+  }
+
+  at(number: number): string {
+    return this.#texts[number] ?? '';
+  }
+
+  numbersOf(isWanted: (text: string) => boolean): number[] {
+    const numbers: number[] = [];
+    for (let number = 0; number < this.#texts.length; number += 1)
+      if (isWanted(this.at(number))) numbers.push(number);
+    return numbers;
+  }
+}
+
+/** Finds what `isNear` says of the words of an index, without asking it of each. */
+class NearWords {
+  readonly #words: Numbered;
+  /** The words that have another stem than themselves, by stem. */
+  readonly #forms = new Map<string, number[]>();
+  /** Words by first letter and length: what is mistyped differs little in the one, and not in the other. */
+  readonly #alike = new Map<string, number[]>();
+
+  constructor(words: Numbered) {
+    this.#words = words;
+  }
+
+  add(word: string, number: number): void {
+    if (!canBeNear(word)) return;
+    const stem = stemOf(word);
+    if (stem !== word) append(this.#forms, stem, number);
+    if (word.length >= LETTERS_FOR_ERROR) append(this.#alike, `${word[0]}${word.length}`, number);
+  }
+
+  find(asked: string): readonly number[] {
+    const found = new Set<number>();
+    this.#addWord(found, asked);
+    if (!canBeNear(asked)) return [...found];
+    const stem = stemOf(asked);
+    if (stemOf(stem) === stem) this.#addWord(found, stem);
+    for (const number of this.#forms.get(stem) ?? NONE) found.add(number);
+    const longest = asked.length + 2;
+    for (let length = Math.max(asked.length - 2, LETTERS_FOR_ERROR); length <= longest; length += 1) {
+      if (errorsAllowed(asked.length, length) < Math.abs(asked.length - length)) continue;
+      for (const number of this.#alike.get(`${asked[0]}${length}`) ?? NONE)
+        if (isMistyped(asked, this.#words.at(number))) found.add(number);
+    }
+    const swapped = `${asked[1] ?? ''}${asked[0] ?? ''}${asked.slice(2)}`;
+    if (isMistyped(asked, swapped)) this.#addWord(found, swapped);
+    return [...found];
+  }
+
+  #addWord(found: Set<number>, word: string): void {
+    const number = this.#words.find(word);
+    if (number !== undefined) found.add(number);
+  }
+}
+
+function append(lists: Map<string, number[]>, key: string, number: number): void {
+  const list = lists.get(key);
+  if (list) list.push(number);
+  else lists.set(key, [number]);
+}

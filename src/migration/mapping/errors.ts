@@ -1,0 +1,27 @@
+/**
+ * The codes of v1's errors that v2 has codes for; whatever else fails in v2 is `CallFailed` in v1. Of the v2 codes the
+ * contract shows `server_error` alone.
+ */
+export const ERROR_CODES: readonly (readonly [v1: string, ...v2: readonly string[]])[] = [
+  ['InternalError', 'server_error'],
+  ['NotFound', 'not_found'],
+  ['NoMethod', 'method_not_allowed'],
+  ['ParameterInvalid', 'invalid_body', 'unknown_field', 'invalid_parameter', 'invalid_query'],
+  ['ParameterEncodingError', 'invalid_path'],
+  ['CallInvalid', 'bad_request', 'malformed_json'],
+  ['PermissionDenied', 'site_forbidden', 'permission_insufficient', 'other_site_refused'],
+  ['SignatureInvalid', 'unauthorized', 'credential_missing', 'credential_refused'],
+  ['FileSizeInvalid', 'body_too_large'],
+  ['RateLimitExceeded', 'rate_limit_exceeded'],
+];
+
+/** The code of v1 for an error of v2. */
+export function v1ErrorCode(v2: string): string {
+  return ERROR_CODES.find(([, ...codes]) => codes.includes(v2))?.[0] ?? 'CallFailed';
+}
+
+/** The codes of v2 that a program that waited for a code of v1 (with or without `Error` behind) must look for. */
+export function v2ErrorCodes(v1: string): readonly string[] {
+  const bare = v1.replace(/Error$/, '');
+  return ERROR_CODES.find(([code]) => code.replace(/Error$/, '') === bare)?.slice(1) ?? [];
+}
