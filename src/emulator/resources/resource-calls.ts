@@ -8,6 +8,7 @@ import {
   querySchema,
   readActionFields,
   readResourceBody,
+  readUpload,
   uploadSchema,
   valuesAfter,
 } from './body';
@@ -55,7 +56,8 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
         Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
           name,
           {
-            body: upload ? uploadSchema(resource) : body && actionSchema(body),
+            upload: upload && uploadSchema(resource),
+            body: body && actionSchema(body),
             query: query && querySchema(query),
           },
         ]),
@@ -75,7 +77,9 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     resource,
     list(ids, query, view) {
       const listed = { name: resource.plural, fields, render: (item: Item) => shown(item, view) };
-      return listPage(behaviour.list(ids, view), query, listed);
+      const page = listPage(behaviour.list(ids, view), query, listed) as Record<string, unknown>;
+      const { alsoListedAs: other } = resource;
+      return other === undefined ? page : { ...page, [other]: page[resource.plural] };
     },
     async create(ids, body, view) {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
@@ -106,6 +110,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
       const done = await act(item, {
+        ...(read.upload ? readUpload(resource, read.upload, body) : { upload: {} }),
         body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
         query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
         view,
@@ -191,11 +196,8 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-function fieldOf<Item>(
-  kind: NonNullable<ShownField['filter']>,
-  valueOf: (item: Item) => unknown,
-): Field<Item> {
-  const present = (item: Item) => valueOf(item) ?? undefined;
+function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Item) => unknown): Field<Item> {
+  const present = (item: Item) => read(item) ?? undefined;
   if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
   if (kind === 'time') {
     return {

@@ -31,6 +31,8 @@ export interface Resource {
   readonly type: string;
   /** The name of the array in a list. */
   readonly plural: string;
+  /** Another name under which a list has the array once more, as a released client reads it. */
+  readonly alsoListedAs?: string;
   /** For sentences. */
   readonly noun: string;
   readonly says: string;
@@ -102,8 +104,20 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   };
 }
 
+/** How a content is to come, as a call gives it: its fields fit together. */
+export interface GivenUpload {
+  readonly method?: string | null | undefined;
+  readonly mime_type?: string | null | undefined;
+  readonly download_url?: string | null | undefined;
+  readonly source_url?: string | null | undefined;
+  readonly trim_in_point?: string | null | undefined;
+  readonly trim_out_point?: string | null | undefined;
+}
+
 /** What an action is called with: validated by its fields. */
 export interface ActionCall {
+  /** The new content, for an action that takes one. */
+  readonly upload: GivenUpload;
   readonly body: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly view: View;
