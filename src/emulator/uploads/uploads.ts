@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Log } from '../../http/log';
+import { createSemaphore } from '../../http/semaphore';
 import type { Clock, Timer } from '../clock';
 import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
 import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
@@ -21,6 +22,8 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
   idleMs: 30_000,
 };
 
+/** How many files are fetched at a time; a client may ask for thousands at once. */
+const FETCHES = 16;
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
@@ -37,6 +40,7 @@ export class Uploads {
   /** Those before, to be forgotten all at once: that of a single oldest one costs more, the more there were. */
   #overIdsBefore: ReadonlySet<string> = new Set();
   readonly #fetching = new Set<AbortController>();
+  readonly #fetches = createSemaphore(FETCHES);
   #alarm: Timer | undefined;
 
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
@@ -90,7 +94,7 @@ export class Uploads {
   }
 
   /**
-   * Fetches a file from an address that a client gave. Never rejects; after a reset, it fails.
+   * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
    * @param wanted the most bytes, and what may end it.
    */
   async fetchFile(
@@ -102,11 +106,13 @@ export class Uploads {
     if (signal?.aborted) end();
     signal?.addEventListener('abort', end);
     this.#fetching.add(ending);
+    const leave = await this.#fetches.enter();
     try {
       const { log } = this.#surroundings;
       const task = { store: this.#store, log, maxBytes, signal: ending.signal, settings: this.#settings };
       return await fetchFile(address, task);
     } finally {
+      leave();
       this.#fetching.delete(ending);
       signal?.removeEventListener('abort', end);
     }
