@@ -1,6 +1,13 @@
-import { unknownName } from '../drm/nearest';
+import { nearestName, unknownName } from '../drm/nearest';
 import { MEMBERS, SETUP_CONFIG } from './mapping/fields';
-import { describeMapping, findRoute, type HttpMethod, ROUTES, type RouteMapping } from './mapping/routes';
+import {
+  describeMapping,
+  findRoute,
+  type HttpMethod,
+  ROUTES,
+  type RouteMapping,
+  shownRoute,
+} from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
@@ -70,11 +77,11 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
 }
 
 function unknownRoute(route: string): Migration {
-  const { shown, near } = unknownName(
-    route,
+  const name = shownRoute(route);
+  const near = nearestName(
+    name,
     ROUTES.map((mapping) => mapping.route),
   );
-  const name = shown ?? 'This';
   const meant = near === undefined ? '' : ` Did you mean ${near}?`;
   const sentence = /^\/v1\/(?:videos\/)?uploads?\b/.test(route)
     ? ADVICE.uploadRoute
