@@ -287,12 +287,18 @@ function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
   };
 }
 
+/** A name that may be anything; what looks like a key, in the wrong place, is not shown. */
+function shownName(name: string): string {
+  const isCamel = /^[a-z]{1,20}(?:[A-Z][a-z]{1,20}){0,5}$/.test(name);
+  return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
+}
+
 /** Notes in the order in which they came, each once. */
 class Notes {
   readonly #notes = new Map<string, Note>();
 
   add(kind: NoteKind, sentence: string, field?: string, byHand = false): void {
-    const shown = field === undefined ? undefined : (unknownName(field, [field]).shown ?? 'a parameter');
+    const shown = field === undefined ? undefined : shownName(field);
     const note = { kind, ...(shown !== undefined && { field: shown }), sentence, byHand };
     const key = JSON.stringify([kind, shown, sentence]);
     if (!this.#notes.has(key) || byHand) this.#notes.set(key, note);
