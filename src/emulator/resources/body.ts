@@ -89,6 +89,7 @@ function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, us
   const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
   const descriptions = [
     ...faults.map((fault) => describe(fault, resource, use)),
+    ...lostNames(body, []),
     ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []),
   ];
   if (parsed.success && descriptions.length === 0) return parsed.data;
@@ -96,6 +97,22 @@ function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, us
     400,
     descriptions.slice(0, MAX_PROBLEMS).map((description) => ({ code: 'invalid_body', description })),
   );
+}
+
+const LOST = '__proto__';
+
+/** The schema library passes over a name that means something to JavaScript; what a client sent must not be lost. */
+function lostNames(value: unknown, path: readonly string[]): string[] {
+  if (typeof value !== 'object' || value === null || path.length > 2) return [];
+  const here = Object.hasOwn(value, LOST)
+    ? [`${path.join('.') || 'The body'}: must not have the name ${LOST}`]
+    : [];
+  return [
+    ...here,
+    ...Object.entries(value).flatMap(([name, inner]) =>
+      name === LOST ? [] : lostNames(inner, [...path, name]),
+    ),
+  ];
 }
 
 /** What does not fit together in the `upload` of a body, whose fields may be wrong themselves. */
