@@ -13,6 +13,7 @@ import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
+import { mountV1 } from './v1/mount';
 import { mountWebhooks } from './webhooks/webhook-api';
 
 /** What probes, embeds and open dashboards ask for every few seconds. */
@@ -38,6 +39,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountWebhooks(app, context);
     mountLibrary(app, context);
     mountUploads(app, context);
+    mountV1(app, context);
     mountDelivery(app, context);
     mountEmbed(app, context);
     mountDashboard(app, context);

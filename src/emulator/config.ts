@@ -57,6 +57,9 @@ const VARIABLES = z.object({
   EMULATOR_API_SECRET: headerText
     .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
     .default('demo-api-secret-0123456789'),
+  EMULATOR_V1_SECRET: headerText
+    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
+    .optional(),
   EMULATOR_RATELIMIT: onOff.default(false),
   EMULATOR_ALLOW_HTTP_WEBHOOKS: trueFalse.default(false),
   EMULATOR_CLIENT: z
@@ -107,6 +110,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
     rtmpPort: variables.EMULATOR_RTMP_PORT,
     siteIds: variables.EMULATOR_SITE_ID,
     apiSecret: variables.EMULATOR_API_SECRET,
+    v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
     rateLimit: variables.EMULATOR_RATELIMIT,
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,

@@ -71,6 +71,8 @@ interface Listening {
 
 export interface Seeds extends StateSeeds, Behaviour, Listening {
   readonly client: Client;
+  /** What calls of Management API v1 are signed with, for every site. */
+  readonly v1Secret: string;
 }
 
 /** Everything the routes share. It lives as long as the process and starts empty but for the seeds. */

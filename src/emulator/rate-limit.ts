@@ -1,11 +1,11 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
 import { HttpError } from '../http/errors';
 import { secretOf } from './auth';
 import type { Clock } from './clock';
 import type { EmulatorContext } from './context';
 
-const REQUESTS_A_MINUTE = 60;
+export const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 /** How many windows are kept at a time. Beyond that the oldest are forgotten: unauthenticated callers come from any address. */
 const MAX_WINDOWS = 10_000;
@@ -23,7 +23,7 @@ export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'se
     store: countIn(state.rateWindows, clock),
     keyGenerator: (request) => {
       const credential = state.credentials.bySecret(secretOf(request) ?? '');
-      return credential ? `credential ${credential.id}` : `address ${ipKeyGenerator(request.ip ?? '')}`;
+      return credential ? `credential ${credential.id}` : addressKey(request);
     },
     // What is over the limit goes on to `answer`, which knows whether it is to be refused.
     handler: (_request, _response, next) => next(),
@@ -38,8 +38,8 @@ export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'se
       return;
     }
     const resets = rate?.resetTime ?? clock.now();
-    const wait = Math.max(Math.ceil((resets.getTime() - clock.now().getTime()) / 1000), 1);
-    const description = `These are more than ${REQUESTS_A_MINUTE} requests in a minute. Wait ${wait} s.`;
+    const wait = secondsUntil(resets, clock.now());
+    const description = tooMany(REQUESTS_A_MINUTE, wait);
     const headers = { 'retry-after': String(wait) };
     throw new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers });
   };
@@ -50,23 +50,39 @@ export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'se
     });
 }
 
+/** Under what the requests of a caller are counted who isn't known. */
+export function addressKey({ ip }: Pick<Request, 'ip'>): string {
+  return `address ${ipKeyGenerator(ip ?? '')}`;
+}
+
 /** The requests of a minute. */
 export interface RateWindow {
   totalHits: number;
   readonly resetTime: Date;
 }
 
+/** Whole seconds to wait, at least one. */
+export function secondsUntil(resets: Date, now: Date): number {
+  return Math.max(Math.ceil((resets.getTime() - now.getTime()) / 1000), 1);
+}
+
+export function tooMany(limit: number, wait: number): string {
+  return `These are more than ${limit} requests in a minute. Wait ${wait} s.`;
+}
+
+/** Counts a request under a key, and answers the minute that it falls into. */
+export function countRequest(windows: Map<string, RateWindow>, key: string, now: Date): RateWindow {
+  const open = windows.get(key);
+  const window = open && open.resetTime > now ? open : openWindow(windows, key, now);
+  window.totalHits += 1;
+  return window;
+}
+
 /** Fixed windows on the emulator's clock: advancing it by a minute opens new ones. */
 function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
   return {
     localKeys: true,
-    increment(key) {
-      const now = clock.now();
-      const open = windows.get(key);
-      const window = open && open.resetTime > now ? open : openWindow(windows, key, now);
-      window.totalHits += 1;
-      return window;
-    },
+    increment: (key) => countRequest(windows, key, clock.now()),
     decrement(key) {
       const window = windows.get(key);
       if (window) window.totalHits -= 1;

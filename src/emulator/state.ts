@@ -11,6 +11,7 @@ import { ItemStore } from './listing/item-store';
 import type { Channel } from './live/channels';
 import type { LiveEvent } from './live/events';
 import type { RateWindow } from './rate-limit';
+import { SignatureMemory } from './v1/authentication';
 
 /** What the platform holds; it is gone when the process ends. Webhooks are kept by their own service. */
 export interface EmulatorState {
@@ -33,6 +34,8 @@ export interface EmulatorState {
   readonly usage: Usage;
   /** By what the rate limit counts. */
   readonly rateWindows: Map<string, RateWindow>;
+  /** Of calls of v1. */
+  readonly signatures: SignatureMemory;
 }
 
 /** What the state starts with, and comes back to at a reset. */
@@ -63,6 +66,7 @@ export function createState(): EmulatorState {
     imports: new ItemStore<Import>(siteOf),
     usage: new Usage(),
     rateWindows: new Map(),
+    signatures: new SignatureMemory(),
   };
 }
 

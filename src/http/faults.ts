@@ -5,6 +5,8 @@ import { nearestName } from '../drm/nearest';
 export interface Problem {
   readonly code: string;
   readonly description: string;
+  /** What a schema said, for who has another name for the field. No answer has it. */
+  readonly fault?: SchemaFault;
 }
 
 /** What a catalogue of errors says of a code. */

@@ -129,7 +129,7 @@ class ListReader {
     const clauses: string[] = [];
     for (const v1 of named.length > 0 ? fields : searchedFields(resource, false)) {
       const name = v1 === 'custom.*' ? undefined : listedName(resource, v1);
-      if (name !== undefined) clauses.push(`${name}: ${part(text)}`);
+      if (name !== undefined) clauses.push(`${name}: ${holding(text)}`);
       else if (v1 === 'custom.*') this.#note(field, ADVICE.customSearch, true);
       else if (named.includes(v1)) this.#note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
     }
@@ -212,7 +212,7 @@ function quoted(text: string): string {
   return /^\w+$/.test(text) ? text : `"${escaped(text)}"`;
 }
 
-/** What a text must hold somewhere. */
-function part(text: string): string {
+/** In `q`, what a text must hold somewhere. */
+export function holding(text: string): string {
   return `"*${escaped(text)}*"`;
 }

@@ -63,7 +63,7 @@ const MAX_FILE_BYTES = 5 * 1024 ** 3;
 export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {
   const { state, clock, newResourceId } = context;
   return {
-    list: (ids) => state.originals.of(mediaOf(context, ids).id),
+    list: (ids) => state.originals.list(mediaOf(context, ids).id),
     find: (ids) => state.originals.findOf(mediaOf(context, ids).id, ids.originalId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
@@ -172,7 +172,7 @@ export function keepOriginal(
 export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA_RENDITION, Rendition> {
   const { state } = context;
   return {
-    list: (ids) => state.renditions.of(mediaOf(context, ids).id),
+    list: (ids) => state.renditions.list(mediaOf(context, ids).id),
     find: (ids) => state.renditions.findOf(mediaOf(context, ids).id, ids.renditionId ?? ''),
     create(ids, { relationships }) {
       const media = mediaOf(context, ids);

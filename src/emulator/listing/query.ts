@@ -111,7 +111,7 @@ class QueryReader {
   }
 
   #clause(): Query {
-    const field = this.#match(/[A-Za-z_][\w.-]*/y);
+    const field = this.#match(/[A-Za-z_][\w.-]*\*?/y);
     if (field === undefined) throw this.#fault('a field, NOT or an opening parenthesis');
     if (!this.#take(':')) throw this.#fault(`a colon after ${field.slice(0, 60)}`, adviceOnField(field));
     if (this.#take('[')) return { kind: 'range', field, ...this.#range() };

@@ -87,16 +87,16 @@ export function readUpload(resource: Resource, schema: z.ZodType, body: unknown)
 function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, use: Use): unknown {
   const parsed = schema.safeParse(body);
   const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
-  const descriptions = [
-    ...faults.map((fault) => describe(fault, resource, use)),
+  const others = [
     ...lostNames(body, []),
     ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []),
   ];
-  if (parsed.success && descriptions.length === 0) return parsed.data;
-  throw new HttpError(
-    400,
-    descriptions.slice(0, MAX_PROBLEMS).map((description) => ({ code: 'invalid_body', description })),
-  );
+  const problems = [
+    ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
+    ...others.map((description) => ({ code: 'invalid_body', description })),
+  ];
+  if (parsed.success && problems.length === 0) return parsed.data;
+  throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
 }
 
 const LOST = '__proto__';
@@ -198,10 +198,12 @@ export function readActionFields(
 ): Readonly<Record<string, unknown>> {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
-  const problems = schemaFaults(schema, parsed.error, given).map(bodyProblem);
+  const faults = schemaFaults(schema, parsed.error, given);
+  // As lists say it of their parameters.
+  const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
-    problems.map(({ description }) => ({ code, description })),
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
   );
 }
 
@@ -220,4 +222,13 @@ export function actionSchema(fields: SetFields): z.ZodType {
   const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');
   return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+}
+
+/** The schema of an action's query. A parameter that is given twice arrives as an array. */
+export function querySchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, { schema, required }]) => {
+    const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
+    return [name, required ? once : once.optional()] as const;
+  });
+  return z.object(Object.fromEntries(shape));
 }

@@ -20,6 +20,8 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   /** No answer has it. */
   readonly unseen?: true;
   readonly filter?: FilterKind;
+  /** What lists take for it where it is null: the time of the creation. */
+  readonly otherwise?: 'created';
 }
 
 /** A field that the platform sets. */

@@ -96,6 +96,7 @@ export const MEDIA = {
     publish_start_date: {
       schema: Moment,
       filter: 'time',
+      otherwise: 'created',
       says: 'From when viewers may watch it. Without it, from its creation.',
     },
     publish_end_date: {

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { HttpError, httpError, toHttpError } from '../../http/errors';
 import type { Received } from './file-store';
-import type { Upload } from './upload';
+import type { Sent, Upload } from './upload';
 
 /** The field of the form that holds the file. */
 const FILE_FIELD = 'file';
@@ -13,12 +14,18 @@ const FORM_BYTES = 64 * 1024;
  * Takes the file of a direct upload from a form (`multipart/form-data`, RFC 7578), whose other fields are dropped.
  * @throws HttpError 400, 408, 409, 410, 413, 415; nothing is kept, and the form may come again.
  */
-export async function receiveForm(request: IncomingMessage, upload: Upload): Promise<Received> {
+export async function receiveForm(
+  request: IncomingMessage,
+  upload: Upload,
+  sent: Pick<Sent, 'check'> = {},
+): Promise<Received> {
   const length = Number(request.headers['content-length'] ?? 0);
   upload.checkLength(Math.max(length - FORM_BYTES, 0));
   const form = formOf(request);
   try {
-    return await fileOf(request, form, upload);
+    return await fileOf(request, form, (content, declaredType) =>
+      upload.receiveFile(content, { ...sent, declaredType }),
+    );
   } finally {
     // What is left after a failure is read and dropped, so that the sender can be answered.
     request.unpipe(form);
@@ -42,7 +49,11 @@ function formOf({ headers }: IncomingMessage): Form {
   });
 }
 
-function fileOf(request: IncomingMessage, form: Form, upload: Upload): Promise<Received> {
+function fileOf(
+  request: IncomingMessage,
+  form: Form,
+  take: (content: Readable, declaredType: string | undefined) => Promise<Received>,
+): Promise<Received> {
   return new Promise((resolve, reject) => {
     let file: Promise<Received> | undefined;
     let cutFile: () => void = () => undefined;
@@ -58,7 +69,7 @@ function fileOf(request: IncomingMessage, form: Form, upload: Upload): Promise<R
       cutFile = () => void content.destroy();
       // A part without a type is taken for text.
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;
-      file = upload.receiveFile(content, { declaredType });
+      file = take(content, declaredType);
       file.catch(fail);
     });
     form.on('finish', () => {

@@ -35,6 +35,8 @@ export interface Sent {
   readonly length?: number | undefined;
   /** The value of `content-md5`: the base64 of 16 bytes. */
   readonly contentMd5?: string | undefined;
+  /** What is wrong with the bytes that came, if anything is; then nothing is kept. */
+  readonly check?: ((received: Received) => Error | undefined) | undefined;
 }
 
 interface Identity {
@@ -156,9 +158,9 @@ export class Upload implements Identity {
     throw httpError('unsupported_media_type', description);
   }
 
-  async #receive(source: Readable, { length, contentMd5 }: Sent, maxBytes: number): Promise<KeptFile> {
+  async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
     const received = await this.#follow(this.#store.receive(source, { maxBytes, length }));
-    const wrong = faultOf(received, contentMd5);
+    const wrong = faultOf(received, contentMd5) ?? check?.(received);
     if (!wrong) return received;
     await this.#store.remove(received);
     throw wrong;

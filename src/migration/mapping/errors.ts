@@ -12,6 +12,8 @@ export const ERROR_CODES: readonly (readonly [v1: string, ...v2: readonly string
   ['PermissionDenied', 'site_forbidden', 'permission_insufficient', 'other_site_refused'],
   ['SignatureInvalid', 'unauthorized', 'credential_missing', 'credential_refused'],
   ['FileSizeInvalid', 'body_too_large'],
+  ['FileUploadFailed', 'upload_expired', 'upload_finished'],
+  ['PreconditionFailed', 'conflict'],
   ['RateLimitExceeded', 'rate_limit_exceeded'],
 ];
 

@@ -102,6 +102,9 @@ const CHANNEL_VIDEO: readonly FieldMapping[] = [
   sent('position', 'member.position', 'number'),
   sent('position_from', 'member.before', 'number'),
   sent('position_to', 'member.after', 'number'),
+  // v2 has the whole list at once.
+  { ...sent('result_limit', 'member.limit', 'number'), only: ['list'] },
+  { ...sent('result_offset', 'member.offset', 'number'), only: ['list'] },
 ];
 
 const PLAYER_OPTIONS: readonly (readonly [v1: string, kind: ValueKind, v2?: string])[] = [
@@ -166,6 +169,7 @@ const TRACK: readonly FieldMapping[] = [
   { ...sent('kind', 'metadata.track_kind'), answer: 'track_kind', only: ['create'] },
   field('label', 'metadata.label'),
   field('language', 'metadata.srclang'),
+  field('position', 'metadata.position', 'number'),
   { ...sent('upload_method', 'upload.method', 'upload_method'), only: ['create'] },
   { ...gone('update_file', { sentence: ADVICE.trackFile, byHand: true }), only: ['update'] },
   answered('status', 'status'),

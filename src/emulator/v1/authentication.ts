@@ -1,0 +1,159 @@
+import { V1Error } from './errors';
+import { isSignature, type Parameter, stringToSign } from './signature';
+
+const HOUR_S = 3600;
+/** How old a timestamp may be, in seconds. */
+const MAX_AGE_S = 27 * HOUR_S;
+/** How long a signature is remembered at most, in seconds. */
+const REMEMBERED_S = 48 * HOUR_S;
+/** How far in the future a timestamp may be: no further, so that no signature outlives the memory of it. */
+const MAX_AHEAD_S = REMEMBERED_S - MAX_AGE_S;
+
+/** A client's string to sign is shown up to here. */
+const MAX_SHOWN = 1000;
+
+/**
+ * The signatures that were valid, each until its timestamp has expired. At most as many as said are kept: for more, the
+ * tenth with the oldest timestamps is forgotten, and calls with such timestamps are refused from then on.
+ */
+export class SignatureMemory {
+  readonly #limit: number;
+  /** Timestamps by signature. */
+  readonly #timestamps = new Map<string, number>();
+  /** Timestamps up to this one are refused. */
+  #floor = Number.NEGATIVE_INFINITY;
+
+  constructor(limit = 100_000) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#timestamps.size;
+  }
+
+  /** Whether what was signed with this timestamp would still be remembered. */
+  reaches(timestamp: number): boolean {
+    return timestamp > this.#floor;
+  }
+
+  /** Remembers a signature; false when it is remembered already. @param now in seconds, as the timestamp. */
+  remember(signature: string, timestamp: number, now: number): boolean {
+    if (this.#timestamps.has(signature)) return false;
+    if (this.#timestamps.size >= this.#limit) this.#makeRoom(now);
+    this.#timestamps.set(signature, timestamp);
+    return true;
+  }
+
+  clear(): void {
+    this.#timestamps.clear();
+    this.#floor = Number.NEGATIVE_INFINITY;
+  }
+
+  #makeRoom(now: number): void {
+    this.#forgetUntil(now - MAX_AGE_S - 1);
+    if (this.#timestamps.size < this.#limit) return;
+    const oldestFirst = [...this.#timestamps.values()].sort((a, b) => a - b);
+    this.#floor = oldestFirst[Math.ceil(this.#limit / 10) - 1] ?? this.#floor;
+    this.#forgetUntil(this.#floor);
+  }
+
+  #forgetUntil(timestamp: number): void {
+    for (const [signature, signed] of this.#timestamps) {
+      if (signed <= timestamp) this.#timestamps.delete(signature);
+    }
+  }
+}
+
+/** What a call is checked against. */
+export interface Verifier {
+  /** The secret of the site whose id is the key; undefined for a key that is none. */
+  readonly secretOf: (apiKey: string) => string | undefined;
+  readonly signatures: SignatureMemory;
+  readonly now: Date;
+}
+
+/**
+ * Checks who calls, and answers the id of the site. Only a valid signature is remembered, so who has no secret can't
+ * fill the memory.
+ * @throws V1Error for the first thing that is wrong.
+ */
+export function authenticate(
+  parameters: readonly Parameter[],
+  { secretOf, signatures, now }: Verifier,
+): string {
+  const apiKey = only(parameters, 'api_key', 'ApiKey', "Send the site's id as api_key.");
+  const written = only(parameters, 'api_timestamp', 'Timestamp', 'Send the time in seconds since 1970.');
+  const nonce = only(parameters, 'api_nonce', 'Nonce', 'Send a random number of 8 digits.');
+  const signature = only(parameters, 'api_signature', 'Signature', 'Send the SHA-1 of all parameters.');
+  const secret = secretOf(apiKey);
+  if (secret === undefined) throw new V1Error('ApiKeyInvalid', 'There is no site whose id is this api_key.');
+  const nowS = Math.floor(now.getTime() / 1000);
+  const timestamp = readTimestamp(written, nowS);
+  // Released clients send 8 digits, 9, or a random number without the zeros before it.
+  if (!/^\d{1,10}$/.test(nonce)) {
+    throw new V1Error(
+      'NonceInvalid',
+      'api_nonce must be a random number of 8 digits (1 to 10 are accepted).',
+    );
+  }
+  const signed = parameters.filter(({ name }) => name !== 'api_signature');
+  if (!isSignature(signature, signed, secret)) {
+    const message = `api_signature is not the SHA-1 of the parameters and the API secret. The string to sign, before the secret, is: ${shortened(stringToSign(signed))}`;
+    throw new V1Error('SignatureInvalid', message);
+  }
+  if (!signatures.reaches(timestamp)) {
+    const message =
+      'api_timestamp is older than those that the emulator can still tell from replayed ones. Sign anew.';
+    throw new V1Error('TimestampExpired', message);
+  }
+  if (!signatures.remember(signature.toLowerCase(), timestamp, nowS)) {
+    const message = 'This signature was used before. Sign each call anew, with another api_nonce.';
+    throw new V1Error('SignatureInvalid', message);
+  }
+  return apiKey;
+}
+
+/** The one value of a parameter; the signed set that is sent twice has been taken once before. */
+function only(
+  parameters: readonly Parameter[],
+  name: string,
+  kind: 'ApiKey' | 'Timestamp' | 'Nonce' | 'Signature',
+  advice: string,
+): string {
+  const values = parameters.flatMap((parameter) => (parameter.name === name ? [parameter.value] : []));
+  const [value] = values;
+  if (value === undefined || value === '') {
+    const fault = value === undefined ? 'missing' : 'empty';
+    throw new V1Error(`${kind}Missing`, `${name} is ${fault}. ${advice}`);
+  }
+  if (values.length > 1) throw new V1Error(`${kind}Invalid`, `${name} is given more than once.`);
+  return value;
+}
+
+function readTimestamp(written: string, now: number): number {
+  const clock = `the emulator's clock says ${now}`;
+  if (!/^\d{1,12}$/.test(written)) {
+    throw new V1Error(
+      'TimestampInvalid',
+      `api_timestamp must be whole seconds since 1970, in digits: ${clock}.`,
+    );
+  }
+  const timestamp = Number(written);
+  if (timestamp < now - MAX_AGE_S) {
+    throw new V1Error(
+      'TimestampExpired',
+      `api_timestamp is older than ${MAX_AGE_S / HOUR_S} hours: ${clock}.`,
+    );
+  }
+  if (timestamp > now + MAX_AHEAD_S) {
+    throw new V1Error(
+      'TimestampInvalid',
+      `api_timestamp is more than ${MAX_AHEAD_S / HOUR_S} hours in the future: ${clock}.`,
+    );
+  }
+  return timestamp;
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`;
+}

@@ -1,0 +1,55 @@
+import type { Express } from 'express';
+import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
+import type { JsonObject } from '../../migration/mapping/values';
+import type { EmulatorContext } from '../context';
+import { TAGS, USAGE } from './account';
+import { CHANNEL_VIDEOS } from './channel-videos';
+import { CHANNELS } from './channels';
+import { CONVERSIONS } from './conversions';
+import { toV1Error, V1Error } from './errors';
+import { PLAYERS } from './players';
+import { THUMBNAILS } from './thumbnails';
+import { TRACKS } from './tracks';
+import { type Handler, translate } from './translate';
+import { mountFormUploads } from './upload-api';
+import { mountCall, mountRest, type V1Call } from './v1-api';
+import { VIDEOS } from './videos';
+
+type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
+
+/** What v2 doesn't support has no handler. */
+const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
+  tag: TAGS,
+  usage: USAGE,
+  channel: CHANNELS,
+  channel_video: CHANNEL_VIDEOS,
+  player: PLAYERS,
+  status: {},
+  video: VIDEOS,
+  conversion: CONVERSIONS,
+  video_tag: {},
+  thumbnail: THUMBNAILS,
+  track: TRACKS,
+};
+
+/** Management API v1: every route of the mapping to v2, with the resources of v2, and its uploads. */
+export function mountV1(app: Express, context: EmulatorContext): void {
+  mountFormUploads(app, context);
+  for (const mapping of ROUTES)
+    mountCall(app, context, mapping.route, (call) => answer(context, mapping, call));
+  mountRest(
+    app,
+    context,
+    ROUTES.map(({ route }) => route),
+  );
+}
+
+async function answer(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Promise<JsonObject> {
+  const handle = HANDLERS[mapping.resource][mapping.action];
+  if (!handle) throw new V1Error('NotSupported', `${describeMapping(mapping)} in Management API v2.`);
+  try {
+    return await handle(translate(context, mapping, call));
+  } catch (thrown) {
+    throw toV1Error(thrown, mapping.resource);
+  }
+}

@@ -1,0 +1,208 @@
+import { holding } from '../../migration/list-parameters';
+import { V1_LIMIT } from '../../migration/mapping/lists';
+import type { RouteMapping } from '../../migration/mapping/routes';
+import { type Json, type JsonObject, splitList } from '../../migration/mapping/values';
+import { readParameters, type V1Parameters, type V2Parts } from '../../migration/parameters';
+import type { EmulatorContext } from '../context';
+import type { PathIds, View } from '../resources/resource';
+import type { ResourceCalls } from '../resources/resource-calls';
+import { viewOf } from '../resources/resource-routes';
+import { V1Error } from './errors';
+import type { V1Call } from './v1-api';
+
+/** A call of v1 in the terms of v2. */
+export interface Translated {
+  readonly context: EmulatorContext;
+  readonly siteId: string;
+  /** What the mapping makes of the parameters. */
+  readonly parts: V2Parts;
+  /** The last value of each parameter. */
+  readonly given: Readonly<Record<string, string>>;
+  /** How the resources of v2 look. */
+  readonly view: View;
+}
+
+/** Does what a route of v1 does, with the resources of v2. @throws V1Error, HttpError. */
+export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
+
+/** The parameters of a call where v2 has them. @throws V1Error for the first that can't be used. */
+export function translate(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Translated {
+  const parts = withCustomSearch(mapping, call.parameters);
+  const [fault] = parts.faults;
+  if (fault) throw new V1Error('ParameterInvalid', `${fault.field} ${fault.fault}.`);
+  const [unknown] = parts.unknown;
+  if (unknown) {
+    const meant = unknown.near === undefined ? '' : ` Did you mean ${unknown.near}?`;
+    const message = `${unknown.field.slice(0, 100)} is not a parameter of ${mapping.route}.${meant}`;
+    throw new V1Error('NotSupported', message);
+  }
+  const given = Object.fromEntries(
+    Object.entries(call.parameters).map(([name, value]) => [name, lastOf(value)]),
+  );
+  return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
+}
+
+/** v1 also searches in all custom parameters at once, as `search:custom.*`, for which the mapping has nothing. */
+function withCustomSearch(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
+  const parts = readParameters(mapping, parameters);
+  const names = Object.keys(parameters).filter((name) => searchedIn(name).includes(ALL_CUSTOM));
+  if (!parts.list || names.length === 0) return parts;
+  const others = Object.entries(parameters).filter(([name]) => !names.includes(name));
+  const queryOf = (some: V1Parameters) => readParameters(mapping, some).list?.query.q;
+  const clauses = names.flatMap((name) => {
+    const text = lastOf(parameters[name] ?? '');
+    if (text.trim() === '') return [];
+    const fields = searchedIn(name).filter((field) => field !== ALL_CUSTOM);
+    const inFields = fields.length > 0 ? queryOf({ [`search:${fields.join(',')}`]: text }) : undefined;
+    const found = [inFields, `custom_params.*: ${holding(text)}`].filter((each) => each !== undefined);
+    return `(${found.join(' OR ')})`;
+  });
+  const q = [queryOf(Object.fromEntries(others)), ...clauses].filter((each) => each !== undefined);
+  return { ...parts, list: { ...parts.list, query: { ...parts.list.query, q: q.join(' AND ') } } };
+}
+
+const ALL_CUSTOM = 'custom.*';
+
+/** The fields that a parameter searches in, by their names; none for the usual ones, and for other parameters. */
+function searchedIn(name: string): readonly string[] {
+  return name.startsWith('search:') ? splitList(name.slice('search:'.length)) : [];
+}
+
+function lastOf(value: string | readonly string[]): string {
+  return typeof value === 'string' ? value : (value.at(-1) ?? '');
+}
+
+/** A parameter that the call can't do without. @throws V1Error ParameterMissing, ParameterEmpty. */
+export function required({ given }: Pick<Translated, 'given'>, name: string): string {
+  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  if (value === undefined) throw new V1Error('ParameterMissing', `${name} is missing.`);
+  if (value.trim() === '') throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  return value;
+}
+
+/** A parameter that may be left out, and may be empty then. */
+export function optional({ given }: Pick<Translated, 'given'>, name: string): string | undefined {
+  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  return value === undefined || value.trim() === '' ? undefined : value;
+}
+
+/** A whole number that may be left out. @throws V1Error ParameterInvalid. */
+export function wholeNumber(call: Pick<Translated, 'given'>, name: string): number | undefined {
+  const value = optional(call, name);
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  throw new V1Error('ParameterInvalid', `${name} must be a whole number, 0 or more.`);
+}
+
+/** The keys in a parameter, which has commas between them. @throws V1Error. */
+export function keysIn(call: Translated, name: string): readonly string[] {
+  const keys = required(call, name)
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '');
+  if (keys.length === 0) throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  return [...new Set(keys)];
+}
+
+/** What v1 says of a key that is of nothing. */
+export function notFound(name: string, key: string): V1Error {
+  return new V1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
+}
+
+/** A resource of v2 as plain data. */
+export function asJson(resource: object): JsonObject {
+  return resource as JsonObject;
+}
+
+/** The object at a place of another one; an empty one when there is none. */
+export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
+  return path.reduce<JsonObject>((inner, name) => {
+    const found: Json | undefined = Object.hasOwn(inner, name) ? inner[name] : undefined;
+    return isObject(found) ? found : {};
+  }, value);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Removes what has these keys, all or nothing. @throws V1Error NotFound for the first that isn't there. */
+export function removeAll(calls: ResourceCalls, all: readonly PathIds[], view: View): void {
+  for (const ids of all) calls.read(ids, view);
+  for (const ids of all) calls.remove(ids);
+}
+
+/** The most that a list of v1 has at once. */
+const MAX_LIMIT = 1000;
+
+/** A list of v1: a window of what v2 lists. */
+export interface Window {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly items: readonly JsonObject[];
+}
+
+/** The window that `result_limit` and `result_offset` ask for. @throws V1Error ParameterInvalid. */
+export function windowOf({
+  limit = V1_LIMIT,
+  offset = 0,
+}: {
+  readonly limit: number | undefined;
+  readonly offset: number | undefined;
+}): Pick<Window, 'limit' | 'offset'> {
+  if (limit > MAX_LIMIT) {
+    throw new V1Error('ParameterInvalid', `result_limit must be at most ${MAX_LIMIT}.`);
+  }
+  // No limit is the largest there is.
+  return { limit: limit === 0 ? MAX_LIMIT : limit, offset };
+}
+
+/** The window of a list of the mapping. */
+export function listedWindow({ parts }: Translated): Pick<Window, 'limit' | 'offset'> {
+  return windowOf({ limit: parts.list?.limit, offset: parts.list?.offset });
+}
+
+/** The resources of v2 in the window of a list. @throws V1Error, HttpError. */
+export function listWindow(calls: ResourceCalls, ids: PathIds, call: Translated): Window {
+  const { limit, offset } = listedWindow(call);
+  const { sort, q } = call.parts.list?.query ?? {};
+  const query = {
+    page_length: String(limit),
+    ...(sort !== undefined && { sort }),
+    ...(q !== undefined && { q }),
+  };
+  // A window begins anywhere, and a page at a multiple of its length.
+  const first = Math.floor(offset / limit) + 1;
+  const skipped = offset % limit;
+  const pageOf = (page: number) => asJson(calls.list(ids, { ...query, page: String(page) }, call.view));
+  const pages = [pageOf(first), ...(skipped > 0 ? [pageOf(first + 1)] : [])];
+  const items = pages.flatMap((page) => itemsOf(page, calls.resource.plural));
+  return { limit, offset, total: Number(pages[0]?.total), items: items.slice(skipped, skipped + limit) };
+}
+
+function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
+  const items = page[name];
+  return Array.isArray(items) ? items.filter(isObject) : [];
+}
+
+/** The fields of a list's answer. */
+export function listAnswer(
+  { limit, offset, total }: Pick<Window, 'limit' | 'offset' | 'total'>,
+  name: string,
+  items: readonly Json[],
+): JsonObject {
+  return { limit, offset, total, [name]: items };
+}
+
+/** The custom parameters that a resource of v2 has. */
+export function customParamsOf(resource: JsonObject): Readonly<Record<string, string>> {
+  const params = objectIn(resource, 'metadata', 'custom_params');
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
+}
+
+/** All that belongs to one thing, oldest first; there are never many. */
+export function everything(calls: ResourceCalls, ids: PathIds, view: View): readonly JsonObject[] {
+  const query = { page_length: String(MAX_LIMIT), sort: 'created:asc' };
+  return itemsOf(asJson(calls.list(ids, query, view)), calls.resource.plural);
+}
