@@ -29,6 +29,14 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
 const REMEMBERED = 10_000;
 
+interface WantedFetch {
+  /** The most that the file may have, in bytes. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal;
+  /** The header that the address asks for. */
+  readonly authorization?: string | undefined;
+}
+
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
   readonly #surroundings: UploadSurroundings;
@@ -97,10 +105,7 @@ export class Uploads {
    * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
    * @param wanted the most bytes, and what may end it.
    */
-  async fetchFile(
-    address: string,
-    { maxBytes, signal }: { readonly maxBytes: number; readonly signal?: AbortSignal },
-  ): Promise<Fetched> {
+  async fetchFile(address: string, { signal, ...wanted }: WantedFetch): Promise<Fetched> {
     const ending = new AbortController();
     const end = () => ending.abort();
     if (signal?.aborted) end();
@@ -109,7 +114,7 @@ export class Uploads {
     const leave = await this.#fetches.enter();
     try {
       const { log } = this.#surroundings;
-      const task = { store: this.#store, log, maxBytes, signal: ending.signal, settings: this.#settings };
+      const task = { ...wanted, store: this.#store, log, signal: ending.signal, settings: this.#settings };
       return await fetchFile(address, task);
     } finally {
       leave();
