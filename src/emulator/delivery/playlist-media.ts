@@ -2,7 +2,9 @@ import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { isPublished, type Media } from '../library/media';
 import type { Playlist, PlaylistMetadata } from '../library/playlists';
-import { type Fields, readFilter } from '../listing/filter';
+import { type Condition, type Fields, readFilter } from '../listing/filter';
+import type { ItemList } from '../listing/item-store';
+import { foldCase, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import type { MetadataOf } from '../resources/resource';
 import { siteOf, type Watchable, watchableOf } from './watchable';
@@ -78,9 +80,12 @@ function ruleOf(
     case 'dynamic_playlist':
       return sortRule(asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort);
     case 'search_playlist':
-      return searchRule(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''));
+      return searchRule(
+        state.media.list(siteId),
+        asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''),
+      );
     case 'article_matching_playlist':
-      return articleRule(asked.article);
+      return articleRule(state.media.list(siteId), asked.article);
     case 'recommendations_playlist':
       return relatedRule(state.media.findOf(siteId, asked.relatedId ?? ''));
     default:
@@ -106,69 +111,93 @@ function publishedAt({ metadata, created }: Media): string {
   return metadata.publish_start_date ?? wireTime(created);
 }
 
+const title = ({ metadata }: Media) => metadata.title;
+const tags = ({ metadata }: Media) => metadata.tags;
+
+/** Near words are found where lists find them. */
 const SEARCHED: Fields<Media> = {
   named: {
-    title: { kind: 'text', of: ({ metadata }) => metadata.title },
-    tags: { kind: 'text', of: ({ metadata }) => metadata.tags },
-    description: { kind: 'text', of: ({ metadata }) => metadata.description ?? undefined },
+    title: { kind: 'text', of: title, near: true },
+    tags: { kind: 'text', of: tags },
+    description: { kind: 'text', of: ({ metadata }) => metadata.description ?? undefined, near: true },
   },
 };
 const MAX_SEARCHED_WORDS = 20;
-const MAX_WORD_LENGTH = 60;
 
 /** Every word is in the title, the tags or the description; the more of them are in the title, the earlier. */
-function searchRule(text: string): Rule {
-  const words = [...new Set(wordsOf(text))].slice(0, MAX_SEARCHED_WORDS).map((word) => {
-    const inTitle = predicateOf(`title: ${word}`);
-    const elsewhere = predicateOf(`tags: ${word} OR description: ${word}`);
-    return { inTitle, elsewhere };
-  });
-  return {
-    rankOf(media) {
-      let titled = 0;
-      for (const { inTitle, elsewhere } of words) {
-        if (inTitle(media)) titled += 1;
-        else if (!elsewhere(media)) return undefined;
-      }
-      return words.length > 0 ? titled : undefined;
-    },
-  };
+function searchRule(list: ItemList<Media>, text: string): Rule {
+  const words = distinctWords(text).slice(0, MAX_SEARCHED_WORDS);
+  if (words.length === 0) return { rankOf: () => undefined };
+  const parts = words.map((word) =>
+    conditionOf(`title: ${word} OR tags: ${word} OR description: ${word}`, SEARCHED),
+  );
+  const found = itemsMeeting(list, { kind: 'and', parts }, SEARCHED);
+  const titled = countMet(
+    list,
+    words.map((word) => `title: ${word}`),
+    SEARCHED,
+  );
+  const ranks = new Map(found.map((media) => [media, titled.get(media) ?? 0]));
+  return { rankOf: (media) => ranks.get(media) };
 }
 
-/** As lists are filtered by `q`, so that a search finds what they find. */
-function predicateOf(q: string): (media: Media) => boolean {
-  const filter = readFilter(q, SEARCHED);
-  return (filter.ok && filter.predicate) || (() => false);
-}
-
-const MAX_ARTICLE_WORDS = 500;
-/** The commonest words of English, which say nothing of a page. Shorter words than three letters don't count either. */
+/** Of a page, a word means itself alone: of so many, some would be near to anything. */
+const MATCHED: Fields<Media> = {
+  named: { title: { kind: 'text', of: title }, tags: { kind: 'text', of: tags } },
+};
+const MAX_ARTICLE_WORDS = 300;
+/** The commonest words of English, which say nothing of a page. Words of less than three letters don't count either. */
 const COMMON = new Set(
-  'about after all also and any are because been but can could did for from get had has have her him his how into its just like more not now off one only other our out over own said she should some such than that the their them then there these they this those too two under was were what when where which while who will with would you your'.split(
-    ' ',
+  `about after all also and any are because been but can could did for from get had has have her him his how into its
+  just like more not now off one only other our out over own said she should some such than that the their them then
+  there these they this those too two under was were what when where which while who will with would you your`.split(
+    /\s+/,
   ),
 );
 
 /** By how many different words of a page are in the title or the tags. */
-function articleRule(text: string): Rule {
-  const asked = new Set<string>();
-  for (const word of wordsOf(text)) {
-    if (asked.size === MAX_ARTICLE_WORDS) break;
-    if (word.length > 2 && !COMMON.has(word)) asked.add(word);
-  }
-  return {
-    rankOf({ metadata: { title, tags } }) {
-      const words = new Set(wordsOf(`${title} ${tags.join(' ')}`));
-      let matched = 0;
-      for (const word of words) if (asked.has(word)) matched += 1;
-      return matched > 0 ? matched : undefined;
-    },
-  };
+function articleRule(list: ItemList<Media>, text: string): Rule {
+  const words = distinctWords(text).filter((word) => word.length > 2 && !COMMON.has(word));
+  const ranks = countMet(
+    list,
+    words.slice(0, MAX_ARTICLE_WORDS).map((word) => `title: ${word} OR tags: ${word}`),
+    MATCHED,
+  );
+  return { rankOf: (media) => ranks.get(media) };
 }
 
-function wordsOf(text: string): readonly string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
-  return words.map((word) => word.slice(0, MAX_WORD_LENGTH));
+const MAX_WORD_LENGTH = 100;
+
+function distinctWords(text: string): readonly string[] {
+  return [...new Set(wordsOf(foldCase(text)).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
+}
+
+/** How many of the queries each media meets that meets any. */
+function countMet(
+  list: ItemList<Media>,
+  queries: readonly string[],
+  fields: Fields<Media>,
+): ReadonlyMap<Media, number> {
+  const counts = new Map<Media, number>();
+  for (const query of queries) {
+    for (const media of itemsMeeting(list, conditionOf(query, fields), fields))
+      counts.set(media, (counts.get(media) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function conditionOf(query: string, fields: Fields<Media>): Condition<Media> {
+  const filter = readFilter(query, fields);
+  if (filter.ok && filter.condition) return filter.condition;
+  throw new Error(`${query} is not read as a filter.`);
+}
+
+function itemsMeeting(
+  { index, items }: ItemList<Media>,
+  condition: Condition<Media>,
+  fields: Fields<Media>,
+): readonly Media[] {
+  return index.find({ fields, condition, sorting: 'oldest', start: 0, length: items.length }).items;
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
