@@ -85,7 +85,7 @@ function ruleOf(
         asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''),
       );
     case 'article_matching_playlist':
-      return articleRule(state.media.list(siteId), asked.article);
+      return articleRule(asked.article);
     case 'recommendations_playlist':
       return relatedRule(state.media.findOf(siteId, asked.relatedId ?? ''));
     default:
@@ -111,14 +111,11 @@ function publishedAt({ metadata, created }: Media): string {
   return metadata.publish_start_date ?? wireTime(created);
 }
 
-const title = ({ metadata }: Media) => metadata.title;
-const tags = ({ metadata }: Media) => metadata.tags;
-
 /** Near words are found where lists find them. */
 const SEARCHED: Fields<Media> = {
   named: {
-    title: { kind: 'text', of: title, near: true },
-    tags: { kind: 'text', of: tags },
+    title: { kind: 'text', of: ({ metadata }) => metadata.title, near: true },
+    tags: { kind: 'text', of: ({ metadata }) => metadata.tags },
     description: { kind: 'text', of: ({ metadata }) => metadata.description ?? undefined, near: true },
   },
 };
@@ -128,24 +125,18 @@ const MAX_SEARCHED_WORDS = 20;
 function searchRule(list: ItemList<Media>, text: string): Rule {
   const words = distinctWords(text).slice(0, MAX_SEARCHED_WORDS);
   if (words.length === 0) return { rankOf: () => undefined };
-  const parts = words.map((word) =>
-    conditionOf(`title: ${word} OR tags: ${word} OR description: ${word}`, SEARCHED),
-  );
-  const found = itemsMeeting(list, { kind: 'and', parts }, SEARCHED);
-  const titled = countMet(
-    list,
-    words.map((word) => `title: ${word}`),
-    SEARCHED,
-  );
-  const ranks = new Map(found.map((media) => [media, titled.get(media) ?? 0]));
+  const parts = words.map((word) => conditionOf(`title: ${word} OR tags: ${word} OR description: ${word}`));
+  const ranks = new Map(itemsMeeting(list, { kind: 'and', parts }).map((media) => [media, 0]));
+  for (const word of words) {
+    for (const media of itemsMeeting(list, conditionOf(`title: ${word}`))) {
+      const rank = ranks.get(media);
+      if (rank !== undefined) ranks.set(media, rank + 1);
+    }
+  }
   return { rankOf: (media) => ranks.get(media) };
 }
 
-/** Of a page, a word means itself alone: of so many, some would be near to anything. */
-const MATCHED: Fields<Media> = {
-  named: { title: { kind: 'text', of: title }, tags: { kind: 'text', of: tags } },
-};
-const MAX_ARTICLE_WORDS = 300;
+const MAX_ARTICLE_WORDS = 1000;
 /** The commonest words of English, which say nothing of a page. Words of less than three letters don't count either. */
 const COMMON = new Set(
   `about after all also and any are because been but can could did for from get had has have her him his how into its
@@ -155,15 +146,20 @@ const COMMON = new Set(
   ),
 );
 
-/** By how many different words of a page are in the title or the tags. */
-function articleRule(list: ItemList<Media>, text: string): Rule {
-  const words = distinctWords(text).filter((word) => word.length > 2 && !COMMON.has(word));
-  const ranks = countMet(
-    list,
-    words.slice(0, MAX_ARTICLE_WORDS).map((word) => `title: ${word} OR tags: ${word}`),
-    MATCHED,
+/** By how many different words of a page are in the title or the tags. A word means itself alone: of many, some are near. */
+function articleRule(text: string): Rule {
+  const asked = new Set(
+    distinctWords(text)
+      .filter((word) => word.length > 2 && !COMMON.has(word))
+      .slice(0, MAX_ARTICLE_WORDS),
   );
-  return { rankOf: (media) => ranks.get(media) };
+  return {
+    rankOf({ metadata: { title, tags } }) {
+      const words = wordsOf(foldCase(`${title} ${tags.join(' ')}`));
+      const matched = words.filter((word, place) => asked.has(word) && words.indexOf(word) === place);
+      return matched.length || undefined;
+    },
+  };
 }
 
 const MAX_WORD_LENGTH = 100;
@@ -172,32 +168,15 @@ function distinctWords(text: string): readonly string[] {
   return [...new Set(wordsOf(foldCase(text)).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
 }
 
-/** How many of the queries each media meets that meets any. */
-function countMet(
-  list: ItemList<Media>,
-  queries: readonly string[],
-  fields: Fields<Media>,
-): ReadonlyMap<Media, number> {
-  const counts = new Map<Media, number>();
-  for (const query of queries) {
-    for (const media of itemsMeeting(list, conditionOf(query, fields), fields))
-      counts.set(media, (counts.get(media) ?? 0) + 1);
-  }
-  return counts;
-}
-
-function conditionOf(query: string, fields: Fields<Media>): Condition<Media> {
-  const filter = readFilter(query, fields);
+function conditionOf(query: string): Condition<Media> {
+  const filter = readFilter(query, SEARCHED);
   if (filter.ok && filter.condition) return filter.condition;
   throw new Error(`${query} is not read as a filter.`);
 }
 
-function itemsMeeting(
-  { index, items }: ItemList<Media>,
-  condition: Condition<Media>,
-  fields: Fields<Media>,
-): readonly Media[] {
-  return index.find({ fields, condition, sorting: 'oldest', start: 0, length: items.length }).items;
+function itemsMeeting({ index, items }: ItemList<Media>, condition: Condition<Media>): readonly Media[] {
+  const all = { start: 0, length: items.length };
+  return index.find({ fields: SEARCHED, condition, sorting: 'oldest', ...all }).items;
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
