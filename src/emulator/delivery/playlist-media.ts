@@ -4,7 +4,7 @@ import { isPublished, type Media } from '../library/media';
 import type { Playlist, PlaylistMetadata } from '../library/playlists';
 import { type Condition, type Fields, readFilter } from '../listing/filter';
 import type { ItemList } from '../listing/item-store';
-import { foldCase, wordsOf } from '../listing/words';
+import { foldCase, foldLetters, holdsPattern, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import type { MetadataOf } from '../resources/resource';
 import { siteOf, type Watchable, watchableOf } from './watchable';
@@ -121,7 +121,10 @@ const SEARCHED: Fields<Media> = {
 };
 const MAX_SEARCHED_WORDS = 20;
 
-/** Every word is in the title, the tags or the description; the more of them are in the title, the earlier. */
+/**
+ * Every word, or one near it, is in the title, the tags or the description. The more are in the title, the earlier a
+ * media comes, and the words themselves count more than those near them.
+ */
 function searchRule(list: ItemList<Media>, text: string): Rule {
   const words = distinctWords(text).slice(0, MAX_SEARCHED_WORDS);
   if (words.length === 0) return { rankOf: () => undefined };
@@ -130,10 +133,14 @@ function searchRule(list: ItemList<Media>, text: string): Rule {
   for (const word of words) {
     for (const media of itemsMeeting(list, conditionOf(`title: ${word}`))) {
       const rank = ranks.get(media);
-      if (rank !== undefined) ranks.set(media, rank + 1);
+      if (rank !== undefined) ranks.set(media, rank + (hasWord(media, word) ? 2 : 1));
     }
   }
   return { rankOf: (media) => ranks.get(media) };
+}
+
+function hasWord({ metadata }: Media, word: string): boolean {
+  return holdsPattern(foldLetters(metadata.title), [foldLetters(word)]);
 }
 
 const MAX_ARTICLE_WORDS = 1000;

@@ -27,7 +27,7 @@ const MAX_PAGE = 500;
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
 const positive = text.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1').transform(Number);
-const longest = text.max(20_000, 'has more than 20000 characters').default('');
+const words = text.default('');
 
 /** Parameters of the playlist's document. Players send others of their own, which change nothing. */
 const Parameters = Formatted.extend({
@@ -41,10 +41,10 @@ const Parameters = Formatted.extend({
     .transform((given) => given === 'true')
     .optional(),
   related_media_id: text.optional(),
-  search: longest,
-  page_title: longest,
-  page_description: longest,
-  page_keywords: longest,
+  search: words,
+  page_title: words,
+  page_description: words,
+  page_keywords: words,
 });
 
 type Parameters = z.output<typeof Parameters>;
