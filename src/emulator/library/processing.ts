@@ -38,6 +38,7 @@ export function beginContent(context: EmulatorContext, media: Media, given: Give
     arrived: (file) => void arrive(context, media, file),
     failed: () => context.state.media.changed(media),
   });
+  context.state.media.changed(media);
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -62,6 +63,7 @@ async function arrive(context: EmulatorContext, media: Media, file: StoredFile):
   // Who lists the media now must see that its file is there.
   media.status = statusUnderWay(media);
   media.mimeType = file.declaredType ?? null;
+  context.state.media.changed(media);
   const facts = await probe(file);
   // It may have been deleted, or given another file, meanwhile.
   if (context.state.media.find(media.id) !== media || media.file !== file) return;

@@ -49,7 +49,7 @@ export function thumbnailBehaviour(context: EmulatorContext): Behaviour<typeof T
     state.thumbnails.changed(thumbnail);
   };
   return {
-    list: ({ siteId = '' }) => state.thumbnails.of(siteId),
+    list: ({ siteId = '' }) => state.thumbnails.list(siteId),
     find: ({ siteId = '', thumbnailId = '' }) => state.thumbnails.findOf(siteId, thumbnailId),
     create({ siteId = '' }, { upload, relationships }) {
       const sourceType = sourceTypeOf(upload);

@@ -106,7 +106,7 @@ export class ListIndex<T extends { readonly id: string }> {
     const numbers =
       sorting === 'newest' || sorting === 'oldest'
         ? found.slice(start, length, sorting === 'newest')
-        : this.#sorted(sorting, kept, found).slice(start, start + length);
+        : pieceWithin(this.#sorted(sorting, kept, found), found, start, length);
     return { total: found.size, items: this.#itemsAt(numbers) };
   }
 
@@ -179,12 +179,11 @@ export class ListIndex<T extends { readonly id: string }> {
     });
   }
 
+  /** The items that were found among others, in an order. */
   #sorted(keys: readonly SortKey<T>[], { orders }: Kept<T>, found: NumberSet): readonly number[] {
     if (keys.some(({ field }) => field.isComputed)) return new SortedOrder(keys, this.#items, found).numbers;
     const name = keys.map((key) => `${key.name}:${key.isDescending ? 'dsc' : 'asc'}`).join(',');
-    const order = recent(orders, name, MAX_ORDERS, () => new SortedOrder(keys, this.#items, this.#present));
-    if (found === this.#present) return order.numbers;
-    return order.numbers.filter((number) => found.has(number));
+    return recent(orders, name, MAX_ORDERS, () => new SortedOrder(keys, this.#items, this.#present)).numbers;
   }
 
   #itemsAt(numbers: readonly number[]): readonly T[] {
@@ -213,6 +212,19 @@ class NumberColumn<T> {
     }
     return found;
   }
+}
+
+/** A piece of those of some numbers that are wanted. */
+function pieceWithin(numbers: readonly number[], wanted: NumberSet, start: number, length: number): number[] {
+  const piece: number[] = [];
+  let skip = start;
+  for (let place = 0; place < numbers.length && piece.length < length; place += 1) {
+    const number = numbers[place] ?? 0;
+    if (!wanted.has(number)) continue;
+    if (skip > 0) skip -= 1;
+    else piece.push(number);
+  }
+  return piece;
 }
 
 /** Whether a condition reads each item. */

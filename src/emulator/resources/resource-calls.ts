@@ -188,5 +188,6 @@ function fieldOf<Item>(
       },
     };
   }
-  return { kind: 'text', of: (item) => present(item) as string | readonly string[] | undefined };
+  const near = kind === 'near';
+  return { kind: 'text', near, of: (item) => present(item) as string | readonly string[] | undefined };
 }

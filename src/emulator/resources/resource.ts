@@ -1,3 +1,4 @@
+import type { ItemList } from '../listing/item-store';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
 /** What a route of a resource does. */
@@ -75,8 +76,8 @@ export type PathIds = Readonly<Record<string, string>>;
 
 /** What is special about a resource. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
-  /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
-  readonly list: (ids: PathIds) => readonly Item[];
+  /** Of a store, or oldest first. @throws HttpError 404 when what the items belong to is not there. */
+  readonly list: (ids: PathIds) => ItemList<Item> | readonly Item[];
   readonly find: (ids: PathIds) => Item | undefined;
   readonly create?: (ids: PathIds, body: BodyOf<R>) => Item | Promise<Item>;
   /** @param metadata as it is to become. `body` is what the call gives. */
