@@ -1,7 +1,7 @@
 import { type TextField, textsOf } from './filter';
 import { canBeNear, errorsAllowed, isMistyped, LETTERS_FOR_ERROR, stemOf } from './near-words';
 import { NumberSet } from './number-set';
-import { foldOf, hasInOrder, isMatched, type TextMatch, type WordMatch } from './text-match';
+import { foldOf, isMatched, type TextMatch, type WordMatch } from './text-match';
 import { wordsOf } from './words';
 
 /**
@@ -107,21 +107,28 @@ export class FieldIndex<T> {
     return items;
   }
 
-  /** The texts that have a word of each list, one after the other. */
+  /** The texts that have a word of each list, one after the other. One may come twice. */
   #inOrder(lists: readonly (readonly number[])[]): readonly number[] {
-    const wanted = lists.map((words) => (words.length === 1 ? (words[0] ?? 0) : new Set(words)));
-    const sequence = this.#sequence;
-    let start = 0;
-    const fits = (place: number, at: number) => {
-      const words = wanted[place];
-      const word = sequence[start + at] ?? 0;
-      return typeof words === 'number' ? words === word : (words?.has(word) ?? false);
-    };
-    return this.#textsWithAny(this.#rarest(lists)).filter((text) => {
-      start = this.#sequenceStarts[text] ?? 0;
-      const end = this.#sequenceStarts[text + 1] ?? sequence.length;
-      return hasInOrder(end - start, lists.length, fits);
+    const wanted = lists.map((words) => {
+      const set = new NumberSet(this.#words.size);
+      for (const word of words) set.add(word);
+      return set;
     });
+    const sequence = this.#sequence;
+    const starts = this.#sequenceStarts;
+    const fits = (text: number) => {
+      const last = (starts[text + 1] ?? sequence.length) - wanted.length;
+      for (let at = starts[text] ?? 0; at <= last; at += 1) {
+        let place = 0;
+        while (place < wanted.length && wanted[place]?.has(sequence[at + place] ?? 0)) place += 1;
+        if (place === wanted.length) return true;
+      }
+      return false;
+    };
+    const found: number[] = [];
+    for (const word of this.#rarest(lists))
+      for (const text of this.#textsWithWord.of(word)) if (fits(text)) found.push(text);
+    return found;
   }
 
   #wordsMatching(match: WordMatch): readonly number[] {
@@ -140,14 +147,8 @@ export class FieldIndex<T> {
   /** The texts that have one of the words of each of these lists. */
   #textsWithAll(lists: readonly (readonly number[])[]): readonly number[] {
     if (lists.length === 0) return [...Array(this.#texts.size).keys()];
-    if (lists.length === 1) return this.#textsWithAny(lists[0] ?? NONE);
     const [first, ...others] = lists.map((words) => this.#setOf(words));
     return others.reduce((all, texts) => all?.intersect(texts), first)?.toArray() ?? NONE;
-  }
-
-  #textsWithAny(words: readonly number[]): readonly number[] {
-    const [only = 0] = words;
-    return words.length === 1 ? this.#textsWithWord.of(only) : this.#setOf(words).toArray();
   }
 
   #setOf(words: readonly number[]): NumberSet {

@@ -13,6 +13,8 @@ import { SortedOrder, type Sorting, type SortKey } from './sorting';
 /** What a list asks for. */
 export interface Wanted<T> {
   readonly fields: Fields<T>;
+  /** The text of the condition. */
+  readonly q: string;
   /** Undefined for everything. */
   readonly condition: Condition<T> | undefined;
   readonly sorting: Sorting<T>;
@@ -30,6 +32,7 @@ export interface Piece<T> {
 /** Clients choose the names of custom parameters: what they filter by is kept for so many names, and orders alike. */
 const MAX_INDEXES = 50;
 const MAX_ORDERS = 8;
+const MAX_QUERIES = 20;
 const MAX_TABLES = 4;
 
 /** What is kept for the fields of one table, the latest used last. */
@@ -39,6 +42,8 @@ interface Kept<T> {
   readonly columns: Map<string, NumberColumn<T>>;
   /** By their sort keys. */
   readonly orders: Map<string, SortedOrder<T>>;
+  /** By query, until something changes: whoever reads the first page asks for the next one. */
+  readonly found: Map<string, NumberSet>;
 }
 
 /**
@@ -96,13 +101,14 @@ export class ListIndex<T extends { readonly id: string }> {
   /** The items that are asked for, a piece of them in the order that is asked for. */
   find(wanted: Wanted<T>): Piece<T> {
     this.#catchUp();
-    const { fields, condition, sorting, start, length } = wanted;
+    const { fields, q, condition, sorting, start, length } = wanted;
     const kept = recent(this.#kept, fields, MAX_TABLES, () => ({
       indexes: new Map(),
       columns: new Map(),
       orders: new Map(),
+      found: new Map(),
     }));
-    const found = condition ? this.#evaluate(condition, kept, this.#present) : this.#present;
+    const found = condition ? this.#found(q, condition, kept) : this.#present;
     const numbers =
       sorting === 'newest' || sorting === 'oldest'
         ? found.slice(start, length, sorting === 'newest')
@@ -111,7 +117,9 @@ export class ListIndex<T extends { readonly id: string }> {
   }
 
   #catchUp(): void {
-    for (const { indexes, columns, orders } of this.#kept.values()) {
+    if (this.#changed.size === 0) return;
+    for (const { indexes, columns, orders, found } of this.#kept.values()) {
+      found.clear();
       for (const [name, index] of indexes) {
         for (const number of this.#changed) index.update(number, this.#items[number]);
         if (index.isWorn) indexes.delete(name);
@@ -121,6 +129,11 @@ export class ListIndex<T extends { readonly id: string }> {
       for (const order of orders.values()) order.update(this.#changed, this.#items);
     }
     this.#changed.clear();
+  }
+
+  #found(q: string, condition: Condition<T>, kept: Kept<T>): NumberSet {
+    const find = () => this.#evaluate(condition, kept, this.#present);
+    return isComputed(condition) ? find() : recent(kept.found, q, MAX_QUERIES, find);
   }
 
   /** What of some items meets a condition. `among` is left as it is. */
@@ -232,13 +245,26 @@ function isScanned<T>(condition: Condition<T>): boolean {
   switch (condition.kind) {
     case 'value':
       return true;
-    case 'text':
-    case 'range':
-      return condition.field.isComputed ?? false;
     case 'not':
       return isScanned(condition.part);
-    default:
+    case 'and':
+    case 'or':
       return condition.parts.some(isScanned);
+    default:
+      return isComputed(condition);
+  }
+}
+
+/** Whether what meets a condition may change without the store being told. */
+function isComputed<T>(condition: Condition<T>): boolean {
+  switch (condition.kind) {
+    case 'not':
+      return isComputed(condition.part);
+    case 'and':
+    case 'or':
+      return condition.parts.some(isComputed);
+    default:
+      return condition.field.isComputed ?? false;
   }
 }
 

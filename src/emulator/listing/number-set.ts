@@ -70,8 +70,12 @@ export class NumberSet {
 
   /** Ascending. */
   toArray(): number[] {
-    const numbers: number[] = [];
-    this.forEach((number) => numbers.push(number));
+    const numbers = new Array<number>(this.size);
+    let length = 0;
+    this.forEach((number) => {
+      numbers[length] = number;
+      length += 1;
+    });
     return numbers;
   }
 
