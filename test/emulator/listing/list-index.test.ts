@@ -204,6 +204,22 @@ test('still finds everything after most items have changed, several times, or ar
   expect(totalOf(store, 'title: third')).toBe(0);
 });
 
+test('finds long phrases by all of their words', () => {
+  const words = Array.from({ length: 40 }, (_none, index) => `word${'abcdefgh'[index % 8]}${index}`);
+  const [all, swapped] = [words.join(' '), [...words.slice(0, 38), ...words.slice(38).reverse()].join(' ')];
+  const store = filled(3, (id) => `${id} ${id === 1 ? swapped : all}`);
+  expect([totalOf(store, `title: "${all}"`), totalOf(store, `title: "${swapped}"`)]).toEqual([2, 1]);
+});
+
+test('reads what is computed for each list, also for the same query', () => {
+  const store = filled(1, () => 'Clip');
+  const found = () => totalOf(store, 'length: [0 TO 3]');
+  now = 0;
+  expect(found()).toBe(0);
+  now = 6;
+  expect(found()).toBe(1);
+});
+
 test('filters by more names of custom parameters than it keeps in mind', () => {
   const store = filled(200);
   for (const round of [1, 2])
