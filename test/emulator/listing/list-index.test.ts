@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Fields } from '../../../src/emulator/listing/filter';
+import { type Fields, readFilter } from '../../../src/emulator/listing/filter';
 import { ItemStore } from '../../../src/emulator/listing/item-store';
 import { listPage } from '../../../src/emulator/listing/list';
 
@@ -218,6 +218,22 @@ test('reads what is computed for each list, also for the same query', () => {
   expect(found()).toBe(0);
   now = 6;
   expect(found()).toBe(1);
+});
+
+test('evaluates each condition that comes without its text', () => {
+  const { index } = filled(3).list('s');
+  const found = (q: string) => {
+    const filter = readFilter(q, FIELDS);
+    const condition = filter.ok ? filter.condition : undefined;
+    return index
+      .find({ fields: FIELDS, condition, sorting: 'oldest', start: 0, length: 10 })
+      .items.map(({ id }) => id);
+  };
+  expect([found('title: 1'), found('title: 2'), found('title: clip')]).toEqual([
+    ['c1'],
+    ['c2'],
+    ['c0', 'c1', 'c2'],
+  ]);
 });
 
 test('filters by more names of custom parameters than it keeps in mind', () => {
