@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { Express, Request } from 'express';
 import { callerOf } from '../auth';
 import type { EmulatorContext } from '../context';
 import { actionSchema, readActionFields } from '../resources/body';
@@ -67,12 +67,13 @@ function mountSiteActions(app: Express, context: EmulatorContext): void {
     });
   }
   const schema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
-  // Who asks without a body asks for the latest days.
-  const read = (body: unknown) => readActionFields(schema(), body ?? {}, 'invalid_body');
-  mountAction(app, context, SITE_ACTIONS.query_usage, ({ params: { siteId = '' }, body }) =>
-    queryUsage(context, [siteId], read(body)),
+  // Who says nothing asks for the latest days. A released client has the days in the query, and more there.
+  const read = ({ body, query: { start_date, end_date } }: Pick<Request, 'body' | 'query'>) =>
+    readActionFields(schema(), { start_date, end_date, ...body }, 'invalid_body');
+  mountAction(app, context, SITE_ACTIONS.query_usage, (request) =>
+    queryUsage(context, [request.params.siteId ?? ''], read(request)),
   );
-  mountAction(app, context, SITE_ACTIONS.query_account_usage, ({ body }, response) =>
-    queryUsage(context, callerOf(response).siteIds, read(body)),
+  mountAction(app, context, SITE_ACTIONS.query_account_usage, (request, response) =>
+    queryUsage(context, callerOf(response).siteIds, read(request)),
   );
 }

@@ -1,13 +1,8 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import { Choice, Flag, FreeObject, list, Reference, type ShownFields, WebAddress } from './fields';
+import { Choice, Day, Flag, FreeObject, list, Reference, type ShownFields, WebAddress } from './fields';
 import { CUSTOM_PARAMS, TAGS } from './media-table';
 import type { Action, Resource } from './resource';
-
-const Day = z
-  .string('must be a string')
-  .regex(/^\d{4}-\d\d-\d\d$/, 'must be a day such as 2030-01-31')
-  .refine((day) => !Number.isNaN(Date.parse(day)), 'is no day that exists');
 
 const SITE = '/v2/sites/:siteId';
 
