@@ -108,6 +108,8 @@ export class Finder {
     const rest = path.replace(/^\/?(?:v1\/)?/, '');
     const [name = '', query] = rest.split(/\?(.*)/s);
     if (/^v\d\//.test(rest) || !/^[a-z_]+(?:\/[a-z_]+)*$/.test(name)) return undefined;
+    // Without a version it is only known by its class.
+    if (!path.includes('v1/') && !CLASSES.has(name.split('/')[0] ?? '')) return undefined;
     return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);
   }
 
