@@ -6,7 +6,7 @@ import { looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from '.
 /** Deeper than any archive of calls is. */
 const MAX_DEPTH = 100;
 /** How much of one entry is read, in bytes. */
-const MAX_ENTRY = 8 * 1024 * 1024;
+const MAX_ENTRY = 4 * 1024 * 1024;
 /** Texts are cut behind so many bytes: bodies of answers can be far larger, and nothing of them is needed. */
 const MAX_TEXT = 256 * 1024;
 

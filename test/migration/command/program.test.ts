@@ -155,8 +155,8 @@ test('what an input is, its content tells: a file, a folder, standard input, gzi
   expect(await found(['a.log', 'b.log.gz', '/v1/status'])).toEqual([
     1,
     '/v1/videos/list 3',
-    '/v1/players/list 2',
     '/v1/status 2',
+    '/v1/players/list 2',
     '/v1/things/list 1',
   ]);
 });

@@ -57,7 +57,7 @@ test.each([
 test.each([
   ["jwplatform_client.videos.show(video_key='k')", '/v1/videos/show', { video_key: 'k' }],
   [
-    "params = {'title': 'a', 'custom.b': c}\nclient.videos.create(http_method='POST', upload_method='single', **params)",
+    "params = {'title': 'a', 'custom.b': c}\njw_client.videos.create(http_method='POST', upload_method='single', **params)",
     '/v1/videos/create',
     { upload_method: 'single', title: 'a', 'custom.b': '{c}' },
   ],
@@ -87,7 +87,9 @@ test.each([
     { name: '\\a', new_name: 'b\n' },
   ],
 ])('Python: %s', (text, route, parameters) => {
-  expect(find(text, PYTHON)).toEqual([{ route, parameters, line: text.split('\n').length }]);
+  expect(find(`${text} # jwplatform`, PYTHON)).toEqual([
+    { route, parameters, line: text.split('\n').length },
+  ]);
 });
 
 test.each([
@@ -127,7 +129,7 @@ test('parameters that cannot be known are told to be missing', () => {
   expect(incomplete('jw.videos.create(params)', JAVASCRIPT)).toBe(true);
   expect(incomplete("jw.videos.create({ title: 'a', ...rest })", JAVASCRIPT)).toBe(true);
   expect(incomplete("jw.videos.create({ title: 'a', [name]: 1 })", JAVASCRIPT)).toBe(true);
-  expect(incomplete('c.videos.create(**kwargs)', PYTHON)).toBe(true);
+  expect(incomplete('jw.videos.create(**kwargs)', PYTHON)).toBe(true);
   expect(incomplete("<?php $a->call('/videos/create', $args);", PHP)).toBe(true);
   expect(incomplete("jw.videos.create({ title: 'a' })", JAVASCRIPT)).toBeUndefined();
 });
@@ -150,6 +152,11 @@ test('calls of others, of v2 and of the same names are none', () => {
   );
 });
 
+test('a client without a telling name is known by what else the program says', () => {
+  expect(find('client.videos.list()', JAVASCRIPT)).toEqual([]);
+  expect(find('client.videos.list() // of jwplatform', JAVASCRIPT)).toHaveLength(1);
+});
+
 test('an unknown method of a class of v1 is a call, to be told as unknown', () => {
   expect(find('jw.accounts.usage.list({})', JAVASCRIPT)).toEqual([
     { route: '/v1/accounts/usage/list', parameters: {}, line: 1 },
@@ -166,7 +173,7 @@ test('no secret of a program is kept', () => {
       `new JW({ apiKey: 'k', apiSecret: '${secret}' }); jw.videos.list({ api_key: '${secret}', title: sign('${secret}') })`,
       JAVASCRIPT,
     ],
-    [`c = Client('k', '${secret}')\nc.videos.list(api_secret='${secret}', title=sign('${secret}'))`, PYTHON],
+    [`c = Client('k', '${secret}')\njw.videos.list(api_secret='${secret}', title=sign('${secret}'))`, PYTHON],
     [
       `<?php $a = new JwplatformAPI('k', '${secret}'); $a->call('/videos/list', ['api_signature' => '${secret}', 'title' => sign('${secret}')]);`,
       PHP,
@@ -182,7 +189,7 @@ test('faulty programs are read as far as they can be, and names of prototypes ar
   expect(
     find("const = {{{ jw.videos.show({ video_key: 'k' }) ]]] jw.videos.list(", JAVASCRIPT)[0],
   ).toMatchObject({ route: '/v1/videos/show' });
-  expect(find("def (\nc.videos.show(video_key='k')\n  x = = 3", PYTHON)[0]).toMatchObject({
+  expect(find("def (\njw.videos.show(video_key='k')\n  x = = 3", PYTHON)[0]).toMatchObject({
     route: '/v1/videos/show',
   });
   expect(
@@ -228,6 +235,8 @@ test('faulty programs are read as far as they can be, and names of prototypes ar
 test('what calls nothing is not parsed', () => {
   expect(mayCallV1("const app = require('express')()")).toBe(false);
   expect(mayCallV1("require('jwplatform')")).toBe(true);
+  expect(mayCallV1('this.jw.videos.list()')).toBe(true);
+  expect(mayCallV1('prisma.videos.create({})')).toBe(false);
   expect(mayCallV1('import jwplatform')).toBe(true);
   expect(mayCallV1("require_once('botr/api.php');")).toBe(true);
   expect(mayCallV1('fetch("/v1/videos/list")')).toBe(true);
