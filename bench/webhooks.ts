@@ -30,9 +30,9 @@ async function deliver(receiver: Started, count: number): Promise<number> {
   webhooks.create({
     name: 'bench',
     description: '',
-    url: `${receiver.url}/hook`,
+    webhook_url: `${receiver.url}/hook`,
     events: ['channel_active'],
-    siteIds: [SITE],
+    site_ids: [SITE],
   });
   const sent = Array.from({ length: count }, (_none, index) => `channel-${index}`);
   const began = performance.now();

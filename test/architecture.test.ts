@@ -67,6 +67,7 @@ const PURE: readonly string[] = [
   'emulator/listing/',
   'emulator/resources/media-table',
   'emulator/resources/site-table',
+  'emulator/resources/live-table',
   'emulator/resources/playlist-table',
   'emulator/resources/table',
   'emulator/resources/fields',

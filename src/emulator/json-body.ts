@@ -32,15 +32,3 @@ export const text = (max: number) =>
 export const objectParams = {
   error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
 };
-
-/** The body of a create or an update. Clients send `upload` and `relationships`, empty, with every resource. */
-export function resourceBody<Metadata extends z.ZodType>(metadata: Metadata) {
-  return z.strictObject(
-    {
-      metadata,
-      upload: z.looseObject({}, objectParams).nullish(),
-      relationships: z.looseObject({}, objectParams).nullish(),
-    },
-    'The body must be a JSON object with metadata.',
-  );
-}

@@ -24,9 +24,9 @@ async function startWithChannels(width: number, colorScheme: 'light' | 'dark' = 
   const webhook = emulator.context.webhooks.create({
     name: 'Newsroom',
     description: '',
-    url: 'http://127.0.0.1:9/hooks/production/on-air/notifications/of-the-newsroom',
+    webhook_url: 'http://127.0.0.1:9/hooks/production/on-air/notifications/of-the-newsroom',
     events: ['channel_active'],
-    siteIds: [emulator.siteId],
+    site_ids: [emulator.siteId],
   });
   const page = await browser.open({
     viewport: { width, height: 800 },

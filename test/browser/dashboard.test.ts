@@ -168,9 +168,9 @@ test.each(looks)(
     const webhook = context.webhooks.create({
       name: 'Newsroom',
       description: 'Tells the newsroom what is on the air.',
-      url: `${receiver.url}/${'long-path/'.repeat(8)}`,
-      events,
-      siteIds: ['demosite'],
+      webhook_url: `${receiver.url}/${'long-path/'.repeat(8)}`,
+      events: [...events],
+      site_ids: ['demosite'],
     });
     for (const [title, mode] of [
       ['News', 'auto'],

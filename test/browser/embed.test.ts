@@ -114,7 +114,7 @@ test.each([
 });
 
 test('keeps the viewers of a manual channel waiting until the event is published', async () => {
-  const town = channel({ publishingMode: 'manual' });
+  const town = channel({ publishing_mode: 'manual' });
   const { page, until, untilTrue } = await openPage();
   const polls = countPolls(page);
   await page.goto(embedPage(town));

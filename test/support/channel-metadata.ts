@@ -5,13 +5,13 @@ export function channelMetadata(changes: Partial<ChannelMetadata> = {}): Channel
   return {
     title: 'Town hall',
     tags: [],
-    customParams: {},
+    custom_params: {},
     dvr: 'on',
-    publishingMode: 'auto',
+    publishing_mode: 'auto',
     latency: 'default',
-    reconnectWindow: 0,
-    simulcastTargets: [],
-    textTracks: [],
+    reconnect_window: 0,
+    simulcast_targets: [],
+    text_tracks: [],
     ...changes,
   };
 }

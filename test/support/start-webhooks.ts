@@ -82,9 +82,9 @@ export function startWebhooks(
       webhooks.create({
         name: 'hook',
         description: '',
-        url,
+        webhook_url: url,
         events: ['channel_created', 'channel_active', 'channel_idle'],
-        siteIds: [SITE],
+        site_ids: [SITE],
         ...changes,
       }),
     notify(...channelIds) {

@@ -3,13 +3,16 @@ import { onlyMethods } from '../../http/app';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { isPublished, type Media } from '../library/media';
-import { renderChannel } from '../live/channel-api';
-import { type Channel, eventsOf } from '../live/channels';
-import { renderEvent } from '../live/event-api';
+import { channelBehaviour } from '../live/channel-api';
+import type { Channel } from '../live/channels';
+import { eventBehaviour } from '../live/event-api';
 import { type LiveEvent, previewPath } from '../live/events';
+import { CHANNEL, EVENT } from '../resources/live-table';
+import { renderResource } from '../resources/resource-calls';
+import { WEBHOOK } from '../resources/webhook-table';
 import type { Upload } from '../uploads/upload';
 import type { Delivery } from '../webhooks/delivery-queue';
-import { renderNewWebhook, renderWebhook } from '../webhooks/webhook-api';
+import { webhookBehaviour } from '../webhooks/webhook-api';
 import { masked, renderCredential } from './credentials';
 import { renderFaults } from './switches';
 
@@ -44,6 +47,7 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 function renderState(context: EmulatorContext, reveal: boolean) {
   const { state, clock, seeds, clients, faults, webhooks, uploads } = context;
   const now = clock.now();
+  const view = viewIn(context);
   return {
     now: wireTime(now),
     sites: seeds.siteIds,
@@ -54,7 +58,7 @@ function renderState(context: EmulatorContext, reveal: boolean) {
       shared_secret: masked(sharedSecret, reveal),
     })),
     channels: state.channels.all().map((channel) => snapshotOfChannel(context, channel, reveal)),
-    events: state.events.all().map((event) => snapshotOfEvent(event, now, reveal)),
+    events: state.events.all().map((event) => snapshotOfEvent(context, event, reveal)),
     media: state.media.all().map((media) => snapshotOfMedia(media, now)),
     uploads: {
       bytes: uploads.usedBytes,
@@ -62,22 +66,33 @@ function renderState(context: EmulatorContext, reveal: boolean) {
       // A large library has one for each of its media; what waits for nothing is no news.
       open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
     },
-    webhooks: webhooks.list().map(reveal ? renderNewWebhook : renderWebhook),
+    webhooks: webhooks
+      .list()
+      .map((webhook) =>
+        renderResource(WEBHOOK, webhookBehaviour(webhooks), webhook, { view, isNew: reveal }),
+      ),
     ...renderFaults(faults.list()),
   };
 }
 
-function snapshotOfChannel({ state }: EmulatorContext, channel: Channel, reveal: boolean) {
-  const shown = renderChannel(channel, { recentEvents: eventsOf(state, channel), previewUrls: [] });
+/** Addresses are left out: the control port does not know where the platform is reached. */
+function viewIn({ clock }: EmulatorContext) {
+  return { origin: '', now: clock.now };
+}
+
+function snapshotOfChannel(context: EmulatorContext, channel: Channel, reveal: boolean) {
+  const { streamKey, metadata } = channel;
+  const view = viewIn(context);
+  const shown = renderResource(CHANNEL, channelBehaviour(context), channel, { view });
   const { preview_url: _addresses, ...fields } = shown;
   return {
     ...fields,
     site_id: channel.siteId,
     current_event: channel.currentEventId ?? null,
-    stream_key: masked(shown.stream_key, reveal),
+    stream_key: masked(streamKey, reveal),
     metadata: {
-      ...shown.metadata,
-      simulcast_targets: shown.metadata.simulcast_targets.map((target) => ({
+      ...metadata,
+      simulcast_targets: metadata.simulcast_targets.map((target) => ({
         ...target,
         stream_key: masked(target.stream_key, reveal),
       })),
@@ -85,9 +100,9 @@ function snapshotOfChannel({ state }: EmulatorContext, channel: Channel, reveal:
   };
 }
 
-function snapshotOfEvent(event: LiveEvent, now: Date, reveal: boolean) {
+function snapshotOfEvent(context: EmulatorContext, event: LiveEvent, reveal: boolean) {
   return {
-    ...renderEvent(event, now),
+    ...renderResource(EVENT, eventBehaviour(context), event, { view: viewIn(context) }),
     site_id: event.siteId,
     channel_id: event.channelId,
     publishing_mode: event.mode,

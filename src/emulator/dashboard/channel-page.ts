@@ -158,20 +158,20 @@ function settings({ siteId, created, lastModified, metadata }: Channel): Html {
       : html`<ul class="tags">${values.map((value) => html`<li>${value}</li>`)}</ul>`;
   return facts([
     ['Site', html`<code>${siteId}</code>`],
-    ['Publishing mode', metadata.publishingMode],
+    ['Publishing mode', metadata.publishing_mode],
     ['DVR', metadata.dvr],
     ['Latency', metadata.latency],
-    ['Reconnect window', `${metadata.reconnectWindow} s`],
+    ['Reconnect window', `${metadata.reconnect_window} s`],
     ['Tags', listed(metadata.tags)],
     [
       'Custom parameters',
-      listed(Object.entries(metadata.customParams).map(([name, value]) => `${name}: ${value}`)),
+      listed(Object.entries(metadata.custom_params).map(([name, value]) => `${name}: ${value}`)),
     ],
     [
       'Simulcast targets',
-      listed(metadata.simulcastTargets.map(({ title, streamUrl }) => `${title} ${streamUrl}`)),
+      listed(metadata.simulcast_targets.map(({ title, stream_url }) => `${title} ${stream_url}`)),
     ],
-    ['Text tracks', String(metadata.textTracks.length)],
+    ['Text tracks', String(metadata.text_tracks.length)],
     ['Created', time(created)],
     ['Last change', time(lastModified)],
   ]);

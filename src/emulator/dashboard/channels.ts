@@ -4,7 +4,6 @@ import { HttpError } from '../../http/errors';
 import { type Content, type Html, html } from '../../http/html';
 import { addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { ChannelBody, metadataAfter } from '../live/channel-api';
 import {
   type Channel,
   type ChannelMetadata,
@@ -15,10 +14,11 @@ import {
   titleOf,
 } from '../live/channels';
 import { EVENT_REFUSALS, type EventRefusal } from '../live/event-machine';
+import { CHANNEL } from '../resources/live-table';
 import { CHANNEL_CHOICES, channelPage, channelPill, channelWord, enableOrDisable } from './channel-page';
 import { live, secret, table } from './elements';
 import {
-  checkedForm,
+  checkedMetadata,
   FormBody,
   form,
   type ListView,
@@ -139,7 +139,7 @@ const CHANNELS: Searchable<Channel> = {
         { value: 'auto', label: 'auto' },
         { value: 'manual', label: 'manual' },
       ],
-      of: ({ metadata }) => metadata.publishingMode,
+      of: ({ metadata }) => metadata.publishing_mode,
     },
   ],
   empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
@@ -181,7 +181,7 @@ function rowOf(channel: Channel, { showSite, query }: { showSite: boolean; query
       showSite && html` · site <code>${channel.siteId}</code>`
     }</span>`,
     channelPill(channel),
-    channel.metadata.publishingMode,
+    channel.metadata.publishing_mode,
     secret(`key-${channel.id}`, `stream key of ${title}`, channel.streamKey),
     html`<div class="actions">${enableOrDisable(channel, `?back=list${query && `&${query}`}`)}</div>`,
   ];
@@ -246,6 +246,5 @@ function readChannelForm(form: FormBody): ReadForm<ChannelMetadata> {
     dvr: form.text('dvr'),
     reconnect_window: seconds === '' ? undefined : Number(seconds),
   };
-  const read = checkedForm(ChannelBody, { metadata }, LABELS);
-  return read.ok ? { ok: true, value: metadataAfter(read.value) } : read;
+  return checkedMetadata(CHANNEL, metadata, LABELS);
 }

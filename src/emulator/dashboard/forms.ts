@@ -2,6 +2,8 @@ import { type RequestHandler, urlencoded } from 'express';
 import type { z } from 'zod';
 import { type SchemaFault, schemaFaults } from '../../http/faults';
 import { type Content, type Html, html } from '../../http/html';
+import { bodySchema, valuesAfter } from '../resources/body';
+import type { BodyOf, MetadataOf, Resource } from '../resources/resource';
 import type { Choice } from './elements';
 import type { PageQuery } from './search';
 
@@ -55,6 +57,18 @@ export function checkedForm<Output>(
   if (read.success) return { ok: true, value: read.data };
   const faults = schemaFaults(schema, read.error, body);
   return { ok: false, problems: faults.map((fault) => sentenceOf(fault, labels)) };
+}
+
+/** The metadata of a new resource, under the rules of the management API's own call. */
+export function checkedMetadata<R extends Resource>(
+  resource: R,
+  metadata: object,
+  labels: Readonly<Record<string, string>>,
+): ReadForm<MetadataOf<R>> {
+  const read = checkedForm(bodySchema(resource, 'create'), { metadata }, labels);
+  if (!read.ok) return read;
+  const { metadata: given } = read.value as BodyOf<R>;
+  return { ok: true, value: valuesAfter(resource.metadata, given) as MetadataOf<R> };
 }
 
 function sentenceOf(fault: SchemaFault, labels: Readonly<Record<string, string>>): string {

@@ -6,7 +6,7 @@ import type { EmulatorContext } from '../context';
 import { type Delivery, isDelivered } from '../webhooks/delivery-queue';
 import { EVENT_NAMES } from '../webhooks/notification';
 import type { ReceiverRules } from '../webhooks/receiver-address';
-import { newWebhookBody } from '../webhooks/webhook-api';
+import { webhookResource } from '../webhooks/webhook-api';
 import type { Webhook, WebhookMetadata } from '../webhooks/webhooks';
 import {
   address,
@@ -22,7 +22,7 @@ import {
 } from './elements';
 import {
   checkboxField,
-  checkedForm,
+  checkedMetadata,
   FormBody,
   form,
   type ListView,
@@ -123,13 +123,13 @@ function searchable(latest: ReadonlyMap<string, Delivery>): Searchable<Webhook> 
     path: PATH,
     noun: { one: 'webhook', many: 'webhooks' },
     hint: 'name, id, URL or event',
-    texts: ({ id, metadata: { name, description, url, events, siteIds } }) => [
+    texts: ({ id, metadata: { name, description, webhook_url, events, site_ids } }) => [
       name,
       id,
       description,
-      url,
+      webhook_url,
       ...events,
-      ...siteIds,
+      ...site_ids,
     ],
     filters: [
       {
@@ -150,7 +150,7 @@ function searchable(latest: ReadonlyMap<string, Delivery>): Searchable<Webhook> 
 function rowOf({ id, metadata }: Webhook, last: Delivery | undefined): Content[] {
   return [
     html`<a class="name" href="${PATH}/${id}">${metadata.name}</a><span class="sub"><code>${id}</code></span>`,
-    html`<span class="long">${address(metadata.url)}</span>`,
+    html`<span class="long">${address(metadata.webhook_url)}</span>`,
     metadata.events.length === EVENT_NAMES.length ? 'every event' : metadata.events.join(', '),
     last ? html`${outcomePill(last)}<span class="sub">${time(last.at)}</span>` : pill('none yet', 'calm'),
   ];
@@ -202,7 +202,7 @@ function readWebhookForm(form: FormBody, receivers: ReceiverRules): ReadForm<Web
     events: form.texts('event'),
     site_ids: form.texts('site'),
   };
-  return checkedForm(newWebhookBody(receivers), { metadata }, LABELS);
+  return checkedMetadata(webhookResource(receivers), metadata, LABELS);
 }
 
 interface WebhookView {
@@ -234,10 +234,10 @@ function webhookPage({ webhooks }: EmulatorContext, webhook: Webhook, view: Webh
       <section aria-labelledby="history-title"><h2 id="history-title">Deliveries</h2>${found.form}${live('history', html`${found.summary}${history}${found.links}`)}</section>
       <section class="card" aria-labelledby="settings-title"><h2 id="settings-title">Settings</h2>${facts([
         ['Id', html`<code>${id}</code>`],
-        ['URL', address(metadata.url)],
+        ['URL', address(metadata.webhook_url)],
         ['Description', metadata.description || html`<span class="muted">none</span>`],
         ['Events', html`<ul class="tags">${metadata.events.map((event) => html`<li>${event}</li>`)}</ul>`],
-        ['Sites', html`<ul class="tags">${metadata.siteIds.map((site) => html`<li>${site}</li>`)}</ul>`],
+        ['Sites', html`<ul class="tags">${metadata.site_ids.map((site) => html`<li>${site}</li>`)}</ul>`],
         ['Created', time(created)],
         ['Last change', time(lastModified)],
         [

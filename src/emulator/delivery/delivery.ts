@@ -192,7 +192,7 @@ function described(watchable: Watchable) {
     };
   }
   const { event, channel } = watchable;
-  const { title, tags, customParams } = channel.metadata;
+  const { title, tags, custom_params: customParams } = channel.metadata;
   const published = event.publishedAt ?? event.created;
   return { id: event.id, title, tags, customParams, duration: 0, published };
 }

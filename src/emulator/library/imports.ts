@@ -19,7 +19,7 @@ export interface Import {
 export function importBehaviour(context: EmulatorContext): Behaviour<typeof IMPORT, Import> {
   const { state, clock, newResourceId } = context;
   return {
-    list: ({ siteId = '' }) => state.imports.of(siteId),
+    list: ({ siteId = '' }) => state.imports.list(siteId),
     find: ({ siteId = '', importId = '' }) => state.imports.findOf(siteId, importId),
     create({ siteId = '' }, { metadata }) {
       const created = clock.now();

@@ -2,10 +2,11 @@ import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import { MEDIA } from '../resources/media-table';
-import type { Behaviour } from '../resources/resource';
+import type { Behaviour, GivenUpload } from '../resources/resource';
 import { mediaNotification } from '../webhooks/notification';
-import { dropContent, type GivenUpload, methodOf, UPLOAD_LINKS } from './content';
+import { dropContent, UPLOAD_LINKS } from './content';
 import { type Media, type MediaMetadata, newMedia } from './media';
+import { takeFromPlaylists } from './playlists';
 import { announce, beginContent, endProcessing } from './processing';
 import { dropRenditions } from './renditions';
 import { dropTextTracks } from './text-tracks';
@@ -15,7 +16,7 @@ import { dropThumbnails } from './thumbnails';
 export function mediaBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA, Media> {
   const { state, notify } = context;
   return {
-    list: ({ siteId = '' }) => state.media.of(siteId),
+    list: ({ siteId = '' }) => state.media.list(siteId),
     find: ({ siteId = '', mediaId = '' }) => state.media.findOf(siteId, mediaId),
     create: ({ siteId = '' }, { metadata, upload }) =>
       createMedia(context, siteId, valuesAfter(MEDIA.metadata, metadata), upload),
@@ -35,8 +36,8 @@ export function mediaBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA
       ...UPLOAD_LINKS,
     },
     actions: {
-      reupload(media, { body }) {
-        beginContent(context, media, body.upload as GivenUpload);
+      reupload(media, { upload }) {
+        beginContent(context, media, upload);
         notify(mediaNotification('media_reuploaded', media));
         return 'item';
       },
@@ -50,12 +51,12 @@ function createMedia(
   metadata: MediaMetadata,
   upload: GivenUpload,
 ): Media {
-  methodOf(upload);
   const { state, clock, newResourceId, notify } = context;
   const created = clock.now();
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(created) };
   const media = newMedia({ id: newResourceId(), siteId, created, metadata: { ...metadata, ...from } });
   state.media.add(media);
+  state.usage.count(siteId, created, 'media');
   notify(mediaNotification('media_created', media));
   beginContent(context, media, upload);
   return media;
@@ -76,6 +77,7 @@ function deleteMedia(context: EmulatorContext, media: Media): void {
   dropRenditions(context, media);
   dropTextTracks(context, media);
   dropThumbnails(context, media);
+  takeFromPlaylists(context, media);
   context.state.media.remove(media);
   context.notify(mediaNotification('media_deleted', media));
 }

@@ -1,7 +1,7 @@
 import type { Timer } from '../clock';
 import type { MEDIA } from '../resources/media-table';
 import type { MetadataOf } from '../resources/resource';
-import type { Content } from './content';
+import { type Content, noContent } from './content';
 
 export type MediaMetadata = MetadataOf<typeof MEDIA>;
 
@@ -47,10 +47,7 @@ interface NewMedia
 /** A media without content, but for what is said of it. */
 export function newMedia(given: NewMedia): Media {
   return {
-    status: 'created',
-    errorMessage: null,
-    upload: undefined,
-    file: undefined,
+    ...noContent(),
     mediaType: 'video',
     hostingType: 'hosted',
     mimeType: null,

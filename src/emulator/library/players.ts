@@ -20,7 +20,7 @@ export interface Player {
 export function playerBehaviour(context: EmulatorContext): Behaviour<typeof PLAYER, Player> {
   const { state, clock, newResourceId } = context;
   return {
-    list: ({ siteId = '' }) => state.players.of(siteId),
+    list: ({ siteId = '' }) => state.players.list(siteId),
     find: ({ siteId = '', playerId = '' }) => state.players.findOf(siteId, playerId),
     create({ siteId = '' }, { metadata, relationships }) {
       const created = clock.now();

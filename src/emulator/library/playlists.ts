@@ -3,6 +3,7 @@ import { valuesAfter } from '../resources/body';
 import { type PLAYLIST, type PlaylistType, TYPED_PLAYLISTS } from '../resources/playlist-table';
 import type { Behaviour, Kept, MetadataOf, Resource } from '../resources/resource';
 import { callsOf, type ResourceCalls } from '../resources/resource-calls';
+import type { Media } from './media';
 
 /** A playlist of any type. Its metadata have the fields of its type. */
 export interface Playlist {
@@ -11,7 +12,7 @@ export interface Playlist {
   readonly created: Date;
   lastModified: Date;
   readonly playlistType: PlaylistType;
-  metadata: MetadataOf<typeof PLAYLIST>;
+  metadata: MetadataOf<typeof PLAYLIST> & { readonly media_filter: MediaFilter };
 }
 
 type TypedPlaylist = (typeof TYPED_PLAYLISTS)[number];
@@ -23,7 +24,7 @@ export type PlaylistMetadata<T extends PlaylistType> = MetadataOf<Extract<TypedP
 export function playlistBehaviour(context: EmulatorContext): Behaviour<typeof PLAYLIST, Playlist> {
   const { state } = context;
   return {
-    list: ({ siteId = '' }) => state.playlists.of(siteId),
+    list: ({ siteId = '' }) => state.playlists.list(siteId),
     find: ({ siteId = '', playlistId = '' }) => state.playlists.findOf(siteId, playlistId),
     remove: (playlist) => state.playlists.remove(playlist),
     shown: SHOWN,
@@ -31,6 +32,48 @@ export function playlistBehaviour(context: EmulatorContext): Behaviour<typeof PL
 }
 
 const SHOWN = { playlist_type: ({ playlistType }: Playlist) => playlistType };
+
+/** Which media a playlist of any type has, as far as its own fields say. */
+type MediaFilter = PlaylistMetadata<'manual_playlist' | 'dynamic_playlist'>['media_filter'];
+
+/** Takes a media that goes out of the orders that people made. */
+export function takeFromPlaylists(context: EmulatorContext, { id, siteId }: Media): void {
+  changeFilters(context, siteId, ({ include, ...others }) =>
+    include && 'values' in include && include.values.includes(id)
+      ? { ...others, include: { ...include, values: include.values.filter((each) => each !== id) } }
+      : undefined,
+  );
+}
+
+/** Renames a tag in what playlists ask for; without a new name, it is asked for no longer. */
+export function changeTagOfPlaylists(
+  context: EmulatorContext,
+  siteId: string,
+  change: (tags: readonly string[]) => string[] | undefined,
+): void {
+  changeFilters(context, siteId, (filter) => {
+    const changed = Object.entries(filter).flatMap(([name, criteria]) => {
+      const tags = criteria && 'tags' in criteria ? criteria.tags : undefined;
+      const values = tags && change(tags.values);
+      return values ? [[name, { ...criteria, tags: { ...tags, values } }] as const] : [];
+    });
+    return changed.length > 0 ? { ...filter, ...Object.fromEntries(changed) } : undefined;
+  });
+}
+
+function changeFilters(
+  { state, clock }: EmulatorContext,
+  siteId: string,
+  change: (filter: MediaFilter) => MediaFilter | undefined,
+): void {
+  for (const playlist of state.playlists.of(siteId)) {
+    const changed = change(playlist.metadata.media_filter);
+    if (!changed) continue;
+    playlist.metadata = { ...playlist.metadata, media_filter: changed };
+    playlist.lastModified = clock.now();
+    state.playlists.changed(playlist);
+  }
+}
 
 /** The calls of each type of playlist. */
 export function typedPlaylistCalls(context: EmulatorContext): ReadonlyMap<PlaylistType, ResourceCalls> {
@@ -68,7 +111,6 @@ function callsOfType(context: EmulatorContext, resource: TypedPlaylist): Resourc
       playlist.lastModified = clock.now();
       state.playlists.changed(playlist);
     },
-    remove: (playlist) => state.playlists.remove(playlist),
     shown: SHOWN,
   };
   return callsOf(resource as Resource & { shown: typeof PLAYLIST.shown }, behaviour, clock.now);

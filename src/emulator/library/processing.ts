@@ -1,10 +1,12 @@
 import type { EmulatorContext } from '../context';
+import { secondsOf } from '../resources/fields';
+import type { GivenUpload } from '../resources/resource';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { dropContent, type GivenUpload, methodOf, takeContent } from './content';
+import { dropContent, statusUnderWay, takeContent } from './content';
 import { isPublished, type Media, publicationOf } from './media';
-import { keepOriginal, makeRenditions } from './renditions';
+import { dropRenditions, keepOriginal, makeRenditions } from './renditions';
 import { makePoster } from './thumbnails';
 
 /** The most that a file may have: 5 GB. */
@@ -14,31 +16,37 @@ const MAX_FILE_BYTES = 5 * 1024 ** 3;
 const READY_MS = 1_000;
 const CONVERTED_MS = 3_000;
 
-/**
- * Begins to take the content of a media, its first one or a new one.
- * @throws HttpError 400 when the fields do not fit together; then nothing has changed.
- */
+/** Begins to take the content of a media, its first one or a new one. What it has stays until the new one is there. */
 export function beginContent(context: EmulatorContext, media: Media, given: GivenUpload): void {
-  const method = methodOf(given);
-  media.trimInPoint = given.trim_in_point ?? null;
-  media.trimOutPoint = given.trim_out_point ?? null;
-  media.timers.processing?.cancel();
-  if (method === 'external') {
+  const isExternal = given.method === 'external';
+  const describe = () => {
+    media.hostingType = isExternal ? 'external' : 'hosted';
+    media.sourceUrl = isExternal ? (given.source_url ?? null) : null;
+    media.trimInPoint = given.trim_in_point ?? null;
+    media.trimOutPoint = given.trim_out_point ?? null;
+  };
+  if (isExternal) {
     dropContent(context, media);
-    media.hostingType = 'external';
-    media.sourceUrl = given.source_url ?? null;
+    dropRenditions(context, media);
+    describe();
+    Object.assign(media, NOTHING_KNOWN);
     media.mimeType = given.mime_type ?? typeOfAddress(media.sourceUrl ?? '');
+    media.mediaType = mediaTypeOf(media.mimeType);
     process(context, media);
     return;
   }
-  media.hostingType = 'hosted';
-  media.sourceUrl = null;
-  takeContent(context, media, given, {
+  if (media.file === undefined && statusUnderWay(media) === 'processing') describe();
+  takeContent(context, context.state.media, media, given, {
     maxBytes: MAX_FILE_BYTES,
-    arrived: (file) => void arrive(context, media, file),
-    failed: () => context.state.media.changed(media),
+    arrived(file) {
+      describe();
+      return arrive(context, media, file);
+    },
+    isBusy: () => media.timers.processing !== undefined,
   });
 }
+
+const NOTHING_KNOWN = { duration: 0, width: 0, height: 0 };
 
 const TYPES: Readonly<Record<string, string>> = {
   m3u8: 'application/vnd.apple.mpegurl',
@@ -58,24 +66,48 @@ function typeOfAddress(address: string): string | null {
   return TYPES[ending.toLowerCase()] ?? null;
 }
 
-async function arrive(context: EmulatorContext, media: Media, file: StoredFile): Promise<void> {
-  // Who lists the media now must see that its file is there.
-  media.status = statusUnderWay(media);
-  media.mimeType = file.declaredType ?? null;
-  const facts = await probe(file);
-  // It may have been deleted, or given another file, meanwhile.
-  if (context.state.media.find(media.id) !== media || media.file !== file) return;
-  media.mimeType = facts?.mimeType ?? media.mimeType;
-  media.mediaType = facts?.mediaType ?? (media.mimeType?.startsWith('audio/') ? 'audio' : 'video');
-  media.duration = facts?.duration ?? 0;
-  media.width = facts?.width ?? 0;
-  media.height = facts?.height ?? 0;
-  process(context, media);
+/** The media type that is declared, when it is one of a video or an audio file: clients declare others as well. */
+function declaredTypeOf({ declaredType = '' }: StoredFile): string | null {
+  return /^(?:video|audio)\//.test(declaredType) ? declaredType : null;
 }
 
-/** What viewers can have already, they keep. */
-function statusUnderWay({ status }: Media): 'updating' | 'processing' {
-  return status === 'ready' || status === 'updating' ? 'updating' : 'processing';
+function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
+  return mimeType?.startsWith('audio/') ? 'audio' : 'video';
+}
+
+async function arrive(context: EmulatorContext, media: Media, file: StoredFile): Promise<void> {
+  const { state } = context;
+  // Who lists the media now must see that its file is there.
+  media.status = statusUnderWay(media);
+  state.media.changed(media);
+  cancelProcessing(media);
+  const facts = await probe(file);
+  // It may have been deleted, or given another file, meanwhile.
+  if (state.media.find(media.id) !== media || media.file !== file) return;
+  media.mimeType = facts?.mimeType ?? declaredTypeOf(file);
+  media.mediaType = facts?.mediaType ?? mediaTypeOf(media.mimeType);
+  media.width = facts?.width ?? 0;
+  media.height = facts?.height ?? 0;
+  const length = facts?.duration ?? 0;
+  media.duration = trimmedLength(media, length);
+  keepOriginal(context, media, length);
+  if (length > 0 && media.duration <= 0) fail(context, media, length);
+  else process(context, media);
+}
+
+/** The seconds between the trim points, within a file of this length; 0 stands for a length that is not known. */
+function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): number {
+  const begin = trimInPoint === null ? 0 : secondsOf(trimInPoint);
+  const wanted = trimOutPoint === null ? length : secondsOf(trimOutPoint);
+  const end = length > 0 ? Math.min(wanted, length) : wanted;
+  return Math.max(Math.round((end - begin) * 1000) / 1000, 0);
+}
+
+function fail({ clock, state }: EmulatorContext, media: Media, length: number): void {
+  media.status = 'failed';
+  media.errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
+  media.lastModified = clock.now();
+  state.media.changed(media);
 }
 
 /** What the platform does with a content, on its clock. */
@@ -85,7 +117,7 @@ function process(context: EmulatorContext, media: Media): void {
   media.errorMessage = null;
   media.lastModified = clock.now();
   state.media.changed(media);
-  if (media.file) keepOriginal(context, media);
+  cancelProcessing(media);
   media.timers.processing = clock.after(READY_MS, () => {
     media.status = 'ready';
     media.lastModified = clock.now();
@@ -93,8 +125,14 @@ function process(context: EmulatorContext, media: Media): void {
     state.media.changed(media);
     media.announced = false;
     announce(context, media);
-    media.timers.processing = clock.after(CONVERTED_MS - READY_MS, () => convert(context, media));
+    media.timers.processing =
+      media.file && clock.after(CONVERTED_MS - READY_MS, () => convert(context, media));
   });
+}
+
+function cancelProcessing({ timers }: Media): void {
+  timers.processing?.cancel();
+  timers.processing = undefined;
 }
 
 function convert(context: EmulatorContext, media: Media): void {

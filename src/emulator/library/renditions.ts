@@ -9,7 +9,8 @@ import {
   type Content,
   type ContentStatus,
   dropContent,
-  methodOf,
+  noContent,
+  statusUnderWay,
   takeContent,
   UPLOAD_LINKS,
 } from './content';
@@ -17,8 +18,6 @@ import type { Media } from './media';
 
 /** A file of a media as it was uploaded. The primary one is the media's own content. */
 export interface Original extends Content {
-  readonly id: string;
-  readonly siteId: string;
   readonly mediaId: string;
   readonly created: Date;
   lastModified: Date;
@@ -42,6 +41,8 @@ export interface Rendition {
   lastModified: Date;
   metadata: MetadataOf<typeof MEDIA_RENDITION>;
   readonly templateId: string;
+  /** Whether the platform made it by itself. */
+  readonly isAutomatic: boolean;
   status: ContentStatus;
   width: number;
   height: number;
@@ -62,14 +63,13 @@ const MAX_FILE_BYTES = 5 * 1024 ** 3;
 export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {
   const { state, clock, newResourceId } = context;
   return {
-    list: (ids) => state.originals.of(mediaOf(context, ids).id),
+    list: (ids) => state.originals.list(mediaOf(context, ids).id),
     find: (ids) => state.originals.findOf(mediaOf(context, ids).id, ids.originalId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
-      methodOf(upload);
       const created = clock.now();
       const original: Original = {
-        ...newContent(),
+        ...noContent(),
         id: newResourceId(),
         siteId: media.siteId,
         mediaId: media.id,
@@ -80,9 +80,9 @@ export function originalBehaviour(context: EmulatorContext): Behaviour<typeof OR
         ...NOTHING_KNOWN,
       };
       state.originals.add(original);
-      takeContent(context, original, upload, {
+      takeContent(context, state.originals, original, upload, {
         maxBytes: MAX_FILE_BYTES,
-        arrived: (file) => void describe(context, original, file),
+        arrived: (file) => describe(context, original, file),
       });
       return original;
     },
@@ -113,18 +113,13 @@ export function originalBehaviour(context: EmulatorContext): Behaviour<typeof OR
   };
 }
 
-const newContent = (): Content => ({
-  status: 'created',
-  errorMessage: null,
-  upload: undefined,
-  file: undefined,
-});
 const NOTHING_KNOWN = { containerFormat: null, duration: 0, width: 0, height: 0 };
 
 async function describe({ state, clock }: EmulatorContext, original: Original, file: StoredFile) {
-  original.status = 'processing';
+  original.status = statusUnderWay(original);
+  state.originals.changed(original);
   const facts = await probe(file);
-  if (original.file !== file) return;
+  if (state.originals.find(original.id) !== original || original.file !== file) return;
   original.containerFormat = formatOf(facts?.mimeType ?? file.declaredType ?? null);
   original.duration = facts?.duration ?? 0;
   original.width = facts?.width ?? 0;
@@ -138,9 +133,13 @@ function formatOf(mimeType: string | null): string | null {
   return mimeType?.split(/[/;]/)[1] ?? null;
 }
 
-/** Keeps the file of a media as its primary original, in place of the one before. */
-export function keepOriginal({ state, clock, newResourceId }: EmulatorContext, media: Media): void {
-  const { siteId, id: mediaId, duration, width, height, file } = media;
+/** Keeps the file of a media as its primary original, in place of the one before. @param duration of the whole file. */
+export function keepOriginal(
+  { state, clock, newResourceId }: EmulatorContext,
+  media: Media,
+  duration: number,
+): void {
+  const { siteId, id: mediaId, width, height, file } = media;
   const created = clock.now();
   const facts = {
     containerFormat: formatOf(media.mimeType),
@@ -158,7 +157,7 @@ export function keepOriginal({ state, clock, newResourceId }: EmulatorContext, m
     return;
   }
   state.originals.add({
-    ...newContent(),
+    ...noContent(),
     id: newResourceId(),
     siteId,
     mediaId,
@@ -173,7 +172,7 @@ export function keepOriginal({ state, clock, newResourceId }: EmulatorContext, m
 export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA_RENDITION, Rendition> {
   const { state } = context;
   return {
-    list: (ids) => state.renditions.of(mediaOf(context, ids).id),
+    list: (ids) => state.renditions.list(mediaOf(context, ids).id),
     find: (ids) => state.renditions.findOf(mediaOf(context, ids).id, ids.renditionId ?? ''),
     create(ids, { relationships }) {
       const media = mediaOf(context, ids);
@@ -186,7 +185,13 @@ export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof M
         const description = 'The content of this media is external: the platform makes no renditions of it.';
         throw new HttpError(409, { code: 'conflict', description });
       }
-      const rendition = addRendition(context, media, templateId, media);
+      if (media.status === 'ready' && !media.file) {
+        const description =
+          'This media was recorded live, and the emulator keeps no recordings. Upload a file.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      const { width, height } = media;
+      const rendition = addRendition(context, media, templateId, { width, height, isAutomatic: false });
       if (rendition.status === 'processing' && media.status === 'ready')
         context.clock.after(CONVERTED_MS, () => finish(context, media, rendition));
       return rendition;
@@ -221,12 +226,18 @@ export function makeRenditions(context: EmulatorContext, media: Media): void {
   if (!media.file) return;
   const { state } = context;
   const heights = media.mediaType === 'audio' ? [] : LADDER.filter((height) => height <= media.height);
-  const wanted = heights.length > 0 ? heights : [media.height];
-  for (const height of wanted) {
-    const width = media.height > 0 ? Math.round((media.width * height) / media.height / 2) * 2 : 0;
-    const templateId = height === 0 ? 'audio' : `${height}p`;
-    const has = state.renditions.of(media.id).some((other) => other.templateId === templateId);
-    if (!has) addRendition(context, media, templateId, { width, height });
+  const wanted = (heights.length > 0 ? heights : [media.height]).map((height) => ({
+    templateId: height > 0 ? `${height}p` : media.mediaType,
+    width: media.height > 0 ? Math.round((media.width * height) / media.height / 2) * 2 : 0,
+    height,
+  }));
+  const before = [...state.renditions.of(media.id)];
+  // What the platform made of an earlier content, it makes in the sizes of this one.
+  for (const rendition of before) if (rendition.isAutomatic) state.renditions.remove(rendition);
+  for (const { templateId, ...size } of wanted) {
+    const kept = before.find((other) => other.templateId === templateId);
+    if (kept?.isAutomatic) state.renditions.add(Object.assign(kept, size));
+    else if (!kept) addRendition(context, media, templateId, { ...size, isAutomatic: true });
   }
   for (const rendition of state.renditions.of(media.id)) finish(context, media, rendition);
 }
@@ -235,7 +246,7 @@ function addRendition(
   { state, clock, newResourceId }: EmulatorContext,
   media: Media,
   templateId: string,
-  { width, height }: { readonly width: number; readonly height: number },
+  { width, height, isAutomatic }: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
 ): Rendition {
   const created = clock.now();
   const rendition: Rendition = {
@@ -246,6 +257,7 @@ function addRendition(
     lastModified: created,
     metadata: {},
     templateId,
+    isAutomatic,
     status: 'processing',
     width,
     height,

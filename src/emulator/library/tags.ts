@@ -1,6 +1,7 @@
 import { HttpError, type Problem } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { updateMedia } from './media-api';
+import { changeTagOfPlaylists } from './playlists';
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -37,12 +38,19 @@ function tagsOf(given: Given, names: readonly (readonly [string, string])[]): re
 
 function changeTag(context: EmulatorContext, siteId: string, tag: string, into: string | undefined): number {
   if (tag === into) return 0;
-  const tagged = context.state.media.of(siteId).filter(({ metadata }) => metadata.tags.includes(tag));
-  for (const media of tagged) {
-    const tags = media.metadata.tags.flatMap((each) => (each === tag ? (into ?? []) : each));
-    updateMedia(context, media, { ...media.metadata, tags: [...new Set(tags)] });
+  const change = (tags: readonly string[]) =>
+    tags.includes(tag)
+      ? [...new Set(tags.flatMap((each) => (each === tag ? (into ?? []) : each)))]
+      : undefined;
+  let count = 0;
+  for (const media of context.state.media.of(siteId)) {
+    const tags = change(media.metadata.tags);
+    if (!tags) continue;
+    updateMedia(context, media, { ...media.metadata, tags });
+    count += 1;
   }
-  return tagged.length;
+  changeTagOfPlaylists(context, siteId, change);
+  return count;
 }
 
 /** The tags of a site's media with how many have each, by their names. */

@@ -1,16 +1,15 @@
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import { TEXT_TRACK } from '../resources/media-table';
 import type { Behaviour, MetadataOf } from '../resources/resource';
 import { mediaNotification } from '../webhooks/notification';
-import { type Content, dropContent, methodOf, takeContent, UPLOAD_LINKS } from './content';
+import { type Content, dropContent, noContent, takeContent, UPLOAD_LINKS } from './content';
 import type { Media } from './media';
 import { mediaOf } from './renditions';
 
 /** Captions, subtitles or chapters of a media. */
 export interface TextTrack extends Content {
-  readonly id: string;
-  readonly siteId: string;
   readonly mediaId: string;
   readonly created: Date;
   lastModified: Date;
@@ -34,41 +33,41 @@ export function textTrackBehaviour(context: EmulatorContext): Behaviour<typeof T
     state.textTracks.changed(track);
   };
   const publish = (isPublished: boolean) => (track: TextTrack) => {
+    if (isPublished && track.status !== 'ready') {
+      const description =
+        'The file of this text track is not there yet. Upload it first, or make the track with upload.auto_publish.';
+      throw new HttpError(409, { code: 'conflict', description });
+    }
     track.isPublished = isPublished;
     changed(track);
     return undefined;
   };
   return {
-    list: (ids) => state.textTracks.of(mediaOf(context, ids).id),
+    list: (ids) => state.textTracks.list(mediaOf(context, ids).id),
     find: (ids) => state.textTracks.findOf(mediaOf(context, ids).id, ids.trackId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
-      methodOf(upload);
       const created = clock.now();
       const track: TextTrack = {
+        ...noContent(),
         id: newResourceId(),
         siteId: media.siteId,
         mediaId: media.id,
         created,
         lastModified: created,
         metadata: valuesAfter(TEXT_TRACK.metadata, metadata),
-        status: 'created',
-        errorMessage: null,
-        upload: undefined,
-        file: undefined,
         isPublished: false,
         fileFormat: formatOf(upload),
       };
       state.textTracks.add(track);
       notify(mediaNotification('track_created', media));
-      takeContent(context, track, upload, {
+      takeContent(context, state.textTracks, track, upload, {
         maxBytes: MAX_TRACK_BYTES,
         arrived() {
           track.status = 'ready';
           if (upload.auto_publish) track.isPublished = true;
           changed(track);
         },
-        failed: () => changed(track),
       });
       return track;
     },

@@ -2,17 +2,14 @@ import { HttpError, type Problem } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import type { THUMBNAIL } from '../resources/media-table';
 import type { Behaviour, BodyOf } from '../resources/resource';
-import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { type Content, dropContent, methodOf, takeContent, UPLOAD_LINKS } from './content';
+import { type Content, dropContent, noContent, takeContent, UPLOAD_LINKS } from './content';
 import type { Media } from './media';
 
 type SourceType = 'custom_upload' | 'video_position' | 'thumbstrip_index';
 
 /** A picture of a media. */
 export interface Thumbnail extends Content {
-  readonly id: string;
-  readonly siteId: string;
   readonly created: Date;
   lastModified: Date;
   metadata: Record<never, never>;
@@ -25,6 +22,8 @@ export interface Thumbnail extends Content {
   isPoster: boolean;
 }
 
+/** One may be a short video. */
+const PICTURES = ['image/*', 'video/*'];
 const MAX_PICTURE_BYTES = 50 * 1024 ** 2;
 
 /** The path at which viewers get a thumbnail. */
@@ -32,9 +31,10 @@ export function thumbnailPath({ id }: Thumbnail): string {
   return `/thumbnails/${id}`;
 }
 
-/** The thumbnail that stands for a media. */
+/** The thumbnail that stands for a media. Until the picture of its poster is there, and without one, the latest. */
 export function posterOf({ state }: Pick<EmulatorContext, 'state'>, media: Media): Thumbnail | undefined {
-  return thumbnailsOf(state, media).find(({ isPoster }) => isPoster);
+  const ready = thumbnailsOf(state, media).filter(({ status }) => status === 'ready');
+  return ready.find(({ isPoster }) => isPoster) ?? ready.at(-1);
 }
 
 function thumbnailsOf({ thumbnails, mediaThumbnails }: EmulatorContext['state'], { id }: Media): Thumbnail[] {
@@ -43,59 +43,45 @@ function thumbnailsOf({ thumbnails, mediaThumbnails }: EmulatorContext['state'],
 
 /** What is special about thumbnails. */
 export function thumbnailBehaviour(context: EmulatorContext): Behaviour<typeof THUMBNAIL, Thumbnail> {
-  const { state, clock, notify, newResourceId } = context;
+  const { state, clock, notify } = context;
   const changed = (thumbnail: Thumbnail) => {
     thumbnail.lastModified = clock.now();
     state.thumbnails.changed(thumbnail);
   };
   return {
-    list: ({ siteId = '' }) => state.thumbnails.of(siteId),
+    list: ({ siteId = '' }) => state.thumbnails.list(siteId),
     find: ({ siteId = '', thumbnailId = '' }) => state.thumbnails.findOf(siteId, thumbnailId),
     create({ siteId = '' }, { upload, relationships }) {
-      const sourceType = sourceTypeOf(upload);
-      if (sourceType === 'custom_upload') methodOf(upload);
-      const belongs = belongsTo(context, siteId, relationships);
-      const source = sourceMedia(context, siteId, upload);
-      const created = clock.now();
-      const thumbnail: Thumbnail = {
-        id: newResourceId(),
-        siteId,
-        created,
-        lastModified: created,
-        metadata: {},
-        status: source ? 'ready' : 'created',
-        errorMessage: null,
-        upload: undefined,
-        file: undefined,
+      const related = relatedMedia(relationships);
+      const taken = takenFrom(upload, related?.id);
+      requireMedia(context, siteId, {
+        'relationships.media.0.id': related?.id,
+        'upload.source_media_id': taken,
+      });
+      const thumbnail = newThumbnail(context, siteId, {
         thumbnailType: upload.thumbnail_type ?? 'static',
-        sourceType,
+        sourceType: sourceTypeOf(upload),
         videoPosition: upload.video_position ?? 0,
-        mediaId: belongs?.media.id ?? source?.id,
-        isPoster: false,
-      };
+      });
       state.thumbnails.add(thumbnail);
-      attach(context, thumbnail, thumbnail.mediaId, belongs?.isPoster ?? false);
-      const tell = () => {
+      attach(context, thumbnail, related?.id ?? taken, related?.is_poster ?? false);
+      const picture = () => {
+        thumbnail.status = 'ready';
+        changed(thumbnail);
         const { mediaId: id } = thumbnail;
         if (id !== undefined) notify(mediaNotification('thumbnail_created', { id, siteId }));
       };
-      if (source) tell();
+      if (taken !== undefined) picture();
       else {
-        takeContent(context, thumbnail, upload, {
-          maxBytes: MAX_PICTURE_BYTES,
-          arrived(_file: StoredFile) {
-            thumbnail.status = 'ready';
-            changed(thumbnail);
-            tell();
-          },
-          failed: () => changed(thumbnail),
-        });
+        const arrival = { accept: PICTURES, maxBytes: MAX_PICTURE_BYTES, arrived: picture };
+        takeContent(context, state.thumbnails, thumbnail, upload, arrival);
       }
       return thumbnail;
     },
     update(thumbnail, _metadata, { relationships }) {
-      const belongs = belongsTo(context, thumbnail.siteId, relationships);
-      if (belongs) attach(context, thumbnail, belongs.media.id, belongs.isPoster ?? thumbnail.isPoster);
+      const related = relatedMedia(relationships);
+      requireMedia(context, thumbnail.siteId, { 'relationships.media.0.id': related?.id });
+      if (related) attach(context, thumbnail, related.id, related.is_poster ?? thumbnail.isPoster);
       changed(thumbnail);
     },
     remove: (thumbnail) => removeThumbnail(context, thumbnail),
@@ -117,38 +103,58 @@ export function thumbnailBehaviour(context: EmulatorContext): Behaviour<typeof T
 
 type Given = BodyOf<typeof THUMBNAIL>;
 
-function sourceTypeOf({ source_type, video_position, thumbstrip_index }: Given['upload']): SourceType {
+function sourceTypeOf({ source_type, source_media_id, ...from }: Given['upload']): SourceType {
   if (source_type) return source_type;
-  if (typeof video_position === 'number') return 'video_position';
-  return typeof thumbstrip_index === 'number' ? 'thumbstrip_index' : 'custom_upload';
+  if (typeof from.thumbstrip_index === 'number') return 'thumbstrip_index';
+  // Clients that leave a 0 out mean the begin of the media.
+  return source_media_id || typeof from.video_position === 'number' ? 'video_position' : 'custom_upload';
 }
 
 /** The media that a picture is taken from, or undefined when it is uploaded. @throws HttpError 400 */
-function sourceMedia({ state }: EmulatorContext, siteId: string, upload: Given['upload']): Media | undefined {
+function takenFrom(upload: Given['upload'], relatedId: string | undefined): string | undefined {
   if (sourceTypeOf(upload) === 'custom_upload') return undefined;
-  const media = state.media.findOf(siteId, upload.source_media_id ?? '');
-  if (media) return media;
-  const description = `upload.source_media_id: ${
-    upload.source_media_id ? 'this site has no media with this id' : 'is missing; it says which media to take'
-  }`;
+  const id = upload.source_media_id || relatedId;
+  if (id !== undefined) return id;
+  const description = 'upload.source_media_id: is missing; it says of which media the picture is';
   throw new HttpError(400, { code: 'invalid_body', description });
 }
 
-/** What the relationships of a call say, or undefined when they say nothing. @throws HttpError 400 */
-function belongsTo(
+function relatedMedia({ media }: Given['relationships']) {
+  return media?.[0];
+}
+
+/** @param ids by the fields that have them. @throws HttpError 400 that names each media that the site has not. */
+function requireMedia(
   { state }: EmulatorContext,
   siteId: string,
-  { media: related }: Given['relationships'],
-): { media: Media; isPoster: boolean | undefined } | undefined {
-  const [wanted] = related ?? [];
-  if (!wanted) return undefined;
-  const media = state.media.findOf(siteId, wanted.id);
-  if (media) return { media, isPoster: wanted.is_poster ?? undefined };
-  const problem: Problem = {
-    code: 'invalid_body',
-    description: 'relationships.media.0.id: this site has no media with this id',
+  ids: Readonly<Record<string, string | undefined>>,
+): void {
+  const problems: Problem[] = Object.entries(ids).flatMap(([field, id]) =>
+    id === undefined || state.media.findOf(siteId, id)
+      ? []
+      : [{ code: 'invalid_body', description: `${field}: this site has no media with this id` }],
+  );
+  if (problems.length > 0) throw new HttpError(400, problems);
+}
+
+/** A picture of no media, which is not there yet. */
+function newThumbnail(
+  { clock, newResourceId }: EmulatorContext,
+  siteId: string,
+  of: Pick<Thumbnail, 'thumbnailType' | 'sourceType' | 'videoPosition'>,
+): Thumbnail {
+  const created = clock.now();
+  return {
+    ...noContent(),
+    id: newResourceId(),
+    siteId,
+    created,
+    lastModified: created,
+    metadata: {},
+    mediaId: undefined,
+    isPoster: false,
+    ...of,
   };
-  throw new HttpError(400, problem);
 }
 
 /** Makes a thumbnail one of a media, or of another one; a media has one poster at most. */
@@ -167,7 +173,9 @@ function attach(
   if (!isPoster) return;
   for (const id of ids) {
     const other = state.thumbnails.find(id);
-    if (other && other !== thumbnail) other.isPoster = false;
+    if (!other?.isPoster || other === thumbnail) continue;
+    other.isPoster = false;
+    state.thumbnails.changed(other);
   }
 }
 
@@ -177,29 +185,18 @@ function detach({ mediaThumbnails }: EmulatorContext['state'], { id, mediaId }: 
   if (ids?.size === 0) mediaThumbnails.delete(mediaId ?? '');
 }
 
-/** Makes the poster that the platform takes of a media by itself, unless it has a picture. */
+/** Takes a picture of a media, as the platform does by itself, unless it has one. It is the poster until one is chosen. */
 export function makePoster(context: EmulatorContext, media: Media): void {
-  const { state, clock, newResourceId, notify } = context;
-  if (thumbnailsOf(state, media).length > 0) return;
-  const created = clock.now();
-  const thumbnail: Thumbnail = {
-    id: newResourceId(),
-    siteId: media.siteId,
-    created,
-    lastModified: created,
-    metadata: {},
-    status: 'ready',
-    errorMessage: null,
-    upload: undefined,
-    file: undefined,
+  const { state, notify } = context;
+  if (posterOf(context, media)) return;
+  const thumbnail = newThumbnail(context, media.siteId, {
     thumbnailType: 'static',
     sourceType: 'video_position',
     videoPosition: 0,
-    mediaId: media.id,
-    isPoster: true,
-  };
+  });
+  thumbnail.status = 'ready';
   state.thumbnails.add(thumbnail);
-  attach(context, thumbnail, media.id, true);
+  attach(context, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
   notify(mediaNotification('thumbnail_created', media));
 }
 

@@ -69,13 +69,14 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
 
   function begin(channel: Channel): OnAir {
     const created = clock.now();
-    const mode = channel.metadata.publishingMode;
+    const mode = channel.metadata.publishing_mode;
     const event: LiveEvent = {
       id: newResourceId(),
       channelId: channel.id,
       siteId: channel.siteId,
       created,
       lastModified: created,
+      metadata: {},
       mode,
       state: firstState(mode),
       previewToken: newSecret(),
@@ -148,7 +149,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       take(air.event, 'encoder_gone');
       air.event.encoderGoneAt = clock.now();
       const { channel } = air;
-      const wait = channel.metadata.reconnectWindow * 1000;
+      const wait = channel.metadata.reconnect_window * 1000;
       air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
     },
     sessionOf: (channelId) => onAir.get(channelId)?.encoder?.session,

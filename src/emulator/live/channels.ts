@@ -1,30 +1,13 @@
 import type { EmulatorContext } from '../context';
+import type { CHANNEL } from '../resources/live-table';
+import type { MetadataOf } from '../resources/resource';
 import { channelNotification } from '../webhooks/notification';
-import type { PublishingMode } from './event-machine';
 import type { LiveEvent } from './events';
 
 /** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
 type ChannelStatus = 'creating' | 'active' | 'idle';
 
-interface SimulcastTarget {
-  readonly streamKey: string;
-  readonly streamUrl: string;
-  readonly title: string;
-}
-
-export interface ChannelMetadata {
-  readonly title: string;
-  readonly tags: readonly string[];
-  readonly customParams: Readonly<Record<string, string>>;
-  readonly dvr: 'on' | 'off';
-  readonly publishingMode: PublishingMode;
-  readonly latency: string;
-  /** Seconds that the encoder may be gone without ending the event. */
-  readonly reconnectWindow: number;
-  readonly simulcastTargets: readonly SimulcastTarget[];
-  /** Kept and returned as given. */
-  readonly textTracks: readonly Readonly<Record<string, string | number | boolean | null>>[];
-}
+export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
 
 export interface Channel {
   readonly id: string;

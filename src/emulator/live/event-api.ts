@@ -1,110 +1,69 @@
-import type { Express, RequestHandler } from 'express';
-import * as z from 'zod';
-import { onlyMethods } from '../../http/app';
+import type { Express } from 'express';
 import { HttpError } from '../../http/errors';
-import { requireCredential } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import type { Fields } from '../listing/filter';
-import { listPage } from '../listing/list';
+import { secondsOf } from '../resources/fields';
+import { EVENT } from '../resources/live-table';
+import type { Behaviour } from '../resources/resource';
+import { callsOf } from '../resources/resource-calls';
+import { mountResource } from '../resources/resource-routes';
 import { channelOf } from './channel-api';
 import { type Channel, eventsOf } from './channels';
 import { EVENT_REFUSALS, isOver } from './event-machine';
-import { type LiveEvent, makeClip, requestMaster, secondsStreamed } from './events';
-
-interface EventPath {
-  siteId: string;
-  channelId: string;
-  eventId: string;
-}
+import { type LiveEvent, makeClip, requestMaster, secondsStreamed, statusOf } from './events';
 
 /** The management API's live events. */
 export function mountEvents(app: Express, context: EmulatorContext): void {
-  const { state, clock, broadcast } = context;
-  const reads = requireCredential(context, 'Viewer');
-  const writes = requireCredential(context, 'Editor');
-  const events = '/v2/sites/:siteId/channels/:channelId/events';
-
-  app
-    .route(events)
-    .get(reads, (request, response) => {
-      const oldestFirst = eventsOf(state, channelOf(context, request.params)).reverse();
-      const now = clock.now();
-      const render = (event: LiveEvent) => renderEvent(event, now);
-      response.json(listPage(oldestFirst, request.query, { name: 'events', fields: EVENT_FIELDS, render }));
-    })
-    .all(onlyMethods('GET'));
-
-  app
-    .route(`${events}/:eventId`)
-    .get(reads, (request, response) => {
-      response.json(renderEvent(eventOf(context, request.params).event, clock.now()));
-    })
-    .all(onlyMethods('GET'));
-
-  const publish: RequestHandler<EventPath> = (request, response) => {
-    const published = broadcast.publish(eventOf(context, request.params).event);
-    if (!published.ok) throw refused(published.refusal, EVENT_REFUSALS[published.refusal]);
-    response.status(204).end();
-  };
-  const prepareMaster: RequestHandler<EventPath> = (request, response) => {
-    const { channel, event } = eventOf(context, request.params);
-    const requested = requestMaster(context, event);
-    if (!requested) throw refused('event_not_ended', masterHasToWait(channel));
-    response.status(204).end();
-  };
-  const clip: RequestHandler<EventPath> = (request, response) => {
-    const { channel, event } = eventOf(context, request.params);
-    const piece = readClipQuery(request.query);
-    const media = makeClip(context, channel, event, piece);
-    if (!media) throw refused('beyond_recording', clipHasToWait(event, piece.to, clock.now()));
-    response.json(renderClip(media.id));
-  };
-  app.route(`${events}/:eventId/publish`).put(writes, publish).all(onlyMethods('PUT'));
-  app.route(`${events}/:eventId/request_master`).put(writes, prepareMaster).all(onlyMethods('PUT'));
-  app.route(`${events}/:eventId/clip`).put(writes, clip).all(onlyMethods('PUT'));
-
-  app
-    .route(`${events}/:eventId/master`)
-    .get(reads, (request, response) => {
-      const master = renderMaster(eventOf(context, request.params).event, clock.now());
-      if (!master) {
-        const description = 'No master is available. Request one with PUT …/request_master/ after the event.';
-        throw new HttpError(404, { code: 'master_unavailable', description });
-      }
-      response.json(master);
-    })
-    .all(onlyMethods('GET'));
+  mountResource(app, context, callsOf(EVENT, eventBehaviour(context), context.clock.now));
 }
 
-/** The event that a path means, with its channel. @throws HttpError 404 when the site or channel has none such. */
-function eventOf(context: EmulatorContext, path: EventPath): { channel: Channel; event: LiveEvent } {
-  const channel = channelOf(context, path);
-  const event = context.state.events.find(path.eventId);
-  if (event?.channelId === channel.id) return { channel, event };
-  throw new HttpError(404, { code: 'not_found', description: 'This channel has no event with this id.' });
+/** What is special about live events. */
+export function eventBehaviour(context: EmulatorContext): Behaviour<typeof EVENT, LiveEvent> {
+  const { state, clock, broadcast } = context;
+  const channelOfEvent = ({ siteId, channelId }: LiveEvent) => channelOf(context, { siteId, channelId });
+  return {
+    list: (ids) => eventsOf(state, channelOf(context, ids)).reverse(),
+    find(ids) {
+      const channel = channelOf(context, ids);
+      const event = state.events.find(ids.eventId ?? '');
+      return event?.channelId === channel.id ? event : undefined;
+    },
+    shown: {
+      media_id: ({ id }) => id,
+      status: statusOf,
+      published_at: ({ publishedAt }) => (publishedAt ? wireTime(publishedAt) : null),
+      ended_at: ({ endedAt }) => (endedAt ? wireTime(endedAt) : null),
+      master_access: (event, { now }) => renderMasterAccess(event, now()),
+    },
+    actions: {
+      publish(event) {
+        const published = broadcast.publish(event);
+        if (!published.ok) throw refused(published.refusal, EVENT_REFUSALS[published.refusal]);
+        return undefined;
+      },
+      request_master(event) {
+        const requested = requestMaster(context, event);
+        if (!requested) throw refused('event_not_ended', masterHasToWait(channelOfEvent(event)));
+        return undefined;
+      },
+      master(event) {
+        const access = renderMasterAccess(event, clock.now());
+        if (access.status === 'available') return { id: event.id, type: 'master', ...access };
+        const description = 'No master is available. Request one with PUT …/request_master/ after the event.';
+        throw new HttpError(404, { code: 'master_unavailable', description });
+      },
+      clip(event, { query }) {
+        const piece = pieceOf(query);
+        const media = makeClip(context, channelOfEvent(event), event, piece);
+        if (!media) throw refused('beyond_recording', clipHasToWait(event, piece.to, clock.now()));
+        return { media_id: media.id };
+      },
+    },
+  };
 }
 
 function refused(code: string, description: string): HttpError {
   return new HttpError(409, { code, description });
-}
-
-/** An event as the management API shows it. */
-export function renderEvent(event: LiveEvent, now: Date) {
-  return {
-    id: event.id,
-    type: 'event',
-    media_id: event.id,
-    created: wireTime(event.created),
-    last_modified: wireTime(event.lastModified),
-    status: statusOf(event),
-    published_at: event.publishedAt ? wireTime(event.publishedAt) : null,
-    ended_at: event.endedAt ? wireTime(event.endedAt) : null,
-    master_access: renderMasterAccess(event, now),
-    metadata: {},
-    relationships: {},
-    schema: null,
-  };
 }
 
 function renderMasterAccess({ masterExpires }: LiveEvent, now: Date) {
@@ -113,61 +72,18 @@ function renderMasterAccess({ masterExpires }: LiveEvent, now: Date) {
     : { status: 'unavailable', expiration: null };
 }
 
-/** The master of an event's recording, or undefined while there is none to be had. */
-function renderMaster(event: LiveEvent, now: Date) {
-  const access = renderMasterAccess(event, now);
-  return access.status === 'available' ? { id: event.id, type: 'master', ...access } : undefined;
-}
-
-function renderClip(mediaId: string) {
-  return { media_id: mediaId };
-}
-
-function statusOf({ state }: LiveEvent): 'active' | 'idle' {
-  return isOver(state) ? 'idle' : 'active';
-}
-
-/** What lists of events are filtered and sorted by. */
-const EVENT_FIELDS: Fields<LiveEvent> = {
-  named: {
-    id: { kind: 'text', of: ({ id }) => id },
-    media_id: { kind: 'text', of: ({ id }) => id },
-    created: { kind: 'time', of: ({ created }) => created },
-    last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
-    status: { kind: 'text', of: statusOf },
-  },
-};
-
-const TIMECODE = /^(\d{2}):([0-5]\d):([0-5]\d)(?:\.(\d{3}))?$/;
-const trimPoint = z
-  .string({ error: ({ input }) => (input === undefined ? 'is missing.' : 'is given twice.') })
-  .regex(TIMECODE, { message: 'must be a time into the event, as HH:MM:SS.mmm.', abort: true })
-  .transform(secondsOf);
-
-const ClipQuery = z
-  .object({ trim_in_point: trimPoint, trim_out_point: trimPoint })
-  .refine((query) => query.trim_in_point < query.trim_out_point, {
-    path: ['trim_out_point'],
-    message: 'must be after trim_in_point.',
-  })
-  .transform((query) => ({ from: query.trim_in_point, to: query.trim_out_point }));
-
-/** The piece that the query of a clip asks for, in seconds into the event. @throws HttpError 400 with every problem. */
-function readClipQuery(query: unknown): { from: number; to: number } {
-  const read = ClipQuery.safeParse(query);
-  if (read.success) return read.data;
-  throw new HttpError(
-    400,
-    read.error.issues.map(({ path, message }) => ({
-      code: 'invalid_parameter',
-      description: `${path.join('.')}: ${message}`,
-    })),
-  );
+/** The piece that the query of a clip asks for, in seconds into the event. @throws HttpError 400 */
+function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: number } {
+  const from = secondsOf(String(query.trim_in_point));
+  const to = secondsOf(String(query.trim_out_point));
+  if (from < to) return { from, to };
+  const description = 'trim_out_point: must be after trim_in_point.';
+  throw new HttpError(400, { code: 'invalid_parameter', description });
 }
 
 /** Why there is no master yet, and what to wait for. */
-function masterHasToWait({ metadata: { reconnectWindow } }: Channel): string {
-  const end = reconnectWindow === 0 ? 'as soon as' : `${reconnectWindow} s after`;
+function masterHasToWait({ metadata: { reconnect_window } }: Channel): string {
+  const end = reconnect_window === 0 ? 'as soon as' : `${reconnect_window} s after`;
   return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder has gone; wait for the webhook channel_idle, or for the status idle.`;
 }
 
@@ -183,9 +99,4 @@ function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
 
 function timecodeOf(seconds: number): string {
   return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23);
-}
-
-function secondsOf(timecode: string): number {
-  const [, hours, minutes, seconds, thousandths = '0'] = TIMECODE.exec(timecode) ?? [];
-  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(thousandths) / 1000;
 }

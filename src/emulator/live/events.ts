@@ -14,6 +14,8 @@ export interface LiveEvent {
   readonly siteId: string;
   readonly created: Date;
   lastModified: Date;
+  /** What describes an event is its channel's. */
+  readonly metadata: Readonly<Record<never, never>>;
   /** The channel's publishing mode when the event began. */
   readonly mode: PublishingMode;
   state: EventState;
@@ -89,7 +91,7 @@ function clipOf(
 
 function recorded(
   { id: eventId, siteId }: LiveEvent,
-  { metadata: { title, tags, customParams } }: Channel,
+  { metadata: { title, tags, custom_params } }: Channel,
   own: Pick<Media, 'id' | 'created' | 'duration' | 'hidden' | 'clip'>,
 ): Media {
   return newMedia({
@@ -100,8 +102,13 @@ function recorded(
     mimeType: 'video/mp4',
     converted: true,
     announced: true,
-    metadata: valuesAfter(MEDIA.metadata, { title, tags: [...tags], custom_params: customParams }),
+    metadata: valuesAfter(MEDIA.metadata, { title, tags, custom_params }),
   });
+}
+
+/** As the management API shows it. */
+export function statusOf({ state }: LiveEvent): 'active' | 'idle' {
+  return isOver(state) ? 'idle' : 'active';
 }
 
 /** How long an event has been recorded so far, in seconds: up to when its encoder went. */

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { HttpError } from '../../http/errors';
-import { bodyProblem, type SchemaFault, schemaFaults } from '../../http/faults';
+import { bodyProblem, MAX_PROBLEMS, printable, type SchemaFault, schemaFaults } from '../../http/faults';
 import { objectParams } from '../json-body';
-import type { GivenOf, SetField, SetFields, ValuesOf } from './fields';
+import { type GivenOf, type SetField, type SetFields, secondsOf, type ValuesOf } from './fields';
 import type { BodyOf, Resource } from './resource';
 
 type Use = 'create' | 'update';
@@ -15,11 +15,20 @@ function givenFields(fields: SetFields, use: Use): z.ZodType {
   return z.strictObject(Object.fromEntries(shape), objectParams);
 }
 
-function givenField({ schema, required }: SetField, use: Use): z.ZodType {
+function givenField(field: SetField, use: Use): z.ZodType {
+  const { schema, required } = field;
   const given = required && use === 'create' ? schema : schema.nullish();
-  // Clients that serialise a class send "" for a choice that was not made.
-  const isChoice = schema instanceof z.ZodEnum;
-  return isChoice ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+  const isObject = schema instanceof z.ZodObject || schema instanceof z.ZodRecord;
+  if (isObject) return emptyAsObject(given);
+  // Clients that serialise a class send "" for a choice that was not made, and for what has a value already.
+  const hasValue = typeof field.default === 'string' && field.default !== '';
+  const isNone = schema instanceof z.ZodEnum || hasValue || (required && use === 'update');
+  return isNone ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+}
+
+/** PHP writes an object without entries as an empty list. */
+function emptyAsObject(schema: z.ZodType): z.ZodType {
+  return z.preprocess((value) => (Array.isArray(value) && value.length === 0 ? {} : value), schema);
 }
 
 /** The body of a call that makes or changes a resource. */
@@ -28,17 +37,20 @@ export function bodySchema(resource: Resource, use: Use): z.ZodType {
   const needs = use === 'create' && Object.values(metadata).some((field) => field.required);
   const isAlone = upload === undefined && relationships === undefined;
   const fields = givenFields(metadata, use);
+  const needsRelationship =
+    use === 'create' && Object.values(relationships ?? {}).some((field) => field.required);
+  const related = relationships ? givenFields(relationships, use) : z.looseObject({}, objectParams);
   const parts = {
-    metadata: needs || isAlone ? fields : fields.nullish(),
-    upload: upload && use === 'create' ? givenFields(upload, use).nullish() : Empty.nullish(),
-    relationships: relationships
-      ? use === 'create' && Object.values(relationships).some((field) => field.required)
-        ? givenFields(relationships, use)
-        : givenFields(relationships, use).nullish()
-      : z.looseObject({}, objectParams).nullish(),
+    metadata: part(fields, needs || isAlone),
+    upload: part(upload && use === 'create' ? givenFields(upload, use) : Empty),
+    relationships: part(related, needsRelationship),
   };
   const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
   return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
+}
+
+function part(fields: z.ZodType, isRequired = false): z.ZodType {
+  return emptyAsObject(isRequired ? fields : fields.nullish());
 }
 
 /** Clients send `upload`, empty, with every resource. */
@@ -49,7 +61,7 @@ function spoken(names: readonly string[], or: string): string {
 }
 
 /**
- * The parts of a valid body; those that it leaves out are empty.
+ * The parts of a valid body; those that it leaves out are empty, as are all of a request without a body.
  * @throws HttpError 400 `invalid_body` with every problem at once.
  */
 export function readResourceBody<R extends Resource>(
@@ -58,20 +70,63 @@ export function readResourceBody<R extends Resource>(
   body: unknown,
   use: Use,
 ) {
+  const { metadata, upload, relationships } = readParts(resource, schema, body, use) as Partial<BodyOf<R>>;
+  return {
+    metadata: metadata ?? {},
+    upload: upload ?? {},
+    relationships: relationships ?? {},
+  } as BodyOf<R>;
+}
+
+/** The new content that the body of an action has. @throws HttpError 400 with every problem. */
+export function readUpload(resource: Resource, schema: z.ZodType, body: unknown) {
+  const { upload } = readParts(resource, schema, body, 'create') as Pick<BodyOf<Resource>, 'upload'>;
+  return { upload: upload ?? {} };
+}
+
+function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, use: Use): unknown {
   const parsed = schema.safeParse(body);
-  if (parsed.success) {
-    const { metadata, upload, relationships } = parsed.data as Partial<BodyOf<R>>;
-    return {
-      metadata: metadata ?? {},
-      upload: upload ?? {},
-      relationships: relationships ?? {},
-    } as BodyOf<R>;
-  }
-  const faults = schemaFaults(schema, parsed.error, body);
-  throw new HttpError(
-    400,
-    faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
-  );
+  const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
+  const problems = [
+    ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
+    ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []).map((description) => ({
+      code: 'invalid_body',
+      description,
+    })),
+  ];
+  if (parsed.success && problems.length === 0) return parsed.data;
+  throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
+}
+
+/** What does not fit together in the `upload` of a body, whose fields may be wrong themselves. */
+function uploadFaults(fields: SetFields, body: unknown): string[] {
+  const { upload } = (body ?? {}) as { readonly upload?: unknown };
+  if (typeof upload !== 'object' || upload === null) return [];
+  const givenAs = (name: string): unknown => (name in fields ? Reflect.get(upload, name) : undefined);
+  const isGiven = (name: string) => ![undefined, null, ''].includes(givenAs(name) as string);
+  const method = isGiven('method') ? givenAs('method') : 'direct';
+  const faults: string[] = [];
+  const goesWith = (name: string, methods: readonly string[]) => {
+    if (isGiven(name) && typeof method === 'string' && !methods.includes(method))
+      faults.push(
+        `upload.${name}: goes with the method ${spoken(methods, 'or')}, not with ${printable(method)}`,
+      );
+  };
+  goesWith('download_url', ['fetch']);
+  // A released client has no download_url, and puts the address here.
+  goesWith('source_url', isGiven('download_url') ? ['external'] : ['external', 'fetch']);
+  if (method === 'fetch' && !isGiven('download_url') && !isGiven('source_url'))
+    faults.push('upload.download_url: is missing; the method fetch needs it');
+  if (method === 'external' && !isGiven('source_url'))
+    faults.push('upload.source_url: is missing; the method external needs it');
+  if (isGiven('source_media_id') && method !== 'direct')
+    faults.push('upload.source_media_id: takes the picture from a media; leave method out');
+  const [begin, end] = [givenAs('trim_in_point'), givenAs('trim_out_point')];
+  if (method === 'external' && (begin || end))
+    faults.push('upload.trim_in_point and trim_out_point: cannot be set for the method external');
+  else if (typeof begin === 'string' && typeof end === 'string' && secondsOf(begin) >= secondsOf(end))
+    faults.push('upload.trim_out_point: must be after trim_in_point');
+  return faults;
 }
 
 const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
@@ -95,6 +150,9 @@ function describe(fault: SchemaFault, resource: Resource, use: Use): string {
     return `upload.${name} belongs to the call that makes the ${resource.noun}${
       resource.actions?.reupload ? ', or to reupload' : ''
     }. Leave it out.`;
+  }
+  if (part !== undefined && fault.known.length === 0) {
+    return `${String(part)}.${printable(name)}: this call takes no ${String(part)}. Leave it out.`;
   }
   return description;
 }
@@ -124,18 +182,20 @@ export function readActionFields(
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
   const faults = schemaFaults(schema, parsed.error, given);
+  // As lists say it of their parameters.
+  const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
-    faults.map((fault) => ({ code, description: bodyProblem(fault).description, fault })),
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
   );
 }
 
 /** The schema of the body of an action that takes a new content. */
 export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   const parts = {
-    upload: givenFields(upload, 'create'),
-    metadata: Empty.nullish(),
-    relationships: Empty.nullish(),
+    upload: part(givenFields(upload, 'create')),
+    metadata: part(Empty),
+    relationships: part(Empty),
   };
   return z.strictObject(parts, 'The body must be a JSON object with upload.');
 }
@@ -145,4 +205,13 @@ export function actionSchema(fields: SetFields): z.ZodType {
   const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');
   return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+}
+
+/** The schema of an action's query. A parameter that is given twice arrives as an array. */
+export function querySchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, { schema, required }]) => {
+    const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
+    return [name, required ? once : once.optional()] as const;
+  });
+  return z.object(Object.fromEntries(shape));
 }

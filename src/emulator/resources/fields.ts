@@ -85,7 +85,9 @@ export const FreeObject = z
 function depthOf(value: unknown, most: number): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (most < 0) return Number.POSITIVE_INFINITY;
-  return 1 + Math.max(0, ...Object.values(value).map((inner) => depthOf(inner, most - 1)));
+  let deepest = 0;
+  for (const inner of Object.values(value)) deepest = Math.max(deepest, depthOf(inner, most - 1));
+  return deepest + 1;
 }
 
 /** A moment in ISO 8601 with its offset, kept in UTC. */

@@ -267,6 +267,7 @@ const THUMBNAIL_TYPES = ['static', 'video'] as const;
 export const THUMBNAIL = {
   type: 'thumbnail',
   plural: 'thumbnails',
+  alsoListedAs: 'thumbnail',
   noun: 'thumbnail',
   says: 'A picture of a media. One of them is its poster.',
   collection: `${SITE}/thumbnails`,

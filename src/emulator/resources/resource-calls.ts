@@ -5,8 +5,10 @@ import { listPage } from '../listing/list';
 import {
   actionSchema,
   bodySchema,
+  querySchema,
   readActionFields,
   readResourceBody,
+  readUpload,
   uploadSchema,
   valuesAfter,
 } from './body';
@@ -25,9 +27,9 @@ export interface ResourceCalls {
   /** @throws HttpError 400, 404 */
   update(ids: PathIds, body: unknown, view: View): object;
   /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
-  checkUpdate(ids: PathIds, body: unknown): void;
-  /** @throws HttpError 404 */
-  remove(ids: PathIds): void;
+  checkUpdate(ids: PathIds, body: unknown, view: View): void;
+  /** @param view without one, every item is found. @throws HttpError 404 */
+  remove(ids: PathIds, view?: View): void;
   /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
   act(
     name: string,
@@ -44,57 +46,61 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   now: () => Date,
 ): ResourceCalls {
   // Schemas are made when they are needed: those of all resources would be a part of every start.
+  const nobody = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
-  const fields = filterFields(resource, behaviour, { origin: '', now });
+  const fields = filterFields(resource, behaviour, nobody);
   const actions = once(
     () =>
       new Map(
         Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
           name,
           {
-            body: upload ? uploadSchema(resource) : body && actionSchema(body),
-            query: query && actionSchema(query),
+            upload: upload && uploadSchema(resource),
+            body: body && actionSchema(body),
+            query: query && querySchema(query),
           },
         ]),
       ),
   );
 
-  const found = (ids: PathIds): Item => {
-    const item = behaviour.find(ids);
+  const found = (ids: PathIds, view: View): Item => {
+    const item = behaviour.find(ids, view);
     if (item) return item;
-    const owner = 'mediaId' in ids && resource.one.indexOf(':mediaId/') > 0 ? 'media' : 'site';
-    const description = `This ${owner} has no ${resource.noun} with this id.`;
+    const description = `This ${ownerOf(resource)} has no ${resource.noun} with this id.`;
     throw new HttpError(404, { code: 'not_found', description });
   };
-  const shown = (item: Item, view: View, isNew = false) => render(resource, behaviour, item, { view, isNew });
+  const shown = (item: Item, view: View, isNew = false) =>
+    renderResource(resource, behaviour, item, { view, isNew });
 
   return {
     resource,
     list(ids, query, view) {
       const listed = { name: resource.plural, fields, render: (item: Item) => shown(item, view) };
-      return listPage(behaviour.list(ids), query, listed);
+      const page = listPage(behaviour.list(ids, view), query, listed) as Record<string, unknown>;
+      const { alsoListedAs: other } = resource;
+      return other === undefined ? page : { ...page, [other]: page[resource.plural] };
     },
     async create(ids, body, view) {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
       const given = readResourceBody(resource, createBody(), body, 'create');
-      return shown(await behaviour.create(ids, given), view, true);
+      return shown(await behaviour.create(ids, given, view), view, true);
     },
-    read: (ids, view) => shown(found(ids), view),
+    read: (ids, view) => shown(found(ids, view), view),
     update(ids, body, view) {
       if (!behaviour.update) throw new Error(`A ${resource.noun} cannot be changed.`);
-      const item = found(ids);
+      const item = found(ids, view);
       const given = readResourceBody(resource, updateBody(), body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
-      behaviour.update(item, metadata as MetadataOf<R>, given);
+      behaviour.update(item, metadata as MetadataOf<R>, given, view);
       return shown(item, view);
     },
-    checkUpdate(ids, body) {
-      found(ids);
+    checkUpdate(ids, body, view) {
+      found(ids, view);
       readResourceBody(resource, updateBody(), body, 'update');
     },
-    remove(ids) {
-      behaviour.remove?.(found(ids));
+    remove(ids, view = nobody) {
+      behaviour.remove?.(found(ids, view));
     },
     async act(name, ids, { body, query }, view) {
       const act = (
@@ -102,8 +108,9 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       )?.[name];
       const read = actions().get(name);
       if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
-      const item = found(ids);
+      const item = found(ids, view);
       const done = await act(item, {
+        ...(read.upload ? readUpload(resource, read.upload, body) : { upload: {} }),
         body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
         query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
         view,
@@ -122,13 +129,18 @@ export function once<T extends object>(make: () => T): () => T {
   };
 }
 
-/** A resource as the management API shows it. */
-function render<R extends Resource, Item extends Kept<R>>(
+/** What an item belongs to, for a sentence. */
+function ownerOf({ one }: Resource): string {
+  return [...one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
+}
+
+/** A resource as the management API shows it. `isNew`: as the call shows it that makes it. */
+export function renderResource<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,
   item: Item,
-  { view, isNew }: { readonly view: View; readonly isNew: boolean },
-): object {
+  { view, isNew = false }: { readonly view: View; readonly isNew?: boolean },
+): Readonly<Record<string, unknown>> {
   const values = Object.entries<ShownField>(resource.shown).flatMap(([name, field]) =>
     field.unseen || (field.once && !isNew) ? [] : [[name, behaviour.shown[name]?.(item, view)] as const],
   );
@@ -184,11 +196,8 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-function fieldOf<Item>(
-  kind: NonNullable<ShownField['filter']>,
-  valueOf: (item: Item) => unknown,
-): Field<Item> {
-  const present = (item: Item) => valueOf(item) ?? undefined;
+function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Item) => unknown): Field<Item> {
+  const present = (item: Item) => read(item) ?? undefined;
   if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
   if (kind === 'time') {
     return {
@@ -199,5 +208,6 @@ function fieldOf<Item>(
       },
     };
   }
-  return { kind: 'text', of: (item) => present(item) as string | readonly string[] | undefined };
+  const of = (item: Item) => present(item) as string | readonly string[] | undefined;
+  return { kind: 'text', near: kind === 'near', of };
 }

@@ -1,13 +1,15 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { onlyMethods } from '../../http/app';
 import { originOf } from '../addresses';
-import { requireCredential } from '../auth';
+import { callerOf, reachesSite, requireCredential } from '../auth';
 import type { EmulatorContext } from '../context';
 import { readJson } from '../json-body';
 import type { Action, PathIds, View } from './resource';
 import type { ResourceCalls } from './resource-calls';
 
 type AnyRequest = Request<Record<string, string>>;
+
+type RoutesContext = Pick<EmulatorContext, 'state' | 'clock'>;
 
 /** How what is asked for at this address looks. */
 export function viewOf(
@@ -18,15 +20,20 @@ export function viewOf(
 }
 
 /** The routes of a resource, as its table says. */
-export function mountResource(app: Express, context: EmulatorContext, calls: ResourceCalls): void {
+export function mountResource(app: Express, context: RoutesContext, calls: ResourceCalls): void {
   const { resource } = calls;
   const reads = requireCredential(context, 'Viewer');
   const writes = requireCredential(context, 'Editor');
   const has = (verb: (typeof resource.verbs)[number]) => resource.verbs.includes(verb);
-  const view = (request: AnyRequest) => viewOf(context, request);
+  const view = (request: AnyRequest, response: Response): View => ({
+    ...viewOf(context, request),
+    reaches: (siteId) => reachesSite(callerOf(response), siteId),
+  });
 
   for (const [name, action] of Object.entries(resource.actions ?? {})) {
-    mountAction(app, context, action, (request) => calls.act(name, request.params, request, view(request)));
+    mountAction(app, context, action, (request, response) =>
+      calls.act(name, request.params, request, view(request, response)),
+    );
   }
 
   const one = app.route(resource.one);
@@ -34,19 +41,19 @@ export function mountResource(app: Express, context: EmulatorContext, calls: Res
   if (has('read')) {
     ofOne.push('GET');
     one.get(reads, (request: AnyRequest, response: Response) => {
-      response.json(calls.read(request.params, view(request)));
+      response.json(calls.read(request.params, view(request, response)));
     });
   }
   if (has('update')) {
     ofOne.push('PATCH');
     one.patch(writes, readJson, (request: AnyRequest, response: Response) => {
-      response.json(calls.update(request.params, request.body, view(request)));
+      response.json(calls.update(request.params, request.body, view(request, response)));
     });
   }
   if (has('delete')) {
     ofOne.push('DELETE');
     one.delete(writes, (request: AnyRequest, response: Response) => {
-      calls.remove(request.params);
+      calls.remove(request.params, view(request, response));
       response.status(204).end();
     });
   }
@@ -57,13 +64,13 @@ export function mountResource(app: Express, context: EmulatorContext, calls: Res
   if (has('list')) {
     ofAll.push('GET');
     collection.get(reads, (request: AnyRequest, response: Response) => {
-      response.json(calls.list(request.params, request.query, view(request)));
+      response.json(calls.list(request.params, request.query, view(request, response)));
     });
   }
   if (has('create')) {
     ofAll.push('POST');
     collection.post(writes, readJson, async (request: AnyRequest, response: Response) => {
-      const made = await calls.create(request.params, request.body, view(request));
+      const made = await calls.create(request.params, request.body, view(request, response));
       response.status(201).set('cache-control', 'no-store').json(made);
     });
   }
@@ -73,7 +80,7 @@ export function mountResource(app: Express, context: EmulatorContext, calls: Res
 /** A route that is neither of the verbs. @param act answers what the route answers, or undefined. */
 export function mountAction(
   app: Express,
-  context: EmulatorContext,
+  context: RoutesContext,
   action: Action,
   act: (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>,
 ): void {

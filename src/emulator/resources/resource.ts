@@ -1,3 +1,4 @@
+import type { ItemList } from '../listing/item-store';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
 /** What a route of a resource does. */
@@ -16,8 +17,12 @@ export interface Action {
   readonly body?: SetFields;
   /** Its body has the resource's own `upload`. */
   readonly upload?: true;
-  /** The fields of its query. */
+  /** The fields of its query. Other parameters are left alone, as in lists. */
   readonly query?: SetFields;
+  /** The fields of its answer, where that is neither empty nor the resource itself. */
+  readonly answer?: ShownFields;
+  /** When it is refused with 409, as a sentence. */
+  readonly conflict?: string;
 }
 
 /** One resource of the management API, as data: routes, validation, description and pages are made from it. */
@@ -26,6 +31,8 @@ export interface Resource {
   readonly type: string;
   /** The name of the array in a list. */
   readonly plural: string;
+  /** Another name under which a list has the array once more, as a released client reads it. */
+  readonly alsoListedAs?: string;
   /** For sentences. */
   readonly noun: string;
   readonly says: string;
@@ -40,6 +47,8 @@ export interface Resource {
   readonly relationships?: SetFields;
   readonly shown: ShownFields;
   readonly actions?: Readonly<Record<string, Action>>;
+  /** When a verb is refused with 409, as a sentence. */
+  readonly conflicts?: { readonly [V in Verb]?: string };
 }
 
 type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
@@ -68,6 +77,8 @@ export interface View {
   readonly origin: string;
   /** By the platform's clock. */
   readonly now: () => Date;
+  /** Whether who asks reaches a site. Without it, all are reached. */
+  readonly reaches?: (siteId: string) => boolean;
 }
 
 /** The ids in a path, by their names in the route. */
@@ -76,11 +87,11 @@ export type PathIds = Readonly<Record<string, string>>;
 /** What is special about a resource. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
-  readonly list: (ids: PathIds) => readonly Item[];
-  readonly find: (ids: PathIds) => Item | undefined;
-  readonly create?: (ids: PathIds, body: BodyOf<R>) => Item | Promise<Item>;
+  readonly list: (ids: PathIds, view: View) => ItemList<Item> | readonly Item[];
+  readonly find: (ids: PathIds, view: View) => Item | undefined;
+  readonly create?: (ids: PathIds, body: BodyOf<R>, view: View) => Item | Promise<Item>;
   /** @param metadata as it is to become. `body` is what the call gives. */
-  readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>) => void;
+  readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
   readonly remove?: (item: Item) => void;
   /** The values of the fields that the platform sets. `undefined` leaves one out. */
   readonly shown: { readonly [Name in keyof R['shown']]: (item: Item, view: View) => unknown };
@@ -93,8 +104,20 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   };
 }
 
+/** How a content is to come, as a call gives it: its fields fit together. */
+export interface GivenUpload {
+  readonly method?: string | null | undefined;
+  readonly mime_type?: string | null | undefined;
+  readonly download_url?: string | null | undefined;
+  readonly source_url?: string | null | undefined;
+  readonly trim_in_point?: string | null | undefined;
+  readonly trim_out_point?: string | null | undefined;
+}
+
 /** What an action is called with: validated by its fields. */
 export interface ActionCall {
+  /** The new content, for an action that takes one. */
+  readonly upload: GivenUpload;
   readonly body: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly view: View;

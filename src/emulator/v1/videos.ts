@@ -47,7 +47,7 @@ export const VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
     const before = customParamsOf(asJson(media.read(ids, view)));
     const metadata = { ...rest.metadata, custom_params: changeCustom(before, parts.custom) };
     // Both are checked before one of them changes anything.
-    media.checkUpdate(ids, { metadata });
+    media.checkUpdate(ids, { metadata }, view);
     const begun = upload && (await media.act('reupload', ids, { body: { upload } }, view));
     media.update(ids, { metadata }, view);
     return begun ? uploading(call, asJson(begun), file) : {};

@@ -95,7 +95,7 @@ interface Waiting {
 
 /** Delivers the notifications of one webhook strictly one after another. */
 export class DeliveryQueue {
-  #webhook: Webhook;
+  readonly #webhook: Webhook;
   readonly #tools: DeliveryTools;
   readonly #waiting: Waiting[] = [];
   readonly #key: KeyObject;
@@ -109,11 +109,6 @@ export class DeliveryQueue {
     this.#webhook = webhook;
     this.#tools = tools;
     this.#key = createSecretKey(Buffer.from(webhook.secret));
-  }
-
-  /** From the next try on, what waits goes where the webhook now points. */
-  follow(webhook: Webhook): void {
-    this.#webhook = webhook;
   }
 
   /** Takes a notification; the newest is lost when too many wait, so that what was taken stays whole and in order. */
@@ -152,7 +147,7 @@ export class DeliveryQueue {
     const to = { webhookId: this.#webhook.id, key: this.#key };
     const signed = signNotification(notification, to, happened);
     for (let attempt = 1; ; attempt += 1) {
-      const { url } = this.#webhook.metadata;
+      const { webhook_url: url } = this.#webhook.metadata;
       const [at, started] = [clock.now(), now()];
       const answer = await this.#attempt(url, signed);
       if (this.#ended) return;
@@ -193,7 +188,7 @@ export class DeliveryQueue {
   }
 
   #lose(notification: Notification, at: Date): void {
-    const { url } = this.#webhook.metadata;
+    const { webhook_url: url } = this.#webhook.metadata;
     const lost = { url, attempt: 0, at, answer: { failure: 'queue_full' }, ms: 0, nextTryAt: undefined };
     this.#tools.record({ ...this.#about(notification), ...lost });
     if (!this.#overflowing) this.#tools.log.warn('webhook queue full', { webhookId: this.#webhook.id });

@@ -1,6 +1,8 @@
 import type { Log } from '../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
+import type { MetadataOf } from '../resources/resource';
+import type { WEBHOOK } from '../resources/webhook-table';
 import {
   type Delivery,
   DeliveryHistory,
@@ -8,31 +10,25 @@ import {
   type DeliveryTools,
   RETRY_DELAYS_MS,
 } from './delivery-queue';
-import type { Notification, WebhookEventName } from './notification';
+import type { Notification } from './notification';
 import type { ReceiverRules } from './receiver-address';
 import { ReceiverCalls } from './receiver-call';
 
-export interface WebhookMetadata {
-  readonly name: string;
-  readonly description: string;
-  /** As it was given. */
-  readonly url: string;
-  readonly events: readonly WebhookEventName[];
-  readonly siteIds: readonly string[];
-}
+export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
 
 export interface Webhook {
   readonly id: string;
   readonly created: Date;
-  readonly lastModified: Date;
+  lastModified: Date;
   /** Its bytes as text are the key of the tokens. Shown once, when the webhook is created. */
   readonly secret: string;
-  readonly metadata: WebhookMetadata;
+  /** From the next try on, what waits goes where it then points. */
+  metadata: WebhookMetadata;
 }
 
 /** Whether a webhook asked to be told of this. */
 function wants({ metadata }: Webhook, { event, siteId }: Notification): boolean {
-  return metadata.events.includes(event) && metadata.siteIds.includes(siteId);
+  return metadata.events.includes(event) && metadata.site_ids.includes(siteId);
 }
 
 export interface WebhookSettings extends ReceiverRules {
@@ -66,7 +62,7 @@ interface WebhookSurroundings {
 }
 
 interface Entry {
-  webhook: Webhook;
+  readonly webhook: Webhook;
   readonly queue: DeliveryQueue;
 }
 
@@ -106,12 +102,9 @@ export class Webhooks {
     return [...this.#entries.values()].map(({ webhook }) => webhook);
   }
 
-  update(webhook: Webhook, metadata: WebhookMetadata): Webhook {
-    const updated = { ...webhook, lastModified: this.#surroundings.clock.now(), metadata };
-    const entry = this.#entries.get(webhook.id);
-    if (entry) entry.webhook = updated;
-    entry?.queue.follow(updated);
-    return updated;
+  update(webhook: Webhook, metadata: WebhookMetadata): void {
+    webhook.metadata = metadata;
+    webhook.lastModified = this.#surroundings.clock.now();
   }
 
   /** What waits for it is dropped; the history of its tries stays. */

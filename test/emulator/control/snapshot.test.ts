@@ -152,9 +152,9 @@ test.each([false, true])('shows webhooks with their secrets when they are reveal
   const { id, secret } = context.webhooks.create({
     name: 'hook',
     description: '',
-    url: 'https://receiver.example/',
+    webhook_url: 'https://receiver.example/',
     events: ['channel_created', 'channel_active'],
-    siteIds: ['demosite'],
+    site_ids: ['demosite'],
   });
   const { body } = await control.get('/state').query({ reveal }).expect(200);
   expect(body.webhooks).toEqual([

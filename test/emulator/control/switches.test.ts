@@ -129,7 +129,7 @@ test('forgets every fault on DELETE', async () => {
 
 test('takes faults for one webhook receiver or all of them', async () => {
   const { context, control } = await startEmulator();
-  const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [] };
+  const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [] };
   const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
   await control
     .post('/faults')
@@ -190,7 +190,7 @@ test.each([
   [
     'GET /some/thing/else/that/is/nowhere/near',
     'target: the platform has no such route; its routes begin with /config, /keyprovider, /v2/sites, ' +
-      '/v2/webhooks, /v2/query_usage, /uploads, /v2/uploads, /live, /v2/media, /manifests, /embed, /dashboard',
+      '/v2/webhooks, /v2/query_usage, /uploads, /v2/uploads, /v1/videos, /v1/accounts, /v1/channels, /v1/players, /v1/status, /live, /v2/media, /manifests, /embed, /dashboard',
   ],
   // Faults leave the probe alone, so a switch for it would never be met.
   ['GET /healthz', expect.stringContaining('target: the platform has no such route')],

@@ -39,13 +39,13 @@ test('creates a channel and shows its page', async () => {
   expect(channel.metadata).toEqual({
     title: 'News',
     tags: ['a', 'b'],
-    customParams: {},
+    custom_params: {},
     dvr: 'off',
-    publishingMode: 'manual',
+    publishing_mode: 'manual',
     latency: 'default',
-    reconnectWindow: 30,
-    simulcastTargets: [],
-    textTracks: [],
+    reconnect_window: 30,
+    simulcast_targets: [],
+    text_tracks: [],
   });
   const page = textOf((await emulator.unauthenticated.get(answer.headers.location ?? '')).text);
   expect(page).toContain('The channel was created.');
@@ -76,10 +76,10 @@ test('escapes a hostile title on every page that shows it', async () => {
   context.broadcast.connect(created.body.stream_key, () => undefined);
   const metadata = {
     name: hostile,
-    url: 'http://127.0.0.1:9',
+    webhook_url: 'http://127.0.0.1:9',
     events: [],
     description: hostile,
-    siteIds: [hostile],
+    site_ids: [hostile],
   };
   const webhook = context.webhooks.create(metadata);
   for (const path of [

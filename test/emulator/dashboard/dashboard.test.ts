@@ -36,7 +36,7 @@ test('counts one thing as one', async () => {
   const [event] = context.state.events.all();
   const clip = `/v2/sites/${siteId}/channels/${channel.id}/events/${event?.id}/clip/`;
   await admin.put(`${clip}?trim_in_point=00:00:00&trim_out_point=00:00:01`).expect(200);
-  const metadata = { name: 'n', description: '', url: 'http://127.0.0.1:9', siteIds: [siteId] };
+  const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [siteId] };
   context.webhooks.create({ ...metadata, events: ['channel_idle'] });
   const text = textOf((await unauthenticated.get('/dashboard')).text);
   expect(text).toContain('1 channel 1 active now 1 event 1 replay or clip 1 webhook 1 credential Addresses');

@@ -134,12 +134,16 @@ test('finds webhooks by name, address and event, and by their last try', async (
   const emulator = await startEmulator();
   const receiver = await startWebhookReceiver();
   receiver.answer(404);
-  const metadata = { description: '', events: ['channel_created'], siteIds: [emulator.siteId] } as const;
-  const { id } = emulator.context.webhooks.create({ ...metadata, name: 'Newsroom', url: receiver.url });
+  const metadata = { description: '', events: ['channel_created' as const], site_ids: [emulator.siteId] };
+  const { id } = emulator.context.webhooks.create({
+    ...metadata,
+    name: 'Newsroom',
+    webhook_url: receiver.url,
+  });
   emulator.context.webhooks.create({
     ...metadata,
     name: 'Archive',
-    url: 'http://127.0.0.1:9/store',
+    webhook_url: 'http://127.0.0.1:9/store',
     events: ['media_available'],
   });
   await emulator.createChannel();

@@ -18,9 +18,9 @@ test('creates a webhook and shows its secret once', async () => {
   expect(webhook?.metadata).toEqual({
     name: 'Newsroom',
     description: '',
-    url: 'http://127.0.0.1:9/hook',
+    webhook_url: 'http://127.0.0.1:9/hook',
     events: ['channel_created'],
-    siteIds: ['demosite'],
+    site_ids: ['demosite'],
   });
   await unauthenticated.head(path).expect(200);
   expect((await unauthenticated.get(path)).text).toContain(webhook?.secret);
@@ -33,9 +33,9 @@ test('never shows the secret of a webhook that the management API created', asyn
   const { id, secret } = context.webhooks.create({
     name: 'Newsroom',
     description: '',
-    url: FORM.url,
+    webhook_url: FORM.url,
     events: ['channel_created'],
-    siteIds: ['demosite'],
+    site_ids: ['demosite'],
   });
   expect((await unauthenticated.get(`/dashboard/webhooks/${id}`)).text).not.toContain(secret);
 });

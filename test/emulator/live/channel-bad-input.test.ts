@@ -15,17 +15,17 @@ const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][
   ['nothing at all', undefined, 'metadata: is missing'],
   ['no metadata', {}, 'metadata: is missing'],
   ['metadata that is null', { metadata: null }, 'metadata: must be an object'],
-  ['metadata that is an array', { metadata: [] }, 'metadata: must be an object'],
+  ['metadata that is an array', { metadata: ['x'] }, 'metadata: must be an object'],
   ['an upload that is a text', { metadata: {}, upload: 'x' }, 'upload: must be an object'],
   [
     'relationships that are an array',
-    { metadata: {}, relationships: [] },
+    { metadata: {}, relationships: ['x'] },
     'relationships: must be an object',
   ],
   [
     'an unknown field',
     { metadata: {}, title: 'misplaced' },
-    'title is not a field of this request. Did you mean metadata.title?',
+    'title belongs into metadata: send it as metadata.title.',
   ],
   [
     'a misspelt field of the metadata',

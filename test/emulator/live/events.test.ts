@@ -307,7 +307,7 @@ test('makes a media of a piece of an event, while it runs and after', async () =
   ]);
 });
 
-const FORM = 'must be a time into the event, as HH:MM:SS.mmm.';
+const FORM = 'must be a time as HH:MM:SS.mmm.';
 test.each([
   ['neither point', '', 'trim_in_point: is missing.', 'trim_out_point: is missing.'],
   [

@@ -5,7 +5,7 @@ import { channelMetadata } from '../../support/channel-metadata';
 import { connectRtmp, type RtmpClient } from '../../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
-const METADATA = channelMetadata({ reconnectWindow: 60 });
+const METADATA = channelMetadata({ reconnect_window: 60 });
 
 let ingest: RtmpIngest;
 let emulator: TestEmulator;

@@ -213,8 +213,8 @@ test('calls only the webhooks that asked for the event and the site', async () =
   const receiver = await startWebhookReceiver();
   const { webhooks, create } = startWebhooks();
   create(`${receiver.url}/events`, { events: ['media_available', 'channel_idle'] });
-  create(`${receiver.url}/sites`, { siteIds: ['othrsite', SITE] });
-  create(`${receiver.url}/neither`, { siteIds: ['thrdsite'] });
+  create(`${receiver.url}/sites`, { site_ids: ['othrsite', SITE] });
+  create(`${receiver.url}/neither`, { site_ids: ['thrdsite'] });
   webhooks.notify({ event: 'channel_idle', siteId: SITE, subject: { channelId: 'channel1' } });
   webhooks.notify({ event: 'channel_active', siteId: 'othrsite', subject: { channelId: 'channel2' } });
   webhooks.notify({ event: 'media_available', siteId: SITE, subject: { mediaId: 'media001' } });
@@ -302,7 +302,7 @@ test('goes on at the new address when a webhook is moved between two tries', asy
   const webhook = create(old.url);
   notify('channel1');
   await tries(1);
-  webhooks.update(webhook, { ...webhook.metadata, url: moved.url });
+  webhooks.update(webhook, { ...webhook.metadata, webhook_url: moved.url });
   clock.advance(1000);
   await moved.until(1);
   expect(old.received).toHaveLength(1);

@@ -41,7 +41,7 @@ function start() {
   const state = createState();
   seedState(state, { siteIds: ['demosite', 'othrsite'], apiSecret: 'admin-secret' }, START);
   const app = createApp({ log, newId: () => 'request', now: () => 0 }, (mounted) =>
-    mountWebhooks(mounted, { state, webhooks: service.webhooks }),
+    mountWebhooks(mounted, { state, clock, webhooks: service.webhooks }),
   );
   const as = (secret: string) => request.agent(app).set('authorization', `Bearer ${secret}`);
   let credentials = 0;
@@ -263,7 +263,7 @@ test.each<[number, string, object, object]>([
     problems(
       'metadata.webhook_url: must be an https address',
       'metadata.events: names no event',
-      'id is not a field of this request. Fields of the body: metadata, upload, relationships.',
+      'id is set by the platform, and a request cannot change it. Leave it out.',
     ),
   ],
   [400, 'no metadata', {}, problems('metadata: is missing')],
@@ -310,7 +310,7 @@ test.each(['get', 'patch', 'delete'] as const)(
   'answers a %s of a webhook as if it were not there when one of its sites is out of reach',
   async (method) => {
     const { create, withCredential, webhooks } = start();
-    const { id } = create('https://receiver.example/', { siteIds: ['demosite', 'othrsite'] });
+    const { id } = create('https://receiver.example/', { site_ids: ['demosite', 'othrsite'] });
     const foreign = withCredential('Admin', 'demosite');
     const response = await foreign[method](`/v2/webhooks/${id}`);
     expect([response.status, response.body]).toEqual([404, NOT_FOUND]);
