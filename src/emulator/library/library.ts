@@ -57,22 +57,38 @@ export function mountLibrary(app: Express, context: EmulatorContext): void {
 }
 
 function mountSiteActions(app: Express, context: EmulatorContext): void {
-  const tags = { remove_tag: removeTag, rename_tag: renameTag };
-  for (const [name, act] of Object.entries(tags)) {
-    const action = SITE_ACTIONS[name as keyof typeof tags];
-    const schema = once(() => actionSchema(action.body));
-    mountAction(app, context, action, ({ params: { siteId = '' }, body }) => {
-      act(context, siteId, readActionFields(schema(), body, 'invalid_body'));
+  for (const name of ['remove_tag', 'rename_tag'] as const) {
+    mountAction(app, context, SITE_ACTIONS[name], ({ params: { siteId = '' }, body }) => {
+      changeTags(context, name, siteId, body);
       return undefined;
     });
   }
-  const schema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
-  // Who asks without a body asks for the latest days.
-  const read = (body: unknown) => readActionFields(schema(), body ?? {}, 'invalid_body');
   mountAction(app, context, SITE_ACTIONS.query_usage, ({ params: { siteId = '' }, body }) =>
-    queryUsage(context, [siteId], read(body)),
+    usageOf(context, [siteId], body),
   );
   mountAction(app, context, SITE_ACTIONS.query_account_usage, ({ body }, response) =>
-    queryUsage(context, callerOf(response).siteIds, read(body)),
+    usageOf(context, callerOf(response).siteIds, body),
   );
+}
+
+const TAG_ACTIONS = { remove_tag: removeTag, rename_tag: renameTag };
+const tagSchemas = once(() => ({
+  remove_tag: actionSchema(SITE_ACTIONS.remove_tag.body),
+  rename_tag: actionSchema(SITE_ACTIONS.rename_tag.body),
+}));
+const usageSchema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
+
+/** Changes a tag of all media of a site, and answers how many had it. @throws HttpError 400 */
+export function changeTags(
+  context: EmulatorContext,
+  name: keyof typeof TAG_ACTIONS,
+  siteId: string,
+  body: unknown,
+): number {
+  return TAG_ACTIONS[name](context, siteId, readActionFields(tagSchemas()[name], body, 'invalid_body'));
+}
+
+/** What sites used, day by day; without a body, on the latest days. @throws HttpError 400 */
+export function usageOf(context: EmulatorContext, siteIds: readonly string[], body: unknown) {
+  return queryUsage(context, siteIds, readActionFields(usageSchema(), body ?? {}, 'invalid_body'));
 }

@@ -248,11 +248,9 @@ test('both APIs change one video at once, and no change is lost in half', async 
   const changes = Array.from({ length: 20 }, (_, at) =>
     at % 2 === 0
       ? callV1(emulator, 'videos/update', { video_key, [`custom.v1-${at}`]: 'x', title: `v1 ${at}` })
-      : emulator.admin
-          .patch(`${V2}${video_key}/`)
-          .send({
-            metadata: { title: `v2 ${at}`, author: `v2 ${at}`, custom_params: { [`v2-${at}`]: 'x' } },
-          }),
+      : emulator.admin.patch(`${V2}${video_key}/`).send({
+          metadata: { title: `v2 ${at}`, author: `v2 ${at}`, custom_params: { [`v2-${at}`]: 'x' } },
+        }),
   );
   for (const { status } of await Promise.all(changes)) expect(status).toBe(200);
   const { metadata } = (await emulator.admin.get(`${V2}${video_key}/`)).body;
