@@ -16,8 +16,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PROGRAMS = {
   sidecar: ['main', 'health-check'],
   cli: ['main'],
+  migration: ['main'],
   emulator: ['main', 'demo'],
 };
+
+/** The houses whose program npm puts on the path. */
+const COMMANDS = ['cli', 'migration'];
 
 /** Files of packages that a program serves as they are: they go to `dist/<house>/public`. */
 const SERVED = {
@@ -134,8 +138,8 @@ async function main(option) {
     await buildBench(esbuild);
   } else if (esbuild) {
     await Promise.all(Object.keys(PROGRAMS).map((house) => buildHouse(esbuild, house)));
-    // npm makes a program of it, and so may a link.
-    await chmod(join(ROOT, 'dist/cli/main.js'), 0o755);
+    // npm makes programs of them, and so may a link.
+    for (const house of COMMANDS) await chmod(join(ROOT, 'dist', house, 'main.js'), 0o755);
   } else if (option !== '--or-keep' || !isBuilt()) {
     process.stderr.write(
       'Nothing is built yet, and esbuild, which builds it, is not installed.\n' +
@@ -146,7 +150,8 @@ async function main(option) {
   }
 }
 
-const isBuilt = () => ['sidecar', 'cli'].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
+const isBuilt = () =>
+  ['sidecar', ...COMMANDS].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
 
 try {
   await main(process.argv[2]);

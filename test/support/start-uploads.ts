@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StoredFile, Upload, WantedUpload } from '../../src/emulator/uploads/upload';
@@ -45,6 +45,9 @@ export async function startUploads(env: Environment = {}): Promise<TestUploads> 
     sizesOnDisk: () =>
       readdirSync(folder, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
-        .map((entry) => readFileSync(join(entry.parentPath, entry.name)).length),
+        // It may be deleted just now.
+        .flatMap(
+          ({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false })?.size ?? [],
+        ),
   };
 }

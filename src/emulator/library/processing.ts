@@ -44,6 +44,7 @@ export function beginContent(context: EmulatorContext, media: Media, given: Give
     },
     isBusy: () => media.timers.processing !== undefined,
   });
+  context.state.media.changed(media);
 }
 
 const NOTHING_KNOWN = { duration: 0, width: 0, height: 0 };

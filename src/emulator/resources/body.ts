@@ -87,15 +87,32 @@ export function readUpload(resource: Resource, schema: z.ZodType, body: unknown)
 function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, use: Use): unknown {
   const parsed = schema.safeParse(body);
   const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
+  const others = [
+    ...lostNames(body, []),
+    ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []),
+  ];
   const problems = [
     ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
-    ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []).map((description) => ({
-      code: 'invalid_body',
-      description,
-    })),
+    ...others.map((description) => ({ code: 'invalid_body', description })),
   ];
   if (parsed.success && problems.length === 0) return parsed.data;
   throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
+}
+
+const LOST = '__proto__';
+
+/** The schema library passes over a name that means something to JavaScript; what a client sent must not be lost. */
+function lostNames(value: unknown, path: readonly string[]): string[] {
+  if (typeof value !== 'object' || value === null || path.length > 2) return [];
+  const here = Object.hasOwn(value, LOST)
+    ? [`${path.join('.') || 'The body'}: must not have the name ${LOST}`]
+    : [];
+  return [
+    ...here,
+    ...Object.entries(value).flatMap(([name, inner]) =>
+      name === LOST ? [] : lostNames(inner, [...path, name]),
+    ),
+  ];
 }
 
 /** What does not fit together in the `upload` of a body, whose fields may be wrong themselves. */

@@ -86,7 +86,7 @@ export type PathIds = Readonly<Record<string, string>>;
 
 /** What is special about a resource. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
-  /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
+  /** Of a store, or oldest first. @throws HttpError 404 when what the items belong to is not there. */
   readonly list: (ids: PathIds, view: View) => ItemList<Item> | readonly Item[];
   readonly find: (ids: PathIds, view: View) => Item | undefined;
   readonly create?: (ids: PathIds, body: BodyOf<R>, view: View) => Item | Promise<Item>;

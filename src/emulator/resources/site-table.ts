@@ -70,7 +70,7 @@ export const IMPORT = {
     ingest_metadata: {
       schema: z.record(z.string(), Flag, 'must be an object whose values are true or false'),
       default: {},
-      says: 'Which parts of an item are taken: captions, categories, description, publish_date, tags …',
+      says: 'Which parts of an item are taken: captions, categories, credits, description, keywords, publish_date, tags, thumbnails. Those that are left out are.',
     },
     ingest_tags: {
       schema: list(text(200).min(1, 'is empty'), 100),
@@ -80,6 +80,10 @@ export const IMPORT = {
   },
   shown: {
     total_items_ingested: { schema: z.int(), filter: 'number', says: 'How many media it has made.' },
+    error_message: {
+      schema: z.string().nullable(),
+      says: 'Why the feed, or an item of it, could not be taken when it was last read.',
+    },
     last_import: { schema: z.string().nullable(), filter: 'time', says: 'When the feed was last read.' },
   },
 } as const satisfies Resource;

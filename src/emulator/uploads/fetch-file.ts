@@ -24,6 +24,8 @@ interface FetchTask {
   readonly maxBytes: number;
   /** Ends the fetch; nothing is kept then. */
   readonly signal: AbortSignal;
+  /** The header for the address itself; no address that it is redirected to gets it. */
+  readonly authorization?: string | undefined;
   readonly settings: FetchSettings;
 }
 
@@ -56,7 +58,7 @@ async function follow(address: string, task: FetchTask): Promise<IncomingMessage
     const subject = redirects === 0 ? 'The address' : 'The address that it is redirected to';
     const faults = receiverUrlFaults(url, task.settings);
     if (faults.length > 0) throw new FetchFailure(`${subject} ${faults.join(', and ')}.`);
-    const answer = await get(new URL(url), task);
+    const answer = await get(new URL(url), redirects === 0 ? task : { ...task, authorization: undefined });
     const { statusCode = 0, headers } = answer;
     if (statusCode === 200) return answer;
     answer.destroy();
@@ -68,11 +70,16 @@ async function follow(address: string, task: FetchTask): Promise<IncomingMessage
   throw new FetchFailure(`The address is redirected more than ${MAX_REDIRECTS} times.`);
 }
 
-function get(url: URL, { settings, signal }: FetchTask): Promise<IncomingMessage> {
+function get(url: URL, { settings, signal, authorization }: FetchTask): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = (url.protocol === 'https:' ? secureRequest : request)(url, {
       agent: false,
-      headers: { 'user-agent': FETCH_AGENT, accept: '*/*', 'accept-encoding': 'identity' },
+      headers: {
+        'user-agent': FETCH_AGENT,
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        ...(authorization !== undefined && { authorization }),
+      },
       lookup: lookupWithin(url.protocol, settings),
       signal,
       timeout: settings.idleMs,

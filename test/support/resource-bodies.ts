@@ -1,0 +1,23 @@
+import { RESOURCES } from '../../src/emulator/resources/table';
+
+/** The least that a call must say to make one of each type. */
+const BODIES: Readonly<Record<string, object>> = {
+  media_rendition: { relationships: { media_rendition_template: { id: 'template' } } },
+  import: { metadata: { url: 'http://127.0.0.1:9/feed.xml', state: 'paused' } },
+};
+
+/** Every resource of the table that can be made, with the least body for it. */
+export const CREATABLE = RESOURCES.filter(
+  // Channels and webhooks have tests of their own.
+  ({ type, verbs }) => verbs.includes('create') && !['channel', 'webhook'].includes(type),
+).map((resource) => ({ type: resource.type, resource, body: BODIES[resource.type] ?? { metadata: {} } }));
+
+/** A path of the table with the ids that it names. */
+export function pathWith(path: string, ids: Readonly<Record<string, string>>): string {
+  return path.replaceAll(/:(\w+)/g, (_whole, name: string) => ids[name] ?? 'nothing0');
+}
+
+/** The name of a resource's own id in its path. */
+export function idName({ one }: { readonly one: string }): string {
+  return /:(\w+)(?:\/\w+_playlist)?$/.exec(one)?.[1] ?? '';
+}

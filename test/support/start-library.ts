@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from '../../src/http/config';
+import { startUploads, type TestUploads } from './start-uploads';
+import { startWebhookReceiver } from './webhook-receiver';
+
+/** What the API answers of any resource. */
+export interface Answered {
+  readonly id: string;
+  readonly status: string;
+  readonly upload_link: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly relationships: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
+export interface TestLibrary extends TestUploads {
+  /** The path of the first site. */
+  readonly site: string;
+  /** Makes a media with this body. */
+  create(body?: object): Promise<Answered>;
+  /** Makes a media of a file, and answers it when it is ready and its renditions are there. */
+  createReady(body?: object, file?: Buffer): Promise<Answered>;
+  /** Makes what is at a path of the site. */
+  post(path: string, body?: object): Promise<Answered>;
+  /** What is at a path of the site. */
+  read(path: string): Promise<Answered>;
+  /** Sends a file to a link. */
+  send(link: string, file?: Buffer): Promise<void>;
+  /** What a webhook for everything was told since the last call: event and subject, in order. */
+  told(): Promise<readonly string[]>;
+}
+
+/** Two seconds of 64 x 36 pixels with sound. */
+export const FILM = readFileSync(join(__dirname, '..', 'vectors', 'media', 'film.mp4'));
+
+const EVENTS = [
+  'conversions_complete',
+  'media_available',
+  'media_created',
+  'media_deleted',
+  'media_reuploaded',
+  'media_updated',
+  'thumbnail_created',
+  'thumbnail_deleted',
+  'track_created',
+  'track_deleted',
+];
+/** Notifications of one webhook come in order, so that who has this one has all before it. */
+const FENCE = 'channel_created';
+
+/** An emulator with a library that is still empty, and a webhook for all that happens to it. */
+export async function startLibrary(env: Environment = {}): Promise<TestLibrary> {
+  const emulator = await startUploads(env);
+  const { admin, siteId } = emulator;
+  const site = `/v2/sites/${siteId}`;
+  const receiver = await startWebhookReceiver();
+  const metadata = {
+    name: 'all',
+    description: '',
+    webhook_url: receiver.url,
+    events: [...EVENTS, FENCE],
+    site_ids: [siteId],
+  };
+  await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+  let seen = 0;
+
+  const post = async (path: string, body: object = {}): Promise<Answered> =>
+    (await admin.post(`${site}${path}`).send(body).expect(201)).body;
+  const read = async (path: string): Promise<Answered> =>
+    (await admin.get(`${site}${path}`).expect(200)).body;
+  const send = async (link: string, file: Buffer = FILM) => {
+    const { pathname, search } = new URL(link);
+    await emulator.unauthenticated.put(`${pathname}${search}`).type('video/mp4').send(file).expect(200);
+  };
+  return {
+    ...emulator,
+    site,
+    post,
+    read,
+    send,
+    create: (body) => post('/media/', body),
+    async createReady(body, file) {
+      const { id, upload_link } = await post('/media/', body);
+      await send(upload_link, file);
+      await emulator.advance(3);
+      return read(`/media/${id}/`);
+    },
+    async told() {
+      const { id } = await emulator.createChannel();
+      for (;;) {
+        const calls = receiver.received.slice(seen).map(({ text }) => JSON.parse(text));
+        const fence = calls.findIndex(({ channel_id }) => channel_id === id);
+        if (fence >= 0) {
+          seen += fence + 1;
+          const ofMedia = calls.slice(0, fence).filter(({ event }) => event !== FENCE);
+          return ofMedia.map(({ event, media_id }) => `${event} ${media_id}`);
+        }
+        await receiver.until(receiver.received.length + 1);
+      }
+    },
+  };
+}
