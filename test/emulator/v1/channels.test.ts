@@ -1,4 +1,4 @@
-import { createV1, type Fields, okV1, refusedV1 } from '../../support/call-v1';
+import { createV1, type Fields, okV1, readyVideo, refusedV1 } from '../../support/call-v1';
 import { START } from '../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
@@ -193,6 +193,20 @@ test.each([
   const parameters = { channel_key, ...parametersOf(started) };
   expect(await refusedV1(emulator, `channels/videos/${method}`, parameters)).toEqual(refusal);
   expect(await members()).toBe('ABC');
+});
+
+test('a dynamic channel lists the videos that its tags find, in its order', async () => {
+  const emulator = await startEmulator();
+  for (const title of ['B', 'A', 'C']) await readyVideo(emulator, { title, tags: title === 'C' ? 'y' : 'x' });
+  const channel_key = await createV1(emulator, 'channel', { tags: 'x', sort_order: 'title-asc' });
+  expect(await okV1(emulator, 'channels/videos/list', { channel_key, result_limit: '1' })).toMatchObject({
+    limit: 1,
+    total: 2,
+    videos: [{ title: 'A' }],
+  });
+  expect(await okV1(emulator, 'channels/videos/show', { channel_key, position: '1' })).toMatchObject({
+    video: { title: 'B' },
+  });
 });
 
 test('a channel that is not manual has no members of its own', async () => {

@@ -26,7 +26,7 @@ test('a file that is not what was said of it is refused, and may come again', as
   expect(await codeOf('abc')).toEqual([200, undefined]);
   // The answer may have been lost.
   expect(await codeOf('abc')).toEqual([200, undefined]);
-  expect(await codeOf('xyz')).toEqual([409, 'FileUploadFailed']);
+  expect(await codeOf('xyz')).toEqual([400, 'DigestInvalid']);
   expect(await sizeOf(emulator, key)).toBe('3');
 });
 
