@@ -205,6 +205,14 @@ describe('a search playlist', () => {
     ['cold', ['Snow']],
     ['fire title:snow', []],
     ['nothing like it', []],
+    [
+      Array.from({ length: 40 }, (_, place) => `snow${String.fromCharCode(97 + place)}`.padEnd(20, 'x')).join(
+        ' ',
+      ),
+      [],
+    ],
+    ['x'.repeat(5000), []],
+    [`fire ${'fire '.repeat(1000)}`, ['Cooking with fire', 'Snow', 'The harbour show']],
     ['" OR AND ( *', []],
     ['', []],
   ])('finds "%s" in %j', async (search, titles) => {
