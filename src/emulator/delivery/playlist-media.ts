@@ -8,7 +8,7 @@ import { readSorting } from '../listing/sorting';
 import { foldCase, foldLetters, holdsPattern, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import type { MetadataOf } from '../resources/resource';
-import { siteOf, type Watchable, watchableOf } from './watchable';
+import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
 
 type Dynamic = MetadataOf<typeof DYNAMIC_PLAYLIST>;
 type Criteria = NonNullable<Dynamic['media_filter']['include']>;
@@ -73,7 +73,7 @@ type RankOf = (media: Media) => number | undefined;
 const byViews: RankOf = ({ views }) => views;
 
 function ruleOf(
-  { state }: EmulatorContext,
+  { state, clock }: EmulatorContext,
   { siteId, playlistType, metadata }: Pick<Playlist, 'siteId' | 'playlistType' | 'metadata'>,
   asked: Asked,
 ): Rule {
@@ -91,7 +91,7 @@ function ruleOf(
     case 'article_matching_playlist':
       return articleRule(asked.article);
     case 'recommendations_playlist':
-      return relatedRule(state.media.findOf(siteId, asked.relatedId ?? ''));
+      return relatedRule(publishedMedia(state, clock.now(), asked.relatedId));
     default:
       return byViews;
   }
