@@ -100,7 +100,7 @@ test('viewers keep what they have while a media gets another content', async () 
     .send({ upload: {} })
     .expect(200);
   await expectShown();
-  await delivery.send(body.upload_link, 'another');
+  await delivery.send(body.upload_link, Buffer.from('another'));
   for (const path of paths.slice(0, 6)) expect((await asked(path)).status).toBe(200);
 });
 
