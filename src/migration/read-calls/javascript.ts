@@ -101,6 +101,10 @@ function records(values: readonly SyntaxNode[], finder: Finder): Literal[] {
 
 /** The names of `a.b['c']`, from the left; undefined for what is no such chain. A name that isn't known is `?`. */
 function chainOf(node: SyntaxNode, finder: Finder): string[] | undefined {
+  return finder.nested(() => readChain(node, finder), undefined);
+}
+
+function readChain(node: SyntaxNode, finder: Finder): string[] | undefined {
   if (['VariableName', 'this', 'super'].includes(node.name)) return [finder.textOf(node)];
   if (node.name === 'CallExpression' || node.name === 'NewExpression') return ['()'];
   if (node.name !== 'MemberExpression') return undefined;
@@ -114,6 +118,10 @@ function chainOf(node: SyntaxNode, finder: Finder): string[] | undefined {
 }
 
 function literalOf(node: SyntaxNode, finder: Finder): Literal {
+  return finder.nested(() => readLiteral(node, finder), OTHER);
+}
+
+function readLiteral(node: SyntaxNode, finder: Finder): Literal {
   switch (node.name) {
     case 'Number':
     case 'BooleanLiteral':
@@ -154,6 +162,10 @@ function recordOf(node: SyntaxNode, finder: Finder): Literal {
 
 /** The text of a literal, of a template with placeholders for what is put in, or of such joined by `+`. */
 function textOf(node: SyntaxNode, finder: Finder): string | undefined {
+  return finder.nested(() => readText(node, finder), undefined);
+}
+
+function readText(node: SyntaxNode, finder: Finder): string | undefined {
   const text = finder.textOf(node);
   if (node.name === 'String') return unescaped(text.slice(1, -1));
   if (node.name === 'TemplateString') {

@@ -45,6 +45,10 @@ function readCall(node: SyntaxNode, finder: Finder): void {
 }
 
 function literalOf(node: SyntaxNode, finder: Finder): Literal {
+  return finder.nested(() => readLiteral(node, finder), OTHER);
+}
+
+function readLiteral(node: SyntaxNode, finder: Finder): Literal {
   switch (node.name) {
     case 'Integer':
     case 'Float':
@@ -79,6 +83,10 @@ function arrayOf(node: SyntaxNode, finder: Finder): Literal {
 
 /** The text of a literal, or of such joined by dots; placeholders stand for variables. */
 function textOf(node: SyntaxNode, finder: Finder): string | undefined {
+  return finder.nested(() => readText(node, finder), undefined);
+}
+
+function readText(node: SyntaxNode, finder: Finder): string | undefined {
   if (node.name === 'BinaryExpression' && node.firstChild?.nextSibling?.name === 'ConcatOp') {
     const [left, right] = [node.firstChild, node.lastChild];
     const leftText = textOf(left, finder);

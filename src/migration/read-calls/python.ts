@@ -70,6 +70,10 @@ function keywordsOf(list: SyntaxNode, finder: Finder): Literal {
 }
 
 function chainOf(node: SyntaxNode, finder: Finder): string[] | undefined {
+  return finder.nested(() => readChain(node, finder), undefined);
+}
+
+function readChain(node: SyntaxNode, finder: Finder): string[] | undefined {
   if (node.name === 'VariableName' || node.name === 'self') return [finder.textOf(node)];
   if (node.name === 'CallExpression') return ['()'];
   if (node.name !== 'MemberExpression' || node.lastChild?.name !== 'PropertyName') return undefined;
@@ -78,6 +82,10 @@ function chainOf(node: SyntaxNode, finder: Finder): string[] | undefined {
 }
 
 function literalOf(node: SyntaxNode, finder: Finder): Literal {
+  return finder.nested(() => readLiteral(node, finder), OTHER);
+}
+
+function readLiteral(node: SyntaxNode, finder: Finder): Literal {
   switch (node.name) {
     case 'Number':
     case 'Boolean':
@@ -120,6 +128,10 @@ function dictionaryOf(node: SyntaxNode, finder: Finder): Literal {
 
 /** The text of a literal; in a formatted one, placeholders stand for what is put in. */
 function textOf(node: SyntaxNode, finder: Finder): string | undefined {
+  return finder.nested(() => readText(node, finder), undefined);
+}
+
+function readText(node: SyntaxNode, finder: Finder): string | undefined {
   if (node.name === 'ContinuedString') {
     const parts = itemsOf(node).map((part) => textOf(part, finder));
     return parts.includes(undefined) ? undefined : parts.join('');

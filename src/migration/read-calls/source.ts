@@ -26,6 +26,8 @@ const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list'
 /** Clients of other services have videos and channels, too. */
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
+const MAX_DEPTH = 40;
+
 const MENTION =
   /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
 /** A client that was made elsewhere, by its name. */
@@ -56,10 +58,22 @@ export class Finder {
   readonly #lineStarts: number[] = [0];
   /** Addresses before this place belong to a call that is told. */
   #readUntil = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.text = text;
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1);
+  }
+
+  /** Reads what can stand in itself: a program that is deeper than anybody writes is not read to its end. */
+  nested<Value>(read: () => Value, otherwise: Value): Value {
+    if (this.#depth >= MAX_DEPTH) return otherwise;
+    this.#depth += 1;
+    try {
+      return read();
+    } finally {
+      this.#depth -= 1;
+    }
   }
 
   textOf({ from, to }: SyntaxNode): string {

@@ -232,6 +232,21 @@ test('faulty programs are read as far as they can be, and names of prototypes ar
   );
 });
 
+test.each([
+  [JAVASCRIPT, `jw.videos.create({ title: ${"'a' + ".repeat(4000)}'a' })`],
+  [JAVASCRIPT, `jw.videos.create(${'{ a: '.repeat(4000)}1${' }'.repeat(4000)})`],
+  [JAVASCRIPT, `jw${'.videos'.repeat(4000)}.list()`],
+  [JAVASCRIPT, `const p = ${'{ ...'.repeat(4000)}`],
+  [PYTHON, `jw.videos.create(title=${"'a' + ".repeat(4000)}'a')`],
+  [PYTHON, `jw.videos.create(**${"{'a': ".repeat(4000)}1${'}'.repeat(4000)})`],
+  [PHP, `<?php $jw->call('/videos/create', ['title' => ${"'a' . ".repeat(4000)}'a']);`],
+  [PHP, `<?php $jw->call('/videos/create', ${"['a' => ".repeat(4000)}1${']'.repeat(4000)});`],
+])('a program as deep as nobody writes one is read in no time', (language, text) => {
+  const started = performance.now();
+  findCalls(text, language);
+  expect(performance.now() - started).toBeLessThan(10_000);
+});
+
 test('what calls nothing is not parsed', () => {
   expect(mayCallV1("const app = require('express')()")).toBe(false);
   expect(mayCallV1("require('jwplatform')")).toBe(true);
