@@ -1,5 +1,6 @@
-import { nearestName, unknownName } from '../drm/nearest';
-import { MEMBERS, SETUP_CONFIG } from './mapping/fields';
+import { nearestName } from '../drm/nearest';
+import { CUSTOM, FIELDS, MEMBERS, SETUP_CONFIG } from './mapping/fields';
+import { LIST_NAMES } from './mapping/lists';
 import {
   describeMapping,
   findRoute,
@@ -10,6 +11,7 @@ import {
 } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
+import { type Note, Notes, placeholders } from './notes';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
 
 /** A call of v1, wherever it was found. */
@@ -32,17 +34,7 @@ export interface V2Call {
   readonly purpose?: string;
 }
 
-export type NoteKind = 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
-
-/** What is different in v2, with the sentence of the contract that says so, if one does. */
-export interface Note {
-  readonly kind: NoteKind;
-  /** The parameter that it is about. */
-  readonly field?: string;
-  readonly sentence: string;
-  /** Whether somebody must decide or complete something. */
-  readonly byHand: boolean;
-}
+export type { Note };
 
 /** How far the tool got with a call. */
 export type Verdict = 'ready' | 'by_hand' | 'unsupported' | 'unknown';
@@ -52,6 +44,8 @@ export interface Migration {
   readonly verdict: Verdict;
   readonly calls: readonly V2Call[];
   readonly notes: readonly Note[];
+  /** What the fields of v1's answer are called in that of v2, those that have another name or place; null: they are gone. */
+  readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
 }
 
 export interface MigrateOptions {
@@ -73,7 +67,7 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
   notes.missing(mapping, calls);
   const list = notes.list();
   const verdict = list.some(({ byHand }) => byHand) ? 'by_hand' : 'ready';
-  return { route: mapping.route, verdict, calls, notes: list };
+  return { route: mapping.route, verdict, calls, notes: list, answers: answersOf(mapping) };
 }
 
 function unknownRoute(route: string): Migration {
@@ -91,17 +85,35 @@ function unknownRoute(route: string): Migration {
     verdict: 'unknown',
     calls: [],
     notes: [{ kind: 'unknown', sentence, byHand: true }],
+    answers: [],
   };
 }
 
 function unsupported(mapping: RouteMapping): Migration {
   const sentences = [describeMapping(mapping), ...(mapping.sentence ? [mapping.sentence] : [])];
   const notes = sentences.map((sentence) => ({ kind: 'unsupported', sentence, byHand: true }) as const);
-  return { route: mapping.route, verdict: 'unsupported', calls: [], notes };
+  return { route: mapping.route, verdict: 'unsupported', calls: [], notes, answers: [] };
 }
 
 /** The name of `setup_config` in `metadata`. */
 const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
+
+/** What changes in the answer. A call that deletes or acts answers no resource. */
+function answersOf({ resource, action, v2 }: RouteMapping): Migration['answers'] {
+  if (action === 'delete' || v2.every(({ method }) => method === 'PUT')) return [];
+  const [v1, v2Name] = (action === 'list' && LIST_NAMES[resource]) || [];
+  const list = v1 !== undefined && v2Name !== undefined && v1 !== v2Name ? [{ v1, v2: v2Name }] : [];
+  const fields = FIELDS[resource]
+    .filter(
+      ({ v1: name, answer }) => answer !== name && (answer !== undefined || REMOVED_ANSWERS.includes(name)),
+    )
+    .map(({ v1: name, answer }) => ({ v1: name, v2: answer ?? null }));
+  const custom = CUSTOM.includes(resource) ? [{ v1: 'custom', v2: 'metadata.custom_params' }] : [];
+  return [...list, ...fields, ...custom];
+}
+
+/** Of the parameters that are gone, those that v1 answered, too. */
+const REMOVED_ANSWERS = ['md5', 'size'];
 
 interface Work {
   readonly mapping: RouteMapping;
@@ -287,72 +299,7 @@ function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
   };
 }
 
-/** A name that may be anything; what looks like a key, in the wrong place, is not shown. */
-function shownName(name: string): string {
-  const isCamel = /^[a-z]{1,20}(?:[A-Z][a-z]{1,20}){0,5}$/.test(name);
-  return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
-}
-
-/** Notes in the order in which they came, each once. */
-class Notes {
-  readonly #notes = new Map<string, Note>();
-
-  add(kind: NoteKind, sentence: string, field?: string, byHand = false): void {
-    const shown = field === undefined ? undefined : shownName(field);
-    const note = { kind, ...(shown !== undefined && { field: shown }), sentence, byHand };
-    const key = JSON.stringify([kind, shown, sentence]);
-    if (!this.#notes.has(key) || byHand) this.#notes.set(key, note);
-  }
-
-  /** What each call has to be told, and what its parameters say. */
-  general(mapping: RouteMapping, parts: V2Parts): void {
-    this.add('changed', describeMapping(mapping));
-    this.add('changed', CONTRACT.bearer);
-    if (mapping.sentence !== undefined) this.add('changed', mapping.sentence);
-    this.add('beware', `${CONTRACT.v1Error} ${CONTRACT.v2Error}`);
-    if (parts.authentication.includes('api_format')) this.add('removed', ADVICE.format, 'api_format');
-    for (const { v1, removed, sentence, byHand } of parts.used) {
-      if (removed) this.add('removed', sentence ?? ADVICE.noParameter, v1, byHand === true);
-      else if (sentence !== undefined) this.add('changed', sentence, v1);
-    }
-    for (const name of parts.options) this.add('changed', CONTRACT.player, name);
-    for (const { field, sentence, byHand } of parts.list?.notes ?? [])
-      this.add(byHand ? 'beware' : 'changed', sentence, field, byHand);
-    for (const { field, fault } of parts.faults)
-      this.add('beware', `The value ${fault}; it is left out.`, field, true);
-    for (const { field, near } of parts.unknown) {
-      const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`;
-      this.add('unknown', `${ADVICE.noParameter}${meant}`, field, true);
-    }
-  }
-
-  /** Placeholders of the paths that nothing of the call fills and no call before answers. */
-  missing({ v2, action, resource }: RouteMapping, calls: readonly V2Call[]): void {
-    const found = new Set(calls.flatMap(({ path }) => placeholders(path)));
-    for (const name of found) {
-      const isOfBefore = resource === 'thumbnail' || (name === 'playlist_type' && calls.length > 1);
-      const isSaid = name === 'media_id' && (resource === 'conversion' || resource === 'track');
-      if (name === 'site_id' || isOfBefore || isSaid) continue;
-      if (!v2.some(({ path }) => path.includes(`{${name}}`))) continue;
-      this.add(
-        'beware',
-        `v1 could not ${action} without the key that is \`${name}\` in v2.`,
-        undefined,
-        true,
-      );
-    }
-  }
-
-  list(): Note[] {
-    return [...this.#notes.values()];
-  }
-}
-
 const hasBody = (method: HttpMethod) => method === 'POST' || method === 'PATCH' || method === 'PUT';
-
-function placeholders(path: string): string[] {
-  return [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
-}
 
 /** A path with the ids that are known, encoded; placeholders of the caller's stay readable. */
 function fill(path: string, ids: Readonly<Record<string, string>>): string {

@@ -257,6 +257,33 @@ test('dates and lists come back as they were', () => {
   );
 });
 
+test('what v1 sends, v1 is answered: the fields of a video and of a player come back as they were', () => {
+  const text = fc.string().filter((value) => !/^\{[^{}]*\}$/.test(value));
+  const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
+  const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,9}$/);
+  fc.assert(
+    fc.property(text, text, seconds, fc.dictionary(name, text), (title, link, date, custom) => {
+      const sent = { title, link, date: String(date), expires_date: '', tags: 'a,b' };
+      const flat = Object.fromEntries(Object.entries(custom).map(([key, value]) => [`custom.${key}`, value]));
+      const parts = read('/v1/videos/create', { ...sent, ...flat });
+      const metadata = { ...parts.body.metadata, custom_params: changeCustom({}, parts.custom) };
+      expect(v1Fields('video', { metadata })).toEqual({ ...sent, date, expires_date: null, custom });
+    }),
+  );
+  fc.assert(
+    fc.property(fc.boolean(), fc.integer({ min: 1, max: 9999 }), (repeat, width) => {
+      const sent = {
+        name: 'P',
+        repeat: String(repeat),
+        width: String(width),
+        playback_rate_controls: '0.5,1',
+      };
+      const { body } = read('/v1/players/create', sent);
+      expect(v1Fields('player', { metadata: body.metadata ?? {} })).toEqual({ ...sent, repeat, width });
+    }),
+  );
+});
+
 test('whatever the parameters are, nothing is thrown and nothing is lost unsaid', () => {
   const name = fc.oneof(
     fc.constantFrom(

@@ -21,9 +21,3 @@ export const ERROR_CODES: readonly (readonly [v1: string, ...v2: readonly string
 export function v1ErrorCode(v2: string): string {
   return ERROR_CODES.find(([, ...codes]) => codes.includes(v2))?.[0] ?? 'CallFailed';
 }
-
-/** The codes of v2 that a program that waited for a code of v1 (with or without `Error` behind) must look for. */
-export function v2ErrorCodes(v1: string): readonly string[] {
-  const bare = v1.replace(/Error$/, '');
-  return ERROR_CODES.find(([code]) => code.replace(/Error$/, '') === bare)?.slice(1) ?? [];
-}

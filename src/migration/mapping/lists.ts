@@ -4,6 +4,15 @@ import type { V1Resource } from './routes';
 /** How many v1 lists when nothing is said; v2 lists 10 then. */
 export const V1_LIMIT = 50;
 
+/** What the array of a list is called, in v1 and in v2. */
+export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: string, v2: string]>>> = {
+  video: ['videos', 'media'],
+  channel: ['channels', 'playlists'],
+  player: ['players', 'players'],
+  conversion: ['conversions', 'originals, media_renditions'],
+  track: ['tracks', 'text_tracks'],
+};
+
 /** How a list of v1 is narrowed by a parameter. */
 export type ListParameter =
   | { readonly v1: string; readonly kind: 'limit' | 'offset' | 'sort' | 'search' | 'tags' | 'tags_mode' }

@@ -57,15 +57,21 @@ export function readCurl(text: string): CurlCalls {
   return { calls, commands, fromFiles: [...fromFiles] };
 }
 
-/** The lines of a shell's text, with those joined that a backslash (or `^`, on Windows) or a quote continues. */
-function commandLines(text: string): string[] {
+/** What browsers copy for the shell of Windows, where `^` escapes whatever follows it. */
+function unescapedCmd(text: string): string {
+  return text.replaceAll(/\^\r?\n/g, ' ').replaceAll(/\^([\s\S])/g, '$1');
+}
+
+/** The lines of a shell's text, with those joined that a backslash or a quote continues. */
+function commandLines(given: string): string[] {
+  const text = /\^["\r\n]/.test(given) ? unescapedCmd(given) : given;
   const lines: string[] = [];
   let line = '';
   let quote = '';
-  const signs = text.matchAll(/\\\r?\n|\^\r?\n|\\[\s\S]|['"]|\r?\n|[^\\^'"\r\n]+|[\s\S]/g);
+  const signs = text.matchAll(/\\\r?\n|\\[\s\S]|['"]|\r?\n|[^\\'"\r\n]+|[\s\S]/g);
   for (const [sign] of signs) {
     if (quote === "'") line += sign;
-    else if (/^[\\^]\r?\n$/.test(sign)) line += quote === '' ? ' ' : '';
+    else if (/^\\\r?\n$/.test(sign)) line += quote === '' ? ' ' : '';
     else if (/^\r?\n$/.test(sign) && quote === '') {
       lines.push(line);
       line = '';

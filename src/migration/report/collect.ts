@@ -96,7 +96,7 @@ export class Collector {
       count: 0,
       places: [],
       morePlaces: 0,
-      incomplete: false,
+      incomplete: call.incomplete === true,
     };
     this.#groups.set(key, group);
     return group;

@@ -8,7 +8,7 @@ export function jsonReport(report: Report, how: Shown) {
 }
 
 function entryOf({ migration, count, places, morePlaces, incomplete }: Entry, how: Shown) {
-  const { route, verdict, calls, notes } = migration;
+  const { route, verdict, calls, notes, answers } = migration;
   const beware = { kind: 'beware', sentence: INCOMPLETE, byHand: false };
   return {
     route,
@@ -16,6 +16,7 @@ function entryOf({ migration, count, places, morePlaces, incomplete }: Entry, ho
     count,
     places,
     more_places: morePlaces,
+    answers,
     calls: calls.map((call) => ({ ...call, curl: curlOf(call, how), client: clientLineOf(call, how) })),
     notes: [...notes, ...(incomplete ? [beware] : [])].map(({ byHand, ...note }) => ({
       ...note,

@@ -2,6 +2,7 @@ import { type Html, html } from '../../http/html';
 import type { V2Call } from '../migrate-call';
 import type { Entry, Report } from './collect';
 import {
+  answersText,
   clientLineOf,
   curlOf,
   FOR_ALL,
@@ -64,6 +65,7 @@ function row({ migration: { route, verdict, calls }, count }: Entry, index: numb
 function section(entry: Entry, index: number, how: Shown): Html {
   const { route, verdict, calls } = entry.migration;
   const places = placesOf(entry);
+  const answers = answersText(entry);
   return html`<section id="call-${index + 1}">
 <h2><code>${route}</code></h2>
 <p class="${verdict}">This call ${VERDICTS[verdict]}.</p>
@@ -74,7 +76,8 @@ ${ownNotes(entry).map(
   ({ kind, field, sentence, byHand }) =>
     html`<li class="${byHand ? 'by_hand' : ''}">${kind}: ${field !== undefined && html`<code>${field}</code>: `}${sentence}</li>
 `,
-)}${entry.incomplete && html`<li>beware: ${INCOMPLETE}</li>`}
+)}${answers !== undefined && html`<li>changed: answer: ${answers}</li>`}
+${entry.incomplete && html`<li>beware: ${INCOMPLETE}</li>`}
 </ul>
 </section>
 `;

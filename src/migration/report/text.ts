@@ -1,6 +1,7 @@
 import { shown } from '../../http/terminal-text';
 import type { Entry, Report } from './collect';
 import {
+  answersText,
   clientLineOf,
   curlOf,
   FOR_ALL,
@@ -41,6 +42,8 @@ function block(entry: Entry, how: Shown): string {
     const about = field === undefined ? '' : `${field}: `;
     return `  ${byHand ? '!' : '-'} ${kind}: ${about}${sentence}`;
   });
+  const answers = answersText(entry);
+  if (answers !== undefined) notes.push(`  - changed: answer: ${answers}`);
   if (incomplete) notes.push(`  - beware: ${INCOMPLETE}`);
   return [...lines, '', ...notes, ''].join('\n');
 }

@@ -33,6 +33,12 @@ export function ownNotes({ migration }: Entry): readonly Note[] {
   return migration.notes.filter(({ sentence }) => !FOR_ALL.includes(sentence));
 }
 
+/** `key is id, md5 is removed`, or undefined when the answer is as it was. */
+export function answersText({ migration }: Entry): string | undefined {
+  if (migration.answers.length === 0) return undefined;
+  return migration.answers.map(({ v1, v2 }) => `${v1} is ${v2 ?? 'removed'}`).join(', ');
+}
+
 export function curlOf(call: V2Call, { address = V2_ADDRESS }: Shown): string {
   return asCurl(call, address);
 }

@@ -79,6 +79,7 @@ test('a call is shown as commands, with what changes', async () => {
   - changed: /v1/videos/update → PATCH /v2/sites/{site_id}/media/{media_id}/
   - changed: Resource renames: video → media
   - removed: md5: \`md5\` and \`size\` removed
+  - changed: answer: key is id, title is metadata.title, description is metadata.description, author is metadata.author, tags is metadata.tags, date is metadata.publish_start_date, expires_date is metadata.publish_end_date, link is metadata.permalink, category is metadata.category, language is metadata.language, protectionrule_key is metadata.protection_rule_key, error is error_message, mediatype is media_type, updated is last_modified, sourcetype is hosting_type, sourceformat is mime_type, sourceurl is source_url, md5 is removed, size is removed, custom is metadata.custom_params
 
 For every call:
   Management API v2 uses Bearer authentication: header \`Authorization: Bearer <V2_API_SECRET>\`. v1 used signature-based authentication and is replaced.
@@ -120,6 +121,7 @@ test('the report for programs has the calls with their bodies', async () => {
             client: "$jwplatform_client->Media->update('S', 'v', ['metadata' => ['title' => 'a']]);",
           },
         ],
+        answers: expect.arrayContaining([{ v1: 'date', v2: 'metadata.publish_start_date' }]),
         notes: expect.arrayContaining([
           { kind: 'changed', sentence: 'Resource renames: video → media', by_hand: false },
         ]),
@@ -260,6 +262,18 @@ test('without an input at a terminal, it says what to name', async () => {
     stdout: '',
     stderr: 'error: Nothing to read. Name a curl command, an address, a file or a folder.\n',
   });
+});
+
+test('a call by POST in a log may have more parameters than the log shows', async () => {
+  await put(
+    'a.log',
+    '"POST /v1/videos/update?video_key=v HTTP/1.1"\n"GET /v1/videos/show?video_key=v HTTP/1.1"\n',
+  );
+  const { entries } = await report(['a.log']);
+  const mayHaveMore = entries.map(({ notes }: { notes: { sentence: string }[] }) =>
+    notes.some(({ sentence }) => sentence.startsWith('Further parameters may be there')),
+  );
+  expect(mayHaveMore).toEqual([true, false]);
 });
 
 test('a log without calls is no fault', async () => {

@@ -73,6 +73,11 @@ test('lines that go on are joined, whichever shell they are for, and other comma
   ]);
 });
 
+test('what a browser copies for Windows is read', () => {
+  const text = `curl ^"${A}/videos/create^" ^\r\n  -H ^"accept: */*^" ^\r\n  --data-raw ^"title=a^&author=^%^22b^%^22^"\r\n`;
+  expect(calls(text)).toEqual([{ route: '/v1/videos/create', parameters: { title: 'a', author: '"b"' } }]);
+});
+
 test('a command with several calls is several calls', () => {
   expect(calls(`curl -d a=1 ${A}/videos/show --next -d b=2 ${A}/players/show`)).toEqual([
     { route: '/v1/videos/show', parameters: { a: '1' } },
