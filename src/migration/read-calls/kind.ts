@@ -42,7 +42,9 @@ export function kindOfWord(word: string): 'curl' | 'url' | undefined {
 
 /** What a text is, by its beginning. */
 export function kindOfText(head: string): Kind {
-  if (/^\s*\{\s*"log"\s*:\s*\{/.test(head)) return 'har';
+  // Lines of JSON logs may have a field of this name, too.
+  const isHar = /"log"\s*:\s*\{\s*"(?:version|creator|browser|pages|entries|comment)"/;
+  if (/^\s*\{/.test(head) && isHar.test(head)) return 'har';
   if (/^(?:\s*\$)?\s*curl\s/m.test(head)) return 'curl';
   if (/^\s*(?:https?:\/\/|\/v1\/)\S+\s*$/m.test(head.split('\n', 1)[0] ?? '')) return 'url';
   const isProgram =

@@ -47,7 +47,7 @@ ${entries.map((entry, index) => section(entry, index, how))}
 }
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
-table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
+a{color:inherit}table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
 pre{background:#f2f4f7;overflow-x:auto;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}code,td{overflow-wrap:anywhere}
 .by_hand,.unknown,.unsupported{color:#9a3412;font-weight:600}.ready{color:#14622d}
 @media (prefers-color-scheme:dark){body{color:#e6edf3;background:#12161b}pre{background:#1e242c}th,td{border-color:#3a424c}.by_hand,.unknown,.unsupported{color:#fdba74}.ready{color:#7ee2a0}}`;

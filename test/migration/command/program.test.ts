@@ -276,6 +276,17 @@ test('a call by POST in a log may have more parameters than the log shows', asyn
   expect(mayHaveMore).toEqual([true, false]);
 });
 
+test('the last line counts what was found', async () => {
+  const line = (route: string) => `"GET /v1/${route} HTTP/1.1"\n`;
+  await put(
+    'a.log',
+    ['videos/list', 'status', 'things', 'videos/show'].map((route) => line(route).repeat(2)).join(''),
+  );
+  expect((await migrate(['a.log'])).stdout.split('\n').at(-2)).toBe(
+    '8 calls of v1: 2 can be migrated as they are, 2 need work by hand, 2 have no counterpart in v2, 2 are not known.',
+  );
+});
+
 test('a log without calls is no fault', async () => {
   await put('a.log', '"GET / HTTP/1.1"\n');
   expect(await migrate(['a.log'])).toEqual({ code: 0, stdout: 'No call of v1 was found.\n', stderr: '' });

@@ -7,7 +7,9 @@ import {
 
 test.each([
   ['{"log":{"version":"1.2"', 'har'],
-  ['\ufeff { "log" : {\n', 'har'],
+  ['\ufeff { "log" : {\n "version" :', 'har'],
+  ['{"a":1,"log":{"creator":{}', 'har'],
+  ['{"time":1,"log":{"level":"info"},"path":"/v1/status"}', 'log'],
   ['{"request":"GET /v1/videos/list HTTP/1.1","log":{}}', 'log'],
   ["# what it does\ncurl -X POST 'https://a/v1/videos/create'", 'curl'],
   ['$ curl https://a/v1/status', 'curl'],
