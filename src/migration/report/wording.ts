@@ -59,10 +59,10 @@ export function summary({ calls, totals, uncounted }: Report): string {
 
 function plural(text: string, count: number): string {
   if (count === 1) return text;
+  const verb = { needs: 'need', has: 'have', is: 'are' };
   return text
-    .replace(/^needs/, 'need')
-    .replace(/^has/, 'have')
-    .replace(/^is/, 'are');
+    .replace(/^(?:needs|has|is)\b/, (word) => verb[word as keyof typeof verb])
+    .replace(/it is$/, 'they are');
 }
 
 export const number = (value: number) => value.toLocaleString('en-US');
