@@ -44,6 +44,8 @@ export function findCalls(text: string, language: Language): FoundCall[] {
   const finder = new Finder(text);
   language.parse(text).iterate({
     enter: ({ node }) => {
+      // All three grammars call the parameters of a function so.
+      if (node.name === 'ParamList') finder.forget(node);
       language.visit(node, finder);
     },
   });
@@ -84,10 +86,20 @@ export class Finder {
     this.#variables.set(name, value);
   }
 
+  /** What a function is given can't be known, whatever had the same name before. */
+  forget(parameters: SyntaxNode): void {
+    for (const name of this.text.slice(parameters.from, parameters.to).match(/\$?\w+/g) ?? []) {
+      this.#variables.delete(name);
+    }
+  }
+
   /** `name.key = value`: what was known of the variable grows. */
   assignField(name: string, key: string | undefined, value: string): void {
-    const record = this.#variables.get(name);
-    if (record?.kind !== 'record') return;
+    let record = this.variable(name);
+    if (record.kind !== 'record') {
+      record = { kind: 'record', entries: new Map(), isComplete: false };
+      this.#variables.set(name, record);
+    }
     if (key === undefined) record.isComplete = false;
     else record.entries.set(key, value);
   }

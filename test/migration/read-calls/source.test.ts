@@ -134,6 +134,26 @@ test('parameters that cannot be known are told to be missing', () => {
   expect(incomplete("jw.videos.create({ title: 'a' })", JAVASCRIPT)).toBeUndefined();
 });
 
+test.each([
+  [JAVASCRIPT, "const p = { title: 'a' };\nfunction f(p, b = 1) { jw.videos.create(p) }"],
+  [JAVASCRIPT, "const p = { title: 'a' };\nconst f = p => jw.videos.create(p)"],
+  [PYTHON, "p = {'title': 'a'}\ndef f(x, **p): jw.videos.create(**p)"],
+  [PHP, "<?php $p = ['title' => 'a'];\nfunction f(array $p = []) { $jw->call('/videos/create', $p); }"],
+])('what a function is given is not what had its name before', (language, text) => {
+  expect(find(text, language)).toEqual([
+    { route: '/v1/videos/create', parameters: {}, line: 2, incomplete: true },
+  ]);
+});
+
+test.each([
+  [JAVASCRIPT, "function f(p) { p.title = 'a'; jw.videos.create(p) }"],
+  [PYTHON, "def f(p):\n  p['title'] = 'a'; jw.videos.create(**p)"],
+  [PHP, "<?php $video['title'] = 'a';\n$jw->call('/videos/create', $video);"],
+])('what is added to a variable that nobody knows is a parameter', (language, text) => {
+  const [{ line: _line, ...call }] = find(text, language);
+  expect(call).toEqual({ route: '/v1/videos/create', parameters: { title: 'a' }, incomplete: true });
+});
+
 test('calls of others, of v2 and of the same names are none', () => {
   expect(
     find(
