@@ -11,6 +11,7 @@ import { memory } from './memory';
 import { observed } from './observed';
 import { killChildren } from './processes';
 import { provisioning } from './provisioning';
+import { queries } from './queries';
 import { reads } from './reads';
 import { removeFolders } from './sidecar';
 import { startUp } from './start-up';
@@ -38,6 +39,7 @@ const GROUPS = {
   listing,
   webhooks,
   channels,
+  queries,
 };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */

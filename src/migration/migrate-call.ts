@@ -1,6 +1,13 @@
-import { unknownName } from '../drm/nearest';
+import { nearestName, unknownName } from '../drm/nearest';
 import { MEMBERS, SETUP_CONFIG } from './mapping/fields';
-import { describeMapping, findRoute, type HttpMethod, ROUTES, type RouteMapping } from './mapping/routes';
+import {
+  describeMapping,
+  findRoute,
+  type HttpMethod,
+  ROUTES,
+  type RouteMapping,
+  shownRoute,
+} from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
@@ -70,11 +77,11 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
 }
 
 function unknownRoute(route: string): Migration {
-  const { shown, near } = unknownName(
-    route,
+  const name = shownRoute(route);
+  const near = nearestName(
+    name,
     ROUTES.map((mapping) => mapping.route),
   );
-  const name = shown ?? 'This';
   const meant = near === undefined ? '' : ` Did you mean ${near}?`;
   const sentence = /^\/v1\/(?:videos\/)?uploads?\b/.test(route)
     ? ADVICE.uploadRoute
@@ -280,12 +287,18 @@ function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
   };
 }
 
+/** A name that may be anything; what looks like a key, in the wrong place, is not shown. */
+function shownName(name: string): string {
+  const isCamel = /^[a-z]{1,20}(?:[A-Z][a-z]{1,20}){0,5}$/.test(name);
+  return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
+}
+
 /** Notes in the order in which they came, each once. */
 class Notes {
   readonly #notes = new Map<string, Note>();
 
   add(kind: NoteKind, sentence: string, field?: string, byHand = false): void {
-    const shown = field === undefined ? undefined : (unknownName(field, [field]).shown ?? 'a parameter');
+    const shown = field === undefined ? undefined : shownName(field);
     const note = { kind, ...(shown !== undefined && { field: shown }), sentence, byHand };
     const key = JSON.stringify([kind, shown, sentence]);
     if (!this.#notes.has(key) || byHand) this.#notes.set(key, note);

@@ -5,6 +5,7 @@ import {
   CUSTOM,
   FIELDS,
   type FieldMapping,
+  isAuthentication,
   parametersOf,
   SETUP_CONFIG,
 } from './mapping/fields';
@@ -77,7 +78,7 @@ export function readParameters(mapping: RouteMapping, parameters: V1Parameters):
   }
   const rest = Object.keys(texts).filter(
     (name) =>
-      !AUTHENTICATION.includes(name) &&
+      !isAuthentication(name) &&
       !isListParameter(mapping, name) &&
       !fields.some(({ v1 }) => v1 === name) &&
       customName(mapping, name) === undefined,
@@ -100,7 +101,7 @@ export function readParameters(mapping: RouteMapping, parameters: V1Parameters):
       field,
       near: nearestName(field, knownNames(mapping, fields)),
     })),
-    authentication: Object.keys(texts).filter((name) => AUTHENTICATION.includes(name)),
+    authentication: Object.keys(texts).filter(isAuthentication),
   };
 }
 

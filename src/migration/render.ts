@@ -1,5 +1,5 @@
 import { jsonText, shellWord } from '../http/terminal-text';
-import { isObject, isPlaceholder, type Json, type JsonObject } from './mapping/values';
+import { isObject, type Json, type JsonObject } from './mapping/values';
 import type { V2Call } from './migrate-call';
 
 /** The released clients of v2 that a call can be shown for. */
@@ -11,7 +11,9 @@ export const V2_ADDRESS = 'https://api.jwplayer.com';
 
 /** A call as a command for a POSIX shell; the secret is read from the variable `V2_API_SECRET` there. */
 export function asCurl({ method, path, query, headers, body }: V2Call, address = V2_ADDRESS): string {
-  const words = [method === 'GET' ? 'curl' : `curl -X ${method}`];
+  // Else curl takes the braces of a placeholder for a pattern.
+  const plain = path.includes('{') ? ' -g' : '';
+  const words = [method === 'GET' ? `curl${plain}` : `curl${plain} -X ${method}`];
   words[0] += ` ${shellWord(`${address}${path}${queryText(query)}`)}`;
   for (const [name, value] of Object.entries(headers)) {
     // The shell must replace the variable, and nothing else stands there.
@@ -31,7 +33,7 @@ export function asClientLine(call: V2Call, client: Client): string {
   return client === 'python' ? asPython(call) : asPhp(call);
 }
 
-/** `/v2/sites/S/media/M/`, in its parts. */
+/** `/v2/sites/S/media/M/`, in its parts. The released clients put ids into the path as they are given, so encoded. */
 const PATH = /^\/v2\/sites\/([^/]+)\/([^/]+)\/?(?:([^/]+)\/?(?:([^/]+)\/?(?:([^/]+)\/?)?)?)?$/;
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -44,7 +46,7 @@ const VERBS: Readonly<Record<string, string>> = {
 
 /** Of the resources here, the released Python client has media alone. */
 function asPython({ method, path, query, body }: V2Call): string {
-  const [, site = '', collection, media, ...rest] = (PATH.exec(path) ?? []).map((part) => decoded(part));
+  const [, site = '', collection, media, ...rest] = PATH.exec(path) ?? [];
   const isReupload = rest[0] === 'reupload';
   const verb = isReupload ? 'reupload' : VERBS[`${method} ${media === undefined ? 0 : 1}`];
   const given = [
@@ -56,10 +58,6 @@ function asPython({ method, path, query, body }: V2Call): string {
   }
   const ids = [`site_id=${python(site)}`, ...(media === undefined ? [] : [`media_id=${python(media)}`])];
   return `jwplatform_client.Media.${verb}(${[...ids, ...given].join(', ')})`;
-}
-
-function decoded(part: string | undefined): string | undefined {
-  return part === undefined || isPlaceholder(part) ? part : decodeURIComponent(part);
 }
 
 function python(value: Json | undefined): string {
@@ -99,8 +97,7 @@ function asPhp(call: V2Call): string {
 }
 
 function phpMethod({ method, path }: V2Call): { name: string; ids: string[] } | undefined {
-  const parts = (PATH.exec(path) ?? []).slice(1).map((part) => decoded(part) ?? '');
-  const [site = '', collection = '', first = '', second = '', third = ''] = parts;
+  const [, site = '', collection = '', first = '', second = '', third = ''] = PATH.exec(path) ?? [];
   if (['remove_tag', 'rename_tag', 'query_usage'].includes(collection)) {
     return { name: `Site->${collection}`, ids: [site] };
   }

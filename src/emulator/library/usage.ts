@@ -27,6 +27,15 @@ export class Usage {
     this.#days.set(key, day);
   }
 
+  /** Adds the seconds from one moment to another, each to its own day. */
+  countTime(siteId: string, from: Date, to: Date, name: keyof DayOfUsage): void {
+    for (let start = from.getTime(); start < to.getTime(); ) {
+      const end = Math.min(to.getTime(), (Math.floor(start / DAY_MS) + 1) * DAY_MS);
+      this.count(siteId, new Date(start), name, (end - start) / 1000);
+      start = end;
+    }
+  }
+
   /** What a site used on a day such as 2030-01-31. */
   on(siteId: string, day: string): Readonly<DayOfUsage> {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
@@ -79,6 +88,6 @@ function renderDay(siteId: string, date: string, day: Readonly<DayOfUsage>) {
     uploaded_bytes: day.uploadedBytes,
     deliveries: day.deliveries,
     delivered_bytes: day.deliveredBytes,
-    live_seconds: day.liveSeconds,
+    live_seconds: Math.round(day.liveSeconds),
   };
 }

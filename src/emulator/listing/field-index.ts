@@ -1,7 +1,7 @@
 import { type TextField, textsOf } from './filter';
 import { canBeNear, errorsAllowed, isMistyped, LETTERS_FOR_ERROR, stemOf } from './near-words';
 import { NumberSet } from './number-set';
-import { foldOf, hasInOrder, isMatched, type TextMatch, type WordMatch } from './text-match';
+import { foldOf, isMatched, type TextMatch, type WordMatch } from './text-match';
 import { wordsOf } from './words';
 
 /**
@@ -17,9 +17,11 @@ export class FieldIndex<T> {
   readonly #textsOf: (number | readonly number[] | undefined)[] = [];
   readonly #words = new Numbered();
   readonly #textsWithWord = new Postings();
+  /** By their first letters. */
+  readonly #wordsBeginning = new Map<string, number[]>();
   /** Where order decides: the words of all texts in their order, and by text where its own begin. */
-  readonly #sequence: number[] = [];
-  readonly #sequenceStarts: number[] = [];
+  readonly #sequence = new NumberList();
+  readonly #sequenceStarts = new NumberList();
   readonly #near: NearWords | undefined;
   #unusedTexts = 0;
 
@@ -57,7 +59,7 @@ export class FieldIndex<T> {
     if (known !== undefined) return known;
     const number = this.#texts.add(text);
     this.#unusedTexts += 1;
-    this.#sequenceStarts[number] = this.#sequence.length;
+    this.#sequenceStarts.push(this.#sequence.length);
     for (const word of wordsOf(this.#fold(text))) {
       const wordNumber = this.#takeWord(word);
       this.#textsWithWord.add(wordNumber, number);
@@ -70,6 +72,7 @@ export class FieldIndex<T> {
     const known = this.#words.find(word);
     if (known !== undefined) return known;
     const number = this.#words.add(word);
+    append(this.#wordsBeginning, word.slice(0, BEGINNING), number);
     this.#near?.add(word, number);
     return number;
   }
@@ -85,52 +88,47 @@ export class FieldIndex<T> {
   }
 
   /** The items that have a text such as is asked for. @param bound above every item's number. */
-  find(match: TextMatch, bound: number): NumberSet {
+  find({ words, decidedBy, holds }: TextMatch, bound: number): NumberSet {
     const items = new NumberSet(bound);
-    const addItem = (item: number) => items.add(item);
-    this.#forTexts(match, (text) => this.#itemsWithText.forEach(text, addItem));
-    return items;
-  }
-
-  /** A text may come twice. */
-  #forTexts({ words, decidedBy, holds }: TextMatch, use: (text: number) => void): void {
     const lists = words.map((word) => this.#wordsMatching(word));
     const [only] = lists;
     if (only && lists.length === 1 && decidedBy === 'words') {
-      for (const word of only) this.#textsWithWord.forEach(word, use);
-      return;
+      for (const word of only) this.#itemsWithText.addAll(this.#textsWithWord.of(word), items);
+      return items;
+    }
+    if (decidedBy === 'order of words') {
+      this.#itemsWithText.addAll(this.#inOrder(lists), items);
+      return items;
     }
     const candidates = this.#textsWithAll(lists);
-    if (decidedBy === 'words') {
-      candidates.forEach(use);
-    } else if (decidedBy === 'text') {
-      candidates.forEach((text) => {
-        if (holds(this.#texts.at(text))) use(text);
-      });
-    } else {
-      const fits = this.#inOrder(lists);
-      candidates.forEach((text) => {
-        if (fits(text)) use(text);
-      });
-    }
+    const sure =
+      decidedBy === 'words' ? candidates : candidates.filter((text) => holds(this.#texts.at(text)));
+    this.#itemsWithText.addAll(sure, items);
+    return items;
   }
 
-  /** Whether a text has a word of each list, one after the other. */
-  #inOrder(lists: readonly (readonly number[])[]): (text: number) => boolean {
+  /** The texts that have a word of each list, one after the other. One may come twice. */
+  #inOrder(lists: readonly (readonly number[])[]): readonly number[] {
     const wanted = lists.map((words) => {
-      const isWanted = new Uint8Array(this.#words.size);
-      for (const word of words) isWanted[word] = 1;
-      return isWanted;
+      const set = new NumberSet(this.#words.size);
+      for (const word of words) set.add(word);
+      return set;
     });
-    return (text) => {
-      const start = this.#sequenceStarts[text] ?? 0;
-      const end = this.#sequenceStarts[text + 1] ?? this.#sequence.length;
-      return hasInOrder(
-        end - start,
-        lists.length,
-        (place, at) => wanted[place]?.[this.#sequence[start + at] ?? 0] === 1,
-      );
+    const { numbers: sequence, length } = this.#sequence;
+    const { numbers: starts, length: texts } = this.#sequenceStarts;
+    const fits = (text: number) => {
+      const last = (text + 1 < texts ? (starts[text + 1] ?? 0) : length) - wanted.length;
+      for (let at = starts[text] ?? 0; at <= last; at += 1) {
+        let place = 0;
+        while (place < wanted.length && wanted[place]?.has(sequence[at + place] ?? 0)) place += 1;
+        if (place === wanted.length) return true;
+      }
+      return false;
     };
+    const found: number[] = [];
+    for (const word of this.#rarest(lists))
+      for (const text of this.#textsWithWord.of(word)) if (fits(text)) found.push(text);
+    return found;
   }
 
   #wordsMatching(match: WordMatch): readonly number[] {
@@ -139,31 +137,36 @@ export class FieldIndex<T> {
       const number = this.#words.find(match.word);
       return number === undefined ? NONE : [number];
     }
+    if (match.as === 'begins' && match.word.length >= BEGINNING) {
+      const alike = this.#wordsBeginning.get(match.word.slice(0, BEGINNING)) ?? NONE;
+      return alike.filter((word) => isMatched(match, this.#words.at(word)));
+    }
     return this.#words.numbersOf((word) => isMatched(match, word));
   }
 
   /** The texts that have one of the words of each of these lists. */
-  #textsWithAll(lists: readonly (readonly number[])[]): NumberSet {
-    if (lists.length === 0) return NumberSet.below(this.#texts.size);
-    const [rarest, ...others] = lists
-      .map((words) => ({ words, count: this.#count(words) }))
-      .sort((a, b) => a.count - b.count);
-    const found = this.#textsWithAny(rarest?.words ?? NONE);
-    if (rarest?.count === 0) return found;
-    return others.reduce((all, { words }) => all.intersect(this.#textsWithAny(words)), found);
+  #textsWithAll(lists: readonly (readonly number[])[]): readonly number[] {
+    if (lists.length === 0) return [...Array(this.#texts.size).keys()];
+    const [first, ...others] = lists.map((words) => this.#setOf(words));
+    return others.reduce((all, texts) => all?.intersect(texts), first)?.toArray() ?? NONE;
   }
 
-  #count(words: readonly number[]): number {
-    return words.reduce((count, word) => count + this.#textsWithWord.count(word), 0);
-  }
-
-  #textsWithAny(words: readonly number[]): NumberSet {
+  #setOf(words: readonly number[]): NumberSet {
     const texts = new NumberSet(this.#texts.size);
-    const addText = (text: number) => texts.add(text);
-    for (const word of words) this.#textsWithWord.forEach(word, addText);
+    this.#textsWithWord.addAll(words, texts);
     return texts;
   }
+
+  /** The words that the fewest texts have. */
+  #rarest(lists: readonly (readonly number[])[]): readonly number[] {
+    const count = (words: readonly number[]) =>
+      words.reduce((sum, word) => sum + this.#textsWithWord.count(word), 0);
+    return lists.reduce((least, words) => (count(words) < count(least) ? words : least), lists[0] ?? NONE);
+  }
 }
+
+/** How many first letters words are told apart by, for those that begin with some. */
+const BEGINNING = 2;
 
 const NONE: readonly number[] = [];
 
@@ -206,10 +209,19 @@ class Postings {
     if (numbers[place] === number) numbers.splice(place, 1);
   }
 
-  forEach(key: number, use: (number: number) => void): void {
+  of(key: number): readonly number[] {
     const only = this.#only[key] ?? NOTHING;
-    if (only >= 0) use(only);
-    else if (only === SEVERAL) for (const number of this.#several.get(key) ?? NONE) use(number);
+    if (only === SEVERAL) return this.#several.get(key) ?? NONE;
+    return only === NOTHING ? NONE : [only];
+  }
+
+  /** Adds the numbers of many keys to a set. */
+  addAll(keys: readonly number[], to: NumberSet): void {
+    for (const key of keys) {
+      const only = this.#only[key] ?? NOTHING;
+      if (only >= 0) to.add(only);
+      else if (only === SEVERAL) for (const number of this.#several.get(key) ?? NONE) to.add(number);
+    }
   }
 }
 
@@ -223,6 +235,23 @@ function placeIn(numbers: readonly number[], number: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** A list of numbers that takes little memory, so that much of it is read fast. */
+class NumberList {
+  /** They are followed by room for more. */
+  numbers = new Int32Array(64);
+  length = 0;
+
+  push(number: number): void {
+    if (this.length === this.numbers.length) {
+      const larger = new Int32Array(this.length * 2);
+      larger.set(this.numbers);
+      this.numbers = larger;
+    }
+    this.numbers[this.length] = number;
+    this.length += 1;
+  }
 }
 
 /** Texts, numbered from 0 in the order they were added. */

@@ -97,7 +97,7 @@ export type Condition<T> =
       readonly low: number;
       readonly high: number;
     }
-  | { readonly kind: 'value'; readonly holds: (item: T) => boolean };
+  | { readonly kind: 'value'; readonly field: NumericField<T>; readonly holds: (item: T) => boolean };
 
 type Predicate<T> = (item: T) => boolean;
 
@@ -135,11 +135,11 @@ function conditionOf<T>(query: Query, fields: Fields<T>, faults: string[], isLen
   if (!found) {
     const name = printable(query.field);
     faults.push(`${name} is not a field to filter by. ${hintOfFields(fields, query.field)}`);
-    return { kind: 'value', holds: () => false };
+    return { kind: 'or', parts: [] };
   }
   const { name, field } = found;
   if (field.kind !== 'text') {
-    if (query.kind === 'match') return { kind: 'value', holds: isWritten(field, query) };
+    if (query.kind === 'match') return { kind: 'value', field, holds: isWritten(field, query) };
     return { kind: 'range', name, field, ...boundsOf(field, query, faults) };
   }
   const comparison = { isNear: field.near ?? false, isLenient };

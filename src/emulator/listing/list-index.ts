@@ -13,6 +13,8 @@ import { SortedOrder, type Sorting, type SortKey } from './sorting';
 /** What a list asks for. */
 export interface Wanted<T> {
   readonly fields: Fields<T>;
+  /** The text of the condition: what it finds is kept for the next page. A condition that has none is evaluated. */
+  readonly q?: string;
   /** Undefined for everything. */
   readonly condition: Condition<T> | undefined;
   readonly sorting: Sorting<T>;
@@ -30,6 +32,7 @@ export interface Piece<T> {
 /** Clients choose the names of custom parameters: what they filter by is kept for so many names, and orders alike. */
 const MAX_INDEXES = 50;
 const MAX_ORDERS = 8;
+const MAX_QUERIES = 20;
 const MAX_TABLES = 4;
 
 /** What is kept for the fields of one table, the latest used last. */
@@ -39,6 +42,8 @@ interface Kept<T> {
   readonly columns: Map<string, NumberColumn<T>>;
   /** By their sort keys. */
   readonly orders: Map<string, SortedOrder<T>>;
+  /** By query, until something changes: whoever reads the first page asks for the next one. */
+  readonly found: Map<string, NumberSet>;
 }
 
 /**
@@ -96,22 +101,25 @@ export class ListIndex<T extends { readonly id: string }> {
   /** The items that are asked for, a piece of them in the order that is asked for. */
   find(wanted: Wanted<T>): Piece<T> {
     this.#catchUp();
-    const { fields, condition, sorting, start, length } = wanted;
+    const { fields, q, condition, sorting, start, length } = wanted;
     const kept = recent(this.#kept, fields, MAX_TABLES, () => ({
       indexes: new Map(),
       columns: new Map(),
       orders: new Map(),
+      found: new Map(),
     }));
-    const found = condition ? this.#evaluate(condition, kept, this.#present) : this.#present;
+    const found = condition ? this.#found(condition, q, kept) : this.#present;
     const numbers =
       sorting === 'newest' || sorting === 'oldest'
         ? found.slice(start, length, sorting === 'newest')
-        : this.#sorted(sorting, kept, found).slice(start, start + length);
+        : pieceWithin(this.#sorted(sorting, kept, found), found, start, length);
     return { total: found.size, items: this.#itemsAt(numbers) };
   }
 
   #catchUp(): void {
-    for (const { indexes, columns, orders } of this.#kept.values()) {
+    if (this.#changed.size === 0) return;
+    for (const { indexes, columns, orders, found } of this.#kept.values()) {
+      found.clear();
       for (const [name, index] of indexes) {
         for (const number of this.#changed) index.update(number, this.#items[number]);
         if (index.isWorn) indexes.delete(name);
@@ -121,6 +129,11 @@ export class ListIndex<T extends { readonly id: string }> {
       for (const order of orders.values()) order.update(this.#changed, this.#items);
     }
     this.#changed.clear();
+  }
+
+  #found(condition: Condition<T>, q: string | undefined, kept: Kept<T>): NumberSet {
+    const find = () => this.#evaluate(condition, kept, this.#present);
+    return q === undefined || isComputed(condition) ? find() : recent(kept.found, q, MAX_QUERIES, find);
   }
 
   /** What of some items meets a condition. `among` is left as it is. */
@@ -179,12 +192,11 @@ export class ListIndex<T extends { readonly id: string }> {
     });
   }
 
+  /** The items that were found among others, in an order. */
   #sorted(keys: readonly SortKey<T>[], { orders }: Kept<T>, found: NumberSet): readonly number[] {
     if (keys.some(({ field }) => field.isComputed)) return new SortedOrder(keys, this.#items, found).numbers;
     const name = keys.map((key) => `${key.name}:${key.isDescending ? 'dsc' : 'asc'}`).join(',');
-    const order = recent(orders, name, MAX_ORDERS, () => new SortedOrder(keys, this.#items, this.#present));
-    if (found === this.#present) return order.numbers;
-    return order.numbers.filter((number) => found.has(number));
+    return recent(orders, name, MAX_ORDERS, () => new SortedOrder(keys, this.#items, this.#present)).numbers;
   }
 
   #itemsAt(numbers: readonly number[]): readonly T[] {
@@ -215,18 +227,44 @@ class NumberColumn<T> {
   }
 }
 
+/** A piece of those of some numbers that are wanted. */
+function pieceWithin(numbers: readonly number[], wanted: NumberSet, start: number, length: number): number[] {
+  const piece: number[] = [];
+  let skip = start;
+  for (let place = 0; place < numbers.length && piece.length < length; place += 1) {
+    const number = numbers[place] ?? 0;
+    if (!wanted.has(number)) continue;
+    if (skip > 0) skip -= 1;
+    else piece.push(number);
+  }
+  return piece;
+}
+
 /** Whether a condition reads each item. */
 function isScanned<T>(condition: Condition<T>): boolean {
   switch (condition.kind) {
     case 'value':
       return true;
-    case 'text':
-    case 'range':
-      return condition.field.isComputed ?? false;
     case 'not':
       return isScanned(condition.part);
-    default:
+    case 'and':
+    case 'or':
       return condition.parts.some(isScanned);
+    default:
+      return isComputed(condition);
+  }
+}
+
+/** Whether what meets a condition may change without the store being told. */
+function isComputed<T>(condition: Condition<T>): boolean {
+  switch (condition.kind) {
+    case 'not':
+      return isComputed(condition.part);
+    case 'and':
+    case 'or':
+      return condition.parts.some(isComputed);
+    default:
+      return condition.field.isComputed ?? false;
   }
 }
 

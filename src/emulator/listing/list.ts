@@ -45,7 +45,7 @@ export function listPage<T extends { readonly id: string }>(
   const most = condition ? MOST_FOUND : Number.POSITIVE_INFINITY;
   const start = (page - 1) * pageLength;
   const length = Math.max(Math.min(pageLength, most - start), 0);
-  const wanted = { fields, condition, sorting: sorting.sorting, start, length };
+  const wanted = { fields, q: paging.q, condition, sorting: sorting.sorting, start, length };
   const { total, items } =
     'index' in list ? pieceOfList(list, wanted) : pieceOf(predicate ? list.filter(predicate) : list, wanted);
   return renderPage(name, { page, pageLength, total: Math.min(total, most) }, items.map(render));
@@ -57,7 +57,10 @@ function pieceOfList<T extends { readonly id: string }>(list: ItemList<T>, wante
   return isKept ? pieceOf(list.items, wanted) : list.index.find(wanted);
 }
 
-function pieceOf<T>(items: readonly T[], { sorting, start, length }: Omit<Wanted<T>, 'condition'>): Piece<T> {
+function pieceOf<T>(
+  items: readonly T[],
+  { sorting, start, length }: Pick<Wanted<T>, 'sorting' | 'start' | 'length'>,
+): Piece<T> {
   const total = items.length;
   if (sorting === 'newest') {
     const end = Math.max(total - start, 0);
@@ -89,7 +92,9 @@ interface Paging {
   readonly faults: readonly string[];
 }
 
-const MAX_PAGE_LENGTH = 10_000;
+export const MAX_PAGE_LENGTH = 10_000;
+/** Of a page, unless the query says otherwise. */
+export const PAGE_LENGTH = 10;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
@@ -114,7 +119,7 @@ function readPaging(query: unknown): Paging {
   };
   return {
     page: read('page', count(Number.MAX_SAFE_INTEGER), 1),
-    pageLength: read('page_length', count(MAX_PAGE_LENGTH), 10),
+    pageLength: read('page_length', count(MAX_PAGE_LENGTH), PAGE_LENGTH),
     q: read('q', text, ''),
     sort: read('sort', text, ''),
     faults,

@@ -16,7 +16,7 @@ export function isNear(asked: string, word: string): boolean {
 
 /** Whether a word has forms and can be mistyped. */
 export function canBeNear(word: string): boolean {
-  return !/\p{N}/u.test(word);
+  return !/[0-9]|\p{N}/u.test(word);
 }
 
 /** How many typing errors may make one of two words of these lengths into the other. */

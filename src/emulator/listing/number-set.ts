@@ -7,14 +7,6 @@ export class NumberSet {
     this.#words = new Uint32Array(Math.ceil(bound / 32));
   }
 
-  /** All numbers below the bound. */
-  static below(bound: number): NumberSet {
-    const all = new NumberSet(bound);
-    all.#words.fill(0xffffffff);
-    if (bound % 32 > 0) all.#words[all.#words.length - 1] = 2 ** (bound % 32) - 1;
-    return all;
-  }
-
   copy(): NumberSet {
     const copy = new NumberSet(0);
     copy.#words = this.#words.slice();
@@ -74,6 +66,17 @@ export class NumberSet {
       for (let left = this.#words[word] ?? 0; left !== 0; left &= left - 1)
         use(word * 32 + 31 - Math.clz32(left & -left));
     }
+  }
+
+  /** Ascending. */
+  toArray(): number[] {
+    const numbers = new Array<number>(this.size);
+    let length = 0;
+    this.forEach((number) => {
+      numbers[length] = number;
+      length += 1;
+    });
+    return numbers;
   }
 
   /** Some of its numbers in their order, or in the opposite one. It costs next to nothing to skip the ones before. */

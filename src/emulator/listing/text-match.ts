@@ -78,32 +78,21 @@ function nearMatch(asked: readonly WordMatch[], isQuoted: boolean, isLenient: bo
     holds: (text) => {
       const has = wordsOf(foldLetters(text));
       if (!inOrder) return words.every((word) => has.some((candidate) => isMatched(word, candidate)));
-      return hasInOrder(has.length, words.length, (wanted, at) => {
-        const word = words[wanted];
-        const candidate = has[at];
-        return word !== undefined && candidate !== undefined && isMatched(word, candidate);
-      });
+      return hasInOrder(has, words);
     },
     words,
     decidedBy: inOrder ? 'order of words' : 'words',
   };
 }
 
-/**
- * Whether wanted words follow each other among the words of a text.
- * @param fits whether the wanted word of this number is the text's word of that number.
- */
-export function hasInOrder(
-  length: number,
-  wanted: number,
-  fits: (wanted: number, at: number) => boolean,
-): boolean {
-  for (let start = 0; start + wanted <= length; start += 1) {
-    let found = 0;
-    while (found < wanted && fits(found, start + found)) found += 1;
-    if (found === wanted) return true;
-  }
-  return false;
+/** Whether words that match these follow each other. */
+function hasInOrder(words: readonly string[], wanted: readonly WordMatch[]): boolean {
+  return words.some((_word, start) =>
+    wanted.every((word, place) => {
+      const candidate = words[start + place];
+      return candidate !== undefined && isMatched(word, candidate);
+    }),
+  );
 }
 
 /** The words of a pattern; one that a `*` follows or precedes is a part of a word. */

@@ -51,7 +51,13 @@ interface OnAir {
   readonly event: LiveEvent;
   readonly timeLimit: Timer;
   window: Timer | undefined;
-  encoder: { readonly session: EncoderSession; readonly drop: (why: string) => void } | undefined;
+  encoder: Encoder | undefined;
+}
+
+interface Encoder {
+  readonly session: EncoderSession;
+  readonly since: Date;
+  readonly drop: (why: string) => void;
 }
 
 interface BroadcastParts {
@@ -114,12 +120,12 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     const { event, encoder } = air;
     event.endedAt = clock.now();
     event.encoderGoneAt ??= event.endedAt;
+    if (encoder) state.usage.countTime(channel.siteId, encoder.since, event.endedAt, 'liveSeconds');
     channel.currentEventId = undefined;
     channel.status = 'idle';
     state.channels.changed(channel);
     const replay = replayOf(event, channel);
     state.media.add(replay);
-    state.usage.count(event.siteId, event.endedAt, 'liveSeconds', replay.duration);
     notify(channelNotification('channel_idle', channel));
     if (!replay.hidden) notify(mediaNotification('media_available', replay));
     encoder?.drop(why);
@@ -138,7 +144,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       air.window = undefined;
       air.event.encoderGoneAt = undefined;
       const session = { id: newResourceId(), channelId: channel.id, eventId: air.event.id };
-      air.encoder = { session, drop };
+      air.encoder = { session, drop, since: clock.now() };
       if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };
     },
@@ -146,10 +152,12 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       const air = onAir.get(session.channelId);
       // A session that the platform has ended, or another encoder replaced, is nobody's any more.
       if (air?.encoder?.session.id !== session.id) return;
+      const { channel, encoder } = air;
       air.encoder = undefined;
       take(air.event, 'encoder_gone');
-      air.event.encoderGoneAt = clock.now();
-      const { channel } = air;
+      const now = clock.now();
+      air.event.encoderGoneAt = now;
+      state.usage.countTime(channel.siteId, encoder.since, now, 'liveSeconds');
       const wait = channel.metadata.reconnect_window * 1000;
       air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
     },

@@ -153,4 +153,7 @@ function spoken(values: readonly string[]): string {
 export const Flag = z.boolean('must be true or false');
 
 /** Another resource, by its id. */
-export const Reference = z.strictObject({ id: text(200).min(1, 'is empty') }, objectParams);
+export const Reference = z.strictObject(
+  { id: text(200).min(1, 'is empty').meta({ description: 'Its id.' }) },
+  objectParams,
+);

@@ -154,7 +154,6 @@ export class FileStore {
     });
     const kept = received.then(
       ({ size, md5 }) => {
-        room.settle();
         run.sizes.set(path, size);
         return { path, size, md5 };
       },
@@ -236,11 +235,6 @@ class Room {
   take(bytes: number): void {
     this.#size += bytes;
     if (this.#size > this.#taken) this.#reserve(this.#size - this.#taken);
-  }
-
-  /** Gives back what was announced and did not come. */
-  settle(): void {
-    this.run.used -= this.#taken - this.#size;
   }
 
   leave(): void {

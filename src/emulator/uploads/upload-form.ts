@@ -39,14 +39,15 @@ type Form = ReturnType<typeof Busboy>;
 
 function formOf({ headers }: IncomingMessage): Form {
   const { 'content-type': type = '' } = headers;
-  if (!/^multipart\/form-data\s*;.*\bboundary=/i.test(type)) {
-    const description = `Send the file as the field ${FILE_FIELD} of a form: content-type multipart/form-data with a boundary.`;
-    throw httpError('unsupported_media_type', description);
+  const limits = { fieldSize: FORM_BYTES, fields: 100, parts: 101 };
+  try {
+    if (/^multipart\/form-data\s*;/i.test(type))
+      return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
+  } catch {
+    // It throws of a boundary that is missing, or that none can be.
   }
-  return new Busboy({
-    headers: { ...headers, 'content-type': type },
-    limits: { fieldSize: FORM_BYTES, fields: 100, parts: 101 },
-  });
+  const description = `Send the file as the field ${FILE_FIELD} of a form: content-type multipart/form-data with a boundary.`;
+  throw httpError('unsupported_media_type', description);
 }
 
 function fileOf(
@@ -57,12 +58,19 @@ function fileOf(
   return new Promise((resolve, reject) => {
     let file: Promise<Received> | undefined;
     let cutFile: () => void = () => undefined;
+    let fault: unknown;
+    const whenReceived = (received: Promise<Received>) => void received.then(resolve, () => undefined);
+    /** A file that came whole all the same is kept; of any other, nothing is left when this is answered. */
     const fail = (thrown: unknown) => {
+      fault ??= thrown;
       cutFile();
-      reject(thrown);
+      if (file) whenReceived(file);
+      else reject(fault);
     };
     form.on('file', (field, content, _name, _encoding, mimeType) => {
-      if (field !== FILE_FIELD) {
+      // Of a form that ends early each of its files tells, also one that nobody reads.
+      content.on('error', () => undefined);
+      if (field !== FILE_FIELD || file) {
         content.resume();
         return;
       }
@@ -70,13 +78,17 @@ function fileOf(
       // A part without a type is taken for text.
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;
       file = take(content, declaredType);
-      file.catch(fail);
+      file.catch((thrown) => {
+        // That the file was cut follows from what is wrong with the form.
+        const isOwn = thrown instanceof HttpError && thrown.status !== 400;
+        reject(isOwn ? thrown : (fault ?? thrown));
+      });
     });
     form.on('finish', () => {
-      if (file) file.then(resolve, reject);
+      if (file) whenReceived(file);
       else fail(httpError('invalid_body', `The form has no file in the field ${FILE_FIELD}.`));
     });
-    form.on('error', (thrown) => fail(thrown instanceof HttpError ? thrown : unreadable(thrown)));
+    form.on('error', (thrown) => fail(unreadable(thrown)));
     const ended = () => {
       if (!request.readableEnded) fail(toHttpError({ type: 'request.aborted' }));
     };

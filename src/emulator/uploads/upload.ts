@@ -57,7 +57,7 @@ export class Upload implements Identity {
   readonly method: UploadMethod;
   readonly #wanted: WantedUpload;
   readonly #store: FileStore;
-  readonly #parts = new Map<number, KeptFile>();
+  readonly #parts: Map<number, KeptFile>;
   #underWay: ReadonlySet<Pick<Receiving, 'cut'>> = NONE;
   #finished: Received | undefined;
   #isOver = false;
@@ -70,6 +70,7 @@ export class Upload implements Identity {
     this.expires = identity.expires;
     this.siteId = wanted.siteId;
     this.method = wanted.method;
+    this.#parts = wanted.method === 'multipart' ? new Map() : NO_PARTS;
     this.#wanted = wanted;
     this.#store = store;
   }
@@ -109,14 +110,15 @@ export class Upload implements Identity {
   /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
   async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    if (this.#finished) throw finished();
+    if (this.#finished) return this.#receiveAgain(source, sent, this.#parts.get(number));
     const received = await this.#receive(source, sent, this.#wanted.maxBytes - this.#bytesBeside(number));
     return this.#inTurn(async () => {
+      const earlier = this.#parts.get(number);
       if (this.#finished) {
         await this.#store.remove(received);
-        throw finished();
+        if (earlier?.md5 !== received.md5) throw finished();
+        return received;
       }
-      const earlier = this.#parts.get(number);
       this.#parts.set(number, received);
       if (earlier) await this.#store.remove(earlier);
       return received;
@@ -137,7 +139,7 @@ export class Upload implements Identity {
       if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
       const whole = await this.#follow(this.#store.join(files));
       await this.#finish({ ...whole, declaredType: undefined });
-      await this.#removeParts();
+      await this.#deleteParts();
     });
   }
 
@@ -145,13 +147,14 @@ export class Upload implements Identity {
   end(): void {
     this.#isOver = true;
     for (const receiving of this.#underWay) receiving.cut(over());
-    void this.#removeParts();
+    if (this.#parts.size === 0) return;
+    void this.#deleteParts();
+    this.#parts.clear();
   }
 
-  #checkSent({ declaredType, length }: Sent): void {
+  #checkSent({ declaredType }: Sent): void {
     const { accept } = this.#wanted;
     if (this.#isOver) throw over();
-    if (length === 0) throw empty();
     if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
     if (typeIs.is(declaredType, [...accept])) return;
     const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
@@ -166,10 +169,10 @@ export class Upload implements Identity {
     throw wrong;
   }
 
-  async #receiveAgain(source: Readable, sent: Sent, before: Received): Promise<Received> {
-    if (sent.length !== undefined && sent.length !== before.size) throw finished();
+  async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
+    if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
     const again = await this.#follow(this.#store.read(source, this.#wanted.maxBytes));
-    const wrong = faultOf(again, sent.contentMd5);
+    const wrong = faultOf(again, sent.contentMd5) ?? sent.check?.(again);
     if (wrong) throw wrong;
     if (again.md5 !== before.md5) throw finished();
     return again;
@@ -206,10 +209,9 @@ export class Upload implements Identity {
     return changed;
   }
 
-  async #removeParts(): Promise<void> {
-    const parts = [...this.#parts.values()];
-    this.#parts.clear();
-    await Promise.all(parts.map((part) => this.#store.remove(part)));
+  /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
+  async #deleteParts(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
   }
 
   #bytesBeside(number: number | undefined): number {
@@ -221,6 +223,7 @@ export class Upload implements Identity {
 
 /** There are as many uploads as media; what few of them need, they share. */
 const NONE: ReadonlySet<Pick<Receiving, 'cut'>> = new Set();
+const NO_PARTS = new Map<number, KeptFile>();
 const NOW: Promise<unknown> = Promise.resolve();
 
 /** Types that clients put to any body. */

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Log } from '../../http/log';
+import { createSemaphore } from '../../http/semaphore';
 import type { Clock, Timer } from '../clock';
 import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
 import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
@@ -21,10 +22,12 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
   idleMs: 30_000,
 };
 
+/** How many files are fetched at a time; a client may ask for thousands at once. */
+const FETCHES = 16;
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
-/** How many uploads that are over are told apart from those that never were. */
-const MAX_REMEMBERED = 10_000;
+/** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
+const REMEMBERED = 10_000;
 
 interface WantedFetch {
   /** The most that the file may have, in bytes. */
@@ -41,8 +44,11 @@ export class Uploads {
   readonly #store: FileStore;
   /** Oldest first, so the first is the next whose time is over. */
   readonly #byId = new Map<string, Upload>();
-  readonly #overIds = new Set<string>();
+  #overIds: Set<string> = new Set();
+  /** Those before, to be forgotten all at once: that of a single oldest one costs more, the more there were. */
+  #overIdsBefore: ReadonlySet<string> = new Set();
   readonly #fetching = new Set<AbortController>();
+  readonly #fetches = createSemaphore(FETCHES);
   #alarm: Timer | undefined;
 
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
@@ -75,7 +81,7 @@ export class Uploads {
 
   /** @throws HttpError 410 when its time is over. */
   find(id: string): Upload | undefined {
-    if (this.#overIds.has(id)) throw over();
+    if (this.#overIds.has(id) || this.#overIdsBefore.has(id)) throw over();
     return this.#byId.get(id);
   }
 
@@ -88,13 +94,15 @@ export class Uploads {
   cancel(upload: Upload): void {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
+    if (this.#overIds.size === REMEMBERED) {
+      this.#overIdsBefore = this.#overIds;
+      this.#overIds = new Set();
+    }
     this.#overIds.add(upload.id);
-    const [oldest] = this.#overIds;
-    if (this.#overIds.size > MAX_REMEMBERED && oldest !== undefined) this.#overIds.delete(oldest);
   }
 
   /**
-   * Fetches a file from an address that a client gave. Never rejects; after a reset, it fails.
+   * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
    * @param wanted the most bytes, and what may end it.
    */
   async fetchFile(address: string, { signal, ...wanted }: WantedFetch): Promise<Fetched> {
@@ -103,11 +111,13 @@ export class Uploads {
     if (signal?.aborted) end();
     signal?.addEventListener('abort', end);
     this.#fetching.add(ending);
+    const leave = await this.#fetches.enter();
     try {
       const { log } = this.#surroundings;
       const task = { ...wanted, store: this.#store, log, signal: ending.signal, settings: this.#settings };
       return await fetchFile(address, task);
     } finally {
+      leave();
       this.#fetching.delete(ending);
       signal?.removeEventListener('abort', end);
     }
@@ -123,7 +133,8 @@ export class Uploads {
     for (const upload of this.#byId.values()) upload.end();
     for (const ending of this.#fetching) ending.abort();
     this.#byId.clear();
-    this.#overIds.clear();
+    this.#overIds = new Set();
+    this.#overIdsBefore = new Set();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     this.#store.clear();

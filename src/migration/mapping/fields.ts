@@ -202,6 +202,11 @@ export const AUTHENTICATION: readonly string[] = [
   'api_kit',
 ];
 
+/** Whether a parameter only says who calls; what looks like a secret is taken for one, too. */
+export function isAuthentication(name: string): boolean {
+  return AUTHENTICATION.includes(name) || /^api_|secret|signature/i.test(name);
+}
+
 /** The fields of each resource of v1, which are its parameters, too. */
 export const FIELDS: Readonly<Record<V1Resource, readonly FieldMapping[]>> = {
   tag: TAG,

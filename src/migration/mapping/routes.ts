@@ -133,6 +133,12 @@ export function findRoute(path: string): RouteMapping | undefined {
   return BY_ROUTE.get(path) ?? BY_ROUTE.get(path.replaceAll(/\/{2,}/g, '/').replace(/\/$/, ''));
 }
 
+/** A route that may be any text, as it can be shown: what may be an id or a secret is `{…}`. */
+export function shownRoute(route: string): string {
+  const parts = route.slice(0, 500).split('/').slice(0, 8);
+  return parts.map((part) => (/^(?:[a-z][a-z_-]{0,39}|v1|)$/.test(part) ? part : '{…}')).join('/');
+}
+
 /** The row as the contract's table writes it. */
 export function describeMapping({ route, v2, joined }: RouteMapping): string {
   if (v2.length === 0) return `${route} → not supported`;

@@ -26,7 +26,7 @@ export const CONTRACT = {
     'thumbnail → thumbnail: A thumbnail can be chosen as the poster of a media; earlier thumbnails can be listed',
   track: 'track → text_track: `link` object becomes string `delivery_url`; `md5` and `size` removed',
   usage: 'usage → none: Retrieved via an action endpoint',
-  video: 'video → media',
+  video: 'Resource renames: video → media',
   date: 'Media field renames: `date` to `publish_start_date`',
   error: 'Media field renames: `error` to `error_message`',
   expiresDate: 'Media field renames: `expires_date` to `publish_end_date`',

@@ -5,6 +5,7 @@ import type { StreamId } from '../../api/stream-id';
 import { requireJson } from '../../http/app';
 import { describeThrown, HttpError, type Problem, parsedOr400 } from '../../http/errors';
 import type { Log } from '../../http/log';
+import { createPause, yieldToEventLoop } from '../../http/semaphore';
 import { callerOf, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
 import { attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
@@ -14,7 +15,6 @@ import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createReceiveBody } from './receive-body';
 import { createRunBatch, stoppingError } from './run-batch';
-import { createPause, yieldToEventLoop } from './semaphore';
 
 export interface BatchContext {
   readonly changes: KeyFileChanges;

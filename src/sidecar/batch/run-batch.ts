@@ -1,12 +1,12 @@
 import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
+import { createSemaphore, type Semaphore } from '../../http/semaphore';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
 import type { Provision } from '../provisioning/provision';
 import { createCircuitBreaker } from './circuit-breaker';
-import { createSemaphore, type Semaphore } from './semaphore';
 
 /** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
 const MAX_WRITES = 32;

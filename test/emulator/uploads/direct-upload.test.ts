@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { partLink } from '../../../src/emulator/uploads/uploads';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { startUploads, type TestUploads } from '../../support/start-uploads';
 import { until } from '../../support/until';
@@ -44,6 +45,16 @@ test('the target of the request may be the whole link, as one released client se
   const link = `http://127.0.0.1:${port}${beginDirect()}`;
   const answer = await rawRequest(port, 'PUT', link, { 'content-length': 5 }, 'hello');
   expect([answer.status, answer.headers.etag, taken.length]).toEqual([200, `"${HELLO_MD5}"`, 1]);
+});
+
+test('a slash may stand behind the path of a link', async () => {
+  const { unauthenticated, begin } = await startUploads();
+  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
+  await unauthenticated.put(`/uploads/${direct.id}/?token=${direct.token}`).send(HELLO).expect(200);
+  await unauthenticated
+    .put(partLink(multipart, 1, '').replace('?', '/?'))
+    .send(HELLO)
+    .expect(200);
 });
 
 test('the same file again is answered as before and taken once: a client may have lost the answer', async () => {
@@ -251,4 +262,27 @@ test('no secret of a link is in the log', async () => {
   const log = await logOf(2);
   expect(log).toContain('/uploads/:uploadId');
   expect(log).not.toContain(upload.token);
+});
+
+test('uploads do not count for the rate limit', async () => {
+  const { unauthenticated, begin, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
+  const upload = begin({ method: 'multipart' });
+  for (let part = 1; part <= 70; part++) {
+    const { headers } = await unauthenticated
+      .put(partLink(upload, part, ''))
+      .send('x')
+      .expect(200);
+    expect(headers).not.toHaveProperty('jw-request-limit');
+  }
+  await admin.get(`/v2/sites/${siteId}/channels/`).expect(200).expect('jw-request-remaining', '59');
+});
+
+test('the control port makes an upload fail on purpose, and the next try succeeds', async () => {
+  const { unauthenticated, beginDirect, control, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  const target = 'PUT /uploads/:uploadId';
+  await control.post('/faults').send({ target, kind: 'fail', status: 503, times: 1 }).expect(201);
+  await unauthenticated.put(link).send(HELLO).expect(503);
+  expect(sizesOnDisk()).toEqual([]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
 });

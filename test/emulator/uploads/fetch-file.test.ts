@@ -211,3 +211,33 @@ test('what the folder does not take fails the fetch, with the cause in the log',
   );
   expect(await logOf(1)).toContain('ENOTDIR');
 });
+
+test('of many files sixteen are fetched at a time, and all of them in the end', async () => {
+  const { context, sizesOnDisk } = await startUploads();
+  let [open, most] = [0, 0];
+  const url = await serve((_request, response) => {
+    open += 1;
+    most = Math.max(most, open);
+    setTimeout(() => {
+      open -= 1;
+      response.end('hello');
+    }, 5);
+  });
+  const fetched = await Promise.all(
+    Array.from({ length: 100 }, () => context.uploads.fetchFile(url, WANTED)),
+  );
+  expect([fetched.filter(({ ok }) => ok).length, sizesOnDisk().length, most]).toEqual([100, 100, 16]);
+});
+
+test('what waits for its turn is not fetched after a reset', async () => {
+  const { context } = await startUploads();
+  let calls = 0;
+  const url = await serve(() => {
+    calls += 1;
+  });
+  const fetching = Array.from({ length: 20 }, () => context.uploads.fetchFile(url, WANTED));
+  await until(() => calls === 16);
+  context.reset();
+  expect(await Promise.all(fetching)).toEqual(fetching.map(() => failed('The fetch was ended.', true)));
+  expect(calls).toBe(16);
+});

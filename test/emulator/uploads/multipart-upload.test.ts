@@ -166,17 +166,22 @@ test('a part with nothing in it is refused', async () => {
   expect((await list('?page_length=1')).body.parts[0].etag).toBeUndefined();
 });
 
-test('a part that comes after the end is refused', async () => {
-  const { put, complete } = open(await startUploads());
-  await put(1, 'a').expect(200);
+test('once completed, the parts are listed as before, and take nothing but what they have', async () => {
+  const emulator = await startUploads();
+  const { put, complete, list } = open(emulator);
+  await put(1, 'abc').expect(200);
+  const before = (await list('?page_length=2')).body;
   await complete().expect(202);
-  await put(1, 'a').expect(
-    409,
-    errors(
-      'upload_finished',
-      'The file of this upload has been received already. For another file, ask for a new upload.',
-    ),
+  expect((await list('?page_length=2')).body).toEqual(before);
+  const again = await put(1, 'abc').expect(200);
+  expect(again.headers.etag).toBe(`"${md5Of('abc')}"`);
+  const refused = errors(
+    'upload_finished',
+    'The file of this upload has been received already. For another file, ask for a new upload.',
   );
+  await put(1, 'abd').expect(409, refused);
+  await put(2, 'abc').expect(409, refused);
+  expect([emulator.sizesOnDisk(), emulator.taken.length]).toEqual([[3], 1]);
 });
 
 test('the token is taken bare and as Bearer, with and without a slash behind the path', async () => {

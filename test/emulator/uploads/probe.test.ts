@@ -82,6 +82,17 @@ test('finds the size of a JPEG behind segments that are larger than what is read
   expect(await probeBytes(bytes)).toMatchObject({ width: 64, height: 36 });
 });
 
+test.each([
+  ['a JPEG that is cut', [0xff, 0xd8, 0xff, 0xe0, 0x7f, 0xff, 0, 0, 0, 0, 0], { mimeType: 'image/jpeg' }],
+  [
+    'a PNG without a size',
+    [...Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0', 'latin1')],
+    { mimeType: 'image/png' },
+  ],
+])('of %s it tells the type alone', async (_what, bytes, facts) => {
+  expect(await probeBytes(Buffer.from(bytes))).toEqual(facts);
+});
+
 /** A box with this content. */
 function box(type: string, content: Buffer | string = '', size = 8 + content.length): Buffer {
   const head = Buffer.alloc(8);

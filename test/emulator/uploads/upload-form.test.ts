@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import fc from 'fast-check';
 import request from 'supertest';
 import { receiveForm } from '../../../src/emulator/uploads/upload-form';
 import { errorBody, toHttpError } from '../../../src/http/errors';
@@ -114,6 +115,20 @@ test.each([
   expect([taken, sizesOnDisk()]).toEqual([[], []]);
 });
 
+test.each([
+  'multipart/form-data; boundary=',
+  'multipart/form-data; boundary=""',
+  'multipart/form-data; boundary=;x',
+  `multipart/form-data; boundary=${'b'.repeat(10_000)}`,
+  'multipart/form-data; xboundary=B',
+  'multipart/form-data; boundary*=B',
+])('a form with a boundary that is none (%#) is refused', async (type) => {
+  const { form, sizesOnDisk } = await startForm();
+  const { status } = await form.post('/').set('content-type', type).send(formOf('hello'));
+  expect([400, 415]).toContain(status);
+  expect(sizesOnDisk()).toEqual([]);
+});
+
 test('a form that is too large is refused, announced or not', async () => {
   const { form, formPort, sizesOnDisk } = await startForm({ maxBytes: 1000 });
   const tooLarge = errors('body_too_large', 'The file is larger than this upload may be: 1000 bytes.');
@@ -139,4 +154,64 @@ test('of a form that is cut on its way nothing is kept', async () => {
   await until(() => context.uploads.usedBytes === 0);
   expect([sizesOnDisk(), taken]).toEqual([[], []]);
   await form.post('/').attach('file', Buffer.from('hello'), 'a').expect(200);
+});
+
+test.each([
+  ['another file is cut', { maxBytes: 1000 }, 'form-data; name="poster"; filename="p.png"', 'cut', 400],
+  ['the file is of a wrong type', { accept: ['image/*'] }, undefined, 'cut', 415],
+  ['the file is too large', { maxBytes: 10 }, undefined, 'x'.repeat(50_000), 413],
+])(
+  'a form in which %s, and that ends early, is refused, and the service goes on',
+  async (_what, wanted, head, content, status) => {
+    const { form, sizesOnDisk } = await startForm(wanted);
+    await form
+      .post('/')
+      .set('content-type', FORM_TYPE)
+      .send(formOf(content, head, ''))
+      .expect(status);
+    expect(sizesOnDisk()).toEqual([]);
+  },
+);
+
+test('a file that came whole is kept, whatever is wrong with the form behind it', async () => {
+  const { form, formPort, taken, context } = await startForm();
+  const body = formOf(
+    'hello',
+    undefined,
+    '\r\n--B\r\nContent-Disposition: form-data; name="more"\r\n\r\ncut',
+  );
+  await form.post('/').set('content-type', FORM_TYPE).send(body).expect(200);
+  expect(taken.map(({ size }) => size)).toEqual([5]);
+  const socket = connect(formPort, '127.0.0.1');
+  socket.write(
+    `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 500000\r\n\r\n${body}`,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  socket.destroy();
+  await form.post('/').set('content-type', FORM_TYPE).send(body).expect(200);
+  expect([taken.length, context.uploads.usedBytes]).toEqual([1, 5]);
+});
+
+test('whatever a form is made of, wherever it ends, there is an answer, and what is kept was whole', async () => {
+  const { form, context, sizesOnDisk, taken } = await startForm({ maxBytes: 500 });
+  const piece = fc.oneof(
+    fc.constantFrom('--B\r\n', '--B--\r\n', '\r\n', 'Content-Type: video/mp4\r\n', '--B', '--', '\0'),
+    fc.constantFrom(
+      'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n',
+      'Content-Disposition: form-data; name="x"; filename="b"\r\n\r\n',
+      'Content-Disposition: form-data; name="x"\r\n\r\n',
+    ),
+    fc.string({ maxLength: 40 }),
+    fc.constant('y'.repeat(600)),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+      const { status } = await form.post('/').set('content-type', FORM_TYPE).send(pieces.join(''));
+      expect([200, 400, 409, 413, 415]).toContain(status);
+      const kept = taken.map(({ size }) => size);
+      await until(() => context.uploads.usedBytes === kept.reduce((sum, size) => sum + size, 0));
+      expect(sizesOnDisk()).toEqual(kept);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -33,6 +33,17 @@ test('5 GB announced are refused before a byte of them has come', async () => {
   expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
 });
 
+test('who sends all of a file that is too large gets the answer, and may go on over the same connection', async () => {
+  const { url, beginDirect } = await startUploads();
+  const link = url + beginDirect({ maxBytes: MB });
+  const answers = [];
+  for (const bytes of [20 * MB, 2 * MB, MB]) {
+    const { status } = await fetch(link, { method: 'PUT', body: Buffer.alloc(bytes) });
+    answers.push(status);
+  }
+  expect(answers).toEqual([413, 413, 200]);
+});
+
 test('a body of unknown length is cut off at the limit, its sender is told, and nothing of it is kept', async () => {
   const { port, beginDirect, sizesOnDisk, context } = await startUploads();
   const link = beginDirect({ maxBytes: MB });

@@ -1,0 +1,100 @@
+import { basename, dirname } from 'node:path';
+import type { Response } from 'express';
+import type * as z from 'zod';
+import type { EmulatorContext } from '../context';
+import type { StoredFile } from '../uploads/upload';
+
+/** What is answered for what doesn't exist and for what viewers may not see alike. */
+export const NO_MEDIA = 'There is nothing to watch under this id: it is unknown, or not published yet.';
+
+/** What is delivered changes with the next publish or disconnect, so no answer is kept. Of a 404, clients read `message`. */
+export function answer(
+  response: Response,
+  missing: string,
+  found: object | string | undefined,
+  type?: string,
+): void {
+  response.set('cache-control', 'no-store');
+  if (found === undefined) response.status(404).json({ message: missing });
+  else if (typeof found === 'string') response.type(type ?? 'text').send(found);
+  else response.json(found);
+}
+
+/** The parameters of a request, or undefined when they are wrong: then every problem is answered. */
+export function readQuery<Schema extends z.ZodType>(
+  response: Response,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  const read = schema.safeParse(response.req.query);
+  if (read.success) return read.data;
+  const problems = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}.`);
+  response
+    .status(400)
+    .set('cache-control', 'no-store')
+    .json({ message: problems.join(' ') });
+  return undefined;
+}
+
+/** A file may be a page or a picture with scripts in it: it can't reach what else is at this address. */
+const FILE_POLICY =
+  "default-src 'none';img-src 'self' data:;media-src 'self';style-src 'unsafe-inline';frame-ancestors 'none';sandbox";
+
+/** What a browser shows by itself and what may be shown; any other file is to be saved. */
+const SHOWN = /^(?:image|video|audio)\/|^text\/(?:plain|vtt)\b/;
+
+/** Sends a file that somebody uploaded: as a whole or the range that is asked for, or 304, 412, 416. */
+export function sendFile(response: Response, { path, md5 }: StoredFile, type: string): void {
+  response.set({
+    'content-type': type,
+    'content-security-policy': FILE_POLICY,
+    'cache-control': 'no-cache',
+    etag: `"${md5}"`,
+  });
+  if (!SHOWN.test(type)) response.set('content-disposition', 'attachment');
+  // The folder may be one whose name begins with a dot, so it is not part of what is looked at.
+  const options = { root: dirname(path), cacheControl: false, dotfiles: 'allow' as const };
+  response.sendFile(basename(path), options, (thrown?: FileError) => {
+    if (!thrown) return;
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    for (const name of ['content-disposition', 'content-type', 'etag', 'last-modified'])
+      response.removeHeader(name);
+    const { status = 404, headers = {} } = thrown;
+    if (status === 416)
+      response.status(416).set(headers).json({ message: 'The file has no such range of bytes.' });
+    else if (status === 412) response.status(412).json({ message: 'The file has changed.' });
+    // It was deleted or replaced a moment ago.
+    else answer(response, NO_MEDIA, undefined);
+  });
+}
+
+interface FileError extends Error {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Counts the bytes that a viewer of a site gets of an answer, when it is over. HEAD, 304 and errors have none.
+ * @param onBegin called when the answer had the beginning of what was asked for.
+ */
+export function countBytes(
+  { state, clock }: EmulatorContext,
+  response: Response,
+  siteId: string,
+  onBegin?: () => void,
+): void {
+  const { req: request, socket } = response;
+  const before = socket?.bytesWritten ?? 0;
+  response.on('close', () => {
+    const { statusCode } = response;
+    if (request.method !== 'GET' || (statusCode !== 200 && statusCode !== 206)) return;
+    const length = Number(response.getHeader('content-length') ?? 0);
+    // Of a viewer who went away, about what was sent.
+    const sent = response.writableFinished ? length : (socket?.bytesWritten ?? 0) - before;
+    state.usage.count(siteId, clock.now(), 'deliveredBytes', Math.max(0, Math.min(sent, length)));
+    const range = String(response.getHeader('content-range') ?? 'bytes 0-');
+    if (range.startsWith('bytes 0-')) onBegin?.();
+  });
+}

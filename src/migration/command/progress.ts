@@ -1,0 +1,32 @@
+import { SingleBar } from 'cli-progress';
+import type { TerminalOutput } from '../../http/output';
+import { shown } from '../../http/terminal-text';
+
+/** How far the reading of an input is. */
+export interface Progress {
+  advance(bytes: number): void;
+  stop(): void;
+}
+
+/** Less is read before anybody looks. */
+const WORTH_A_BAR = 8 * 1024 * 1024;
+
+const NONE: Progress = { advance: () => undefined, stop: () => undefined };
+
+/** A bar on the terminal, for inputs that take a while. */
+export function showProgress(stderr: TerminalOutput, name: string, total: number | undefined): Progress {
+  if (!stderr.isTTY || total === undefined || total < WORTH_A_BAR) return NONE;
+  const bar = new SingleBar({
+    stream: stderr,
+    format: `${shown(name).slice(-40)} {bar} {percentage} % of ${Math.round(total / 1024 / 1024).toLocaleString('en-US')} MiB`,
+    barCompleteChar: '\u{2588}',
+    barIncompleteChar: '\u{2591}',
+    barsize: 30,
+    hideCursor: false,
+    gracefulExit: false,
+    clearOnComplete: true,
+    linewrap: false,
+  });
+  bar.start(total, 0);
+  return { advance: (bytes) => bar.increment(bytes), stop: () => bar.stop() };
+}

@@ -1,0 +1,215 @@
+import { type ParseEntry, parse } from 'shell-quote';
+import type { V1Call } from '../migrate-call';
+import { addParameter, readForm, readJsonForm, readUrl } from './found-call';
+
+/** What was read of a text with curl commands. */
+export interface CurlCalls {
+  readonly calls: readonly V1Call[];
+  /** How many curl commands there were, whatever they call. */
+  readonly commands: number;
+  /** Parameters whose values come from a file, which the command alone doesn't say. */
+  readonly fromFiles: readonly string[];
+}
+
+/** Options that take a value, besides those that say something here; all others are switches. */
+const OTHER_VALUES =
+  '-A -b -c -C -D -e -E -h -K -m -o -P -Q -r -t -T -u -U -w -x -y -Y -z --user-agent --cookie --cookie-jar --continue-at --dump-header --referer --cert --config --max-time --output --ftp-port --quote --range --telnet-option --upload-file --user --proxy-user --write-out --proxy --speed-limit --speed-time --time-cond --connect-timeout --retry --retry-delay --retry-max-time --cacert --capath --key --key-type --cert-type --ciphers --resolve --connect-to --interface --limit-rate --max-redirs --noproxy --oauth2-bearer --pass --proxy-header --unix-socket --aws-sigv4 --request-target --output-dir --expect100-timeout --keepalive-time --local-port --max-filesize --netrc-file --proto --rate --trace --trace-ascii --variable'.split(
+    ' ',
+  );
+
+/** The options that say what is called, by the names that curl has for them. */
+const OPTIONS: Readonly<Record<string, Option>> = {
+  '-X': 'other',
+  '--request': 'other',
+  '-H': 'header',
+  '--header': 'header',
+  '-d': 'data',
+  '--data': 'data',
+  '--data-ascii': 'data',
+  '--data-binary': 'data',
+  '--data-raw': 'raw',
+  '--data-urlencode': 'encode',
+  '--url-query': 'encode',
+  '--json': 'json',
+  '-F': 'form',
+  '--form': 'form',
+  '--form-string': 'form_string',
+  '--url': 'url',
+  ...Object.fromEntries(OTHER_VALUES.map((name) => [name, 'other' as const])),
+};
+
+type Option = 'other' | 'header' | 'data' | 'raw' | 'encode' | 'json' | 'form' | 'form_string' | 'url';
+
+/** More words than any command that a person writes. */
+const MAX_WORDS = 5000;
+
+/** Reads the curl commands of a text: several lines, pipes and other programs beside them are no matter. */
+export function readCurl(text: string): CurlCalls {
+  const calls: V1Call[] = [];
+  const fromFiles = new Set<string>();
+  let commands = 0;
+  for (const line of commandLines(text)) {
+    for (const words of curlCommands(line)) {
+      commands += 1;
+      for (const part of splitAt(words, ['--next', '-:'])) calls.push(...readCommand(part, fromFiles));
+    }
+  }
+  return { calls, commands, fromFiles: [...fromFiles] };
+}
+
+/** The lines of a shell's text, with those joined that a backslash (or `^`, on Windows) or a quote continues. */
+function commandLines(text: string): string[] {
+  const lines: string[] = [];
+  let line = '';
+  let quote = '';
+  const signs = text.matchAll(/\\\r?\n|\^\r?\n|\\[\s\S]|['"]|\r?\n|[^\\^'"\r\n]+|[\s\S]/g);
+  for (const [sign] of signs) {
+    if (quote === "'") line += sign;
+    else if (/^[\\^]\r?\n$/.test(sign)) line += quote === '' ? ' ' : '';
+    else if (/^\r?\n$/.test(sign) && quote === '') {
+      lines.push(line);
+      line = '';
+      continue;
+    } else line += sign;
+    if (sign === quote) quote = '';
+    else if (quote === '' && (sign === "'" || sign === '"')) quote = sign;
+    // In single quotes a backslash is a sign as any other, and a quote may follow it.
+    else if (quote === "'" && sign.length === 2 && sign.startsWith('\\') && sign.endsWith("'")) quote = '';
+  }
+  return [...lines, line].filter((each) => each.includes('curl'));
+}
+
+/** The words behind each `curl` of a line. */
+function curlCommands(line: string): string[][] {
+  const commands: string[][] = [];
+  let words: string[] | undefined;
+  let isRest = false;
+  for (const entry of parse(line, (name) => `{${name}}`).slice(0, MAX_WORDS)) {
+    const word = wordOf(entry);
+    if (word === undefined) {
+      // An address with & that nobody quoted: the shell would cut it there, and its writer did not mean that.
+      isRest = isOperator(entry, '&') && words?.at(-1)?.includes('?') === true;
+      if (!isRest) words = undefined;
+    } else if (isRest && words) {
+      if (/^[\w.-]+=/.test(word)) words.push(`${words.pop()}&${word}`);
+      isRest = false;
+    } else if (words) words.push(word);
+    else if (/(?:^|\/)curl(?:\.exe)?$/.test(word)) {
+      words = [];
+      commands.push(words);
+    }
+  }
+  return commands;
+}
+
+function wordOf(entry: ParseEntry): string | undefined {
+  if (typeof entry === 'string') return entry;
+  return 'pattern' in entry ? entry.pattern : undefined;
+}
+
+function isOperator(entry: ParseEntry, operator: string): boolean {
+  return typeof entry !== 'string' && 'op' in entry && entry.op === operator;
+}
+
+function splitAt(words: readonly string[], marks: readonly string[]): string[][] {
+  const parts: string[][] = [[]];
+  for (const word of words) {
+    if (marks.includes(word)) parts.push([]);
+    else parts.at(-1)?.push(word);
+  }
+  return parts;
+}
+
+/** What a command sends beside its URL. */
+interface Sent {
+  readonly urls: string[];
+  readonly forms: string[];
+  readonly json: string[];
+  readonly parameters: Record<string, string | string[]>;
+  readonly fromFiles: Set<string>;
+}
+
+function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
+  const sent: Sent = { urls: [], forms: [], json: [], parameters: Object.create(null), fromFiles };
+  const rest = [...words];
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (!word.startsWith('-') || word === '-') sent.urls.push(word);
+    else if (word.startsWith('--')) readLong(word, rest, sent);
+    else readShort(word, rest, sent);
+  }
+  return sent.urls.flatMap((url) => {
+    const call = readUrl(url);
+    return call ? [{ route: call.route, parameters: merged(call.parameters, sent) }] : [];
+  });
+}
+
+function readLong(word: string, rest: string[], sent: Sent): void {
+  const [name = '', value] = word.split(/=(.*)/s);
+  const option = OPTIONS[name];
+  if (option) take(option, value ?? rest.shift() ?? '', sent);
+}
+
+/** `-sSXPOST`: switches, then one option with its value, which may be the next word. */
+function readShort(word: string, rest: string[], sent: Sent): void {
+  for (let at = 1; at < word.length; at += 1) {
+    const option = OPTIONS[`-${word[at]}`];
+    if (!option) continue;
+    take(option, word.slice(at + 1) || (rest.shift() ?? ''), sent);
+    return;
+  }
+}
+
+function take(option: Option, value: string, sent: Sent): void {
+  switch (option) {
+    case 'url':
+      sent.urls.push(value);
+      break;
+    case 'data':
+      if (value.startsWith('@')) sent.fromFiles.add('the whole body');
+      else takeBody(value, sent);
+      break;
+    case 'raw':
+    case 'json':
+      takeBody(value, sent);
+      break;
+    case 'encode':
+      takeEncoded(value, sent);
+      break;
+    case 'form':
+    case 'form_string':
+      takeField(value, option === 'form', sent);
+      break;
+    default:
+  }
+}
+
+function takeBody(value: string, sent: Sent): void {
+  if (/^\s*\{/.test(value)) sent.json.push(value);
+  else sent.forms.push(value);
+}
+
+/** `name=content`, `=content`, `content`, `name@file` or `@file`. */
+function takeEncoded(value: string, sent: Sent): void {
+  const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
+  if (sign === '=' && name !== '') addParameter(sent.parameters, name, content);
+  else if (sign === '@') sent.fromFiles.add(name || 'the whole body');
+}
+
+/** `name=content;type=…`, `name=@file` or `name=<file`. */
+function takeField(value: string, mayBeFile: boolean, sent: Sent): void {
+  const [name = '', content = ''] = value.split(/=(.*)/s);
+  if (mayBeFile && /^[@<]/.test(content)) sent.fromFiles.add(name);
+  else
+    addParameter(sent.parameters, name, mayBeFile ? content.replace(/;(?:type|filename)=.*$/s, '') : content);
+}
+
+/** v1 read its parameters from the query and the form alike. */
+function merged(query: V1Call['parameters'], { forms, json, parameters }: Sent): V1Call['parameters'] {
+  const read = [
+    query,
+    ...forms.map((form) => readForm(form.replace(/^\?/, ''))),
+    ...json.map((text) => readJsonForm(text) ?? {}),
+    parameters,
+  ];
+  return Object.assign(Object.create(null), ...read);
+}

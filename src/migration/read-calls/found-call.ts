@@ -1,0 +1,96 @@
+import { findRoute, ROUTES } from '../mapping/routes';
+import type { V1Call } from '../migrate-call';
+
+/** A call of v1 where it was found. */
+export interface FoundCall extends V1Call {
+  /** In a file, the line, from 1. */
+  readonly line?: number;
+  /** Whether it may have parameters that can't be seen there, as those of a form in a log. */
+  readonly incomplete?: true;
+}
+
+/** What reading an input can end with, in place of calls. The sentence is for whoever gave the input. */
+export class UnreadableInput extends Error {
+  constructor(sentence: string) {
+    super(sentence);
+    this.name = 'UnreadableInput';
+  }
+}
+
+const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2]));
+
+/** Whether a path looks like one of v1: a class of it and a method, known or not. */
+export function looksLikeV1(route: string): boolean {
+  return findRoute(route) !== undefined || CLASSES.has(route.split('/')[2]);
+}
+
+/** What is left of a path from its `/v1/` on: programs and proxies put things before it. */
+export function routeIn(path: string): string | undefined {
+  const start = path.indexOf('/v1/');
+  if (start < 0) return undefined;
+  const route = path.slice(start).replace(/\/+$/, '');
+  return route.length > '/v1/'.length ? route : undefined;
+}
+
+const MAX_PARAMETERS = 1000;
+
+/** The parameters of a query or a form; several values of a name are kept. Broken encodings are read as they are. */
+export function readForm(text: string): Record<string, string | string[]> {
+  const parameters: Record<string, string | string[]> = Object.create(null);
+  let count = 0;
+  for (const [name, value] of new URLSearchParams(text)) {
+    count += 1;
+    if (count > MAX_PARAMETERS) break;
+    addParameter(parameters, name, value);
+  }
+  return parameters;
+}
+
+/** Adds a value to those that the name has. */
+export function addParameter(
+  parameters: Record<string, string | string[]>,
+  name: string,
+  value: string,
+): void {
+  const before = parameters[name];
+  if (before === undefined) parameters[name] = value;
+  else parameters[name] = typeof before === 'string' ? [before, value] : [...before, value];
+}
+
+/** A URL, or a path alone, with its query; undefined when no call of v1 is in it. */
+export function readUrl(text: string): V1Call | undefined {
+  const [address = '', query = ''] = text
+    .trim()
+    .replace(/#.*$/s, '')
+    .split(/\?(.*)/s);
+  const path = address.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
+  const route = routeIn(decodedPath(path));
+  return route === undefined ? undefined : { route, parameters: readForm(query) };
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The scalar fields of a JSON object, as parameters; undefined for any other text. */
+export function readJsonForm(text: string): Record<string, string | string[]> | undefined {
+  const parsed = parsedJson(text);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  const parameters: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of Object.entries(parsed).slice(0, MAX_PARAMETERS)) {
+    if (['string', 'number', 'boolean'].includes(typeof value)) parameters[name] = String(value);
+  }
+  return parameters;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,157 @@
+import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
+import { ROUTES } from '../mapping/routes';
+import type { V1Call } from '../migrate-call';
+import { looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
+
+/** Deeper than any archive of calls is. */
+const MAX_DEPTH = 100;
+/** How much of one entry is read, in bytes. */
+const MAX_ENTRY = 32 * 1024 * 1024;
+/** Texts are cut behind so many bytes: bodies of answers can be far larger, and nothing of them is needed. */
+const MAX_TEXT = 1024 * 1024;
+
+/** The hosts that answer v1, and those of the emulator. */
+const HOSTS = /(?:jwplatform|jwplayer|bitsontherun|longtailvideo|emulator|localhost|127\.0\.0\.1|\[::1\])/i;
+
+/**
+ * Reads an archive of HTTP calls (HAR 1.2) piece by piece, and tells each call of v1 as soon as it is complete. What it
+ * keeps in memory does not grow with the archive.
+ */
+export class HarReader {
+  readonly #tokenizer = new Tokenizer();
+  readonly #parser = new TokenParser({ paths: ['$.log.entries.*.request'], keepStack: false });
+  readonly #cutter = new TextCutter();
+  readonly #onCall: (call: V1Call) => void;
+  #depth = 0;
+  #sinceEntry = 0;
+
+  constructor(onCall: (call: V1Call) => void) {
+    this.#onCall = onCall;
+    this.#tokenizer.onToken = (token) => {
+      const { token: type } = token;
+      if (type === TokenType.LEFT_BRACE || type === TokenType.LEFT_BRACKET) this.#depth += 1;
+      if (type === TokenType.RIGHT_BRACE || type === TokenType.RIGHT_BRACKET) this.#depth -= 1;
+      if (this.#depth > MAX_DEPTH) throw new UnreadableInput(`is nested deeper than ${MAX_DEPTH} levels`);
+      this.#parser.write(token);
+    };
+    this.#parser.onValue = ({ value }) => {
+      this.#sinceEntry = 0;
+      const call = readRequest(value);
+      if (call) this.#onCall(call);
+    };
+  }
+
+  /** @throws UnreadableInput when it is no JSON, or an entry is too large. */
+  write(chunk: Uint8Array): void {
+    const cut = this.#cutter.cut(chunk);
+    this.#sinceEntry += cut.length;
+    if (this.#sinceEntry > MAX_ENTRY) {
+      throw new UnreadableInput(`has an entry of more than ${MAX_ENTRY / 1024 / 1024} MiB`);
+    }
+    this.#read(() => this.#tokenizer.write(cut));
+  }
+
+  /** @throws UnreadableInput when the archive ends in the middle. */
+  end(): void {
+    if (this.#parser.isEnded) return;
+    throw new UnreadableInput('ends in the middle; export it again');
+  }
+
+  #read(read: () => void): void {
+    try {
+      read();
+    } catch (thrown) {
+      if (thrown instanceof UnreadableInput) throw thrown;
+      throw new UnreadableInput('is no JSON; export it as HAR 1.2');
+    }
+  }
+}
+
+/** Cuts long texts of a JSON document that comes in pieces. */
+class TextCutter {
+  #isText = false;
+  #isEscaped = false;
+  /** How many digits of a `\u` escape are to come. */
+  #digits = 0;
+  #length = 0;
+  #isCut = false;
+
+  cut(chunk: Uint8Array): Uint8Array {
+    const out = new Uint8Array(chunk.length);
+    let size = 0;
+    for (const byte of chunk) {
+      if (this.#isText) {
+        if (this.#isDropped(byte)) continue;
+      } else if (byte === QUOTE) this.#begin();
+      out[size] = byte;
+      size += 1;
+    }
+    return out.subarray(0, size);
+  }
+
+  #begin(): void {
+    this.#isText = true;
+    this.#isEscaped = false;
+    this.#digits = 0;
+    this.#length = 0;
+    this.#isCut = false;
+  }
+
+  /** Behind the limit nothing of a text is kept but the quote that ends it. */
+  #isDropped(byte: number): boolean {
+    const wasEscaped = this.#isEscaped;
+    this.#isEscaped = byte === BACKSLASH && !wasEscaped;
+    if (byte === QUOTE && !wasEscaped) {
+      // What follows is no text; the quote itself stays.
+      this.#isText = false;
+      return false;
+    }
+    this.#length += 1;
+    // A cut in an escape, or in a character of several bytes, would leave no JSON.
+    const isBoundary = !wasEscaped && this.#digits === 0 && (byte < 0x80 || byte >= 0xc0);
+    if (this.#length > MAX_TEXT && isBoundary) this.#isCut = true;
+    if (wasEscaped && byte === LETTER_U) this.#digits = 4;
+    else if (this.#digits > 0) this.#digits -= 1;
+    return this.#isCut;
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+
+interface HarRequest {
+  readonly url?: unknown;
+  readonly postData?: { readonly text?: unknown; readonly params?: unknown };
+}
+
+function readRequest(value: unknown): V1Call | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { url, postData }: HarRequest = value;
+  if (typeof url !== 'string') return undefined;
+  const call = readUrl(url);
+  if (!call) return undefined;
+  const parameters = Object.assign(Object.create(null), call.parameters, bodyParameters(postData));
+  if (!isOfV1(url, call.route, parameters)) return undefined;
+  return { route: call.route, parameters };
+}
+
+/** Other services have paths with `/v1/`, too: an unknown route counts at a known host or with a v1 signature. */
+function isOfV1(url: string, route: string, parameters: V1Call['parameters']): boolean {
+  if (ROUTES.some((mapping) => mapping.route === route)) return true;
+  return HOSTS.test(url) || 'api_signature' in parameters || looksLikeV1(route);
+}
+
+function bodyParameters(postData: HarRequest['postData']): V1Call['parameters'] {
+  if (typeof postData !== 'object' || postData === null) return {};
+  const { text, params } = postData;
+  if (Array.isArray(params) && params.length > 0) {
+    const pairs = params.filter(
+      (param): param is { name: string; value: string } =>
+        typeof param?.name === 'string' && typeof param?.value === 'string',
+    );
+    return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
+  }
+  if (typeof text !== 'string') return {};
+  return readJsonForm(text) ?? (text.includes('\n') ? {} : readForm(text));
+}

@@ -1,0 +1,174 @@
+import type { SyntaxNode, Tree } from '@lezer/common';
+import { isAuthentication } from '../mapping/fields';
+import { findRoute, ROUTES } from '../mapping/routes';
+import { addParameter, type FoundCall, readUrl } from './found-call';
+
+/** A language whose calls are found, as its syntax tree names things. */
+export interface Language {
+  parse(text: string): Tree;
+  /** Looks at a node; what it finds it tells the finder. */
+  visit(node: SyntaxNode, finder: Finder): void;
+}
+
+/** What an expression is, as far as the program's text alone says. */
+export type Literal =
+  | { readonly kind: 'text'; readonly text: string }
+  /** Names and values; incomplete when some of them can't be known. */
+  | { readonly kind: 'record'; readonly entries: Map<string, string>; isComplete: boolean }
+  | { readonly kind: 'other' };
+
+export const OTHER: Literal = { kind: 'other' };
+
+/** The classes of v1, as `videos`, and its methods. */
+const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
+const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list']);
+
+/** Clients of other services have videos and channels, too. */
+const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
+
+/** Whether a program may call v1 at all: parsing each file of a large tree would take long. */
+export function mayCallV1(text: string): boolean {
+  return /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i.test(
+    text,
+  );
+}
+
+/** Finds the calls of v1 in a program; faulty programs are read as far as they can be. */
+export function findCalls(text: string, language: Language): FoundCall[] {
+  const finder = new Finder(text);
+  language.parse(text).iterate({
+    enter: ({ node }) => {
+      language.visit(node, finder);
+    },
+  });
+  return finder.calls;
+}
+
+/** Collects the calls of one program, and what its variables hold, in the order of its text. */
+export class Finder {
+  readonly text: string;
+  readonly calls: FoundCall[] = [];
+  readonly #variables = new Map<string, Literal>();
+  readonly #lineStarts: number[] = [0];
+  /** Addresses before this place belong to a call that is told. */
+  #readUntil = 0;
+
+  constructor(text: string) {
+    this.text = text;
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1);
+  }
+
+  textOf({ from, to }: SyntaxNode): string {
+    return this.text.slice(from, to);
+  }
+
+  assign(name: string, value: Literal): void {
+    this.#variables.set(name, value);
+  }
+
+  /** `name.key = value`: what was known of the variable grows. */
+  assignField(name: string, key: string | undefined, value: string): void {
+    const record = this.#variables.get(name);
+    if (record?.kind !== 'record') return;
+    if (key === undefined) record.isComplete = false;
+    else record.entries.set(key, value);
+  }
+
+  variable(name: string): Literal {
+    return this.#variables.get(name) ?? OTHER;
+  }
+
+  /** A value as a parameter: its text, or a placeholder with the name of the variable that has it. */
+  parameterOf(literal: Literal, node: SyntaxNode): string {
+    if (literal.kind === 'text') return literal.text;
+    return this.placeholder(node);
+  }
+
+  placeholder(node: SyntaxNode): string {
+    const text = this.textOf(node).replaceAll('->', '.').replaceAll(/[$\s]/g, '');
+    // Anything else than a name could hold a text of the program, and so a secret.
+    return /^[A-Za-z_][\w.]{0,59}$/.test(text) ? `{${text}}` : '{value}';
+  }
+
+  /** A chain of names as `jw.videos.tracks.create`, when it is a method of v1. */
+  routeOfChain(names: readonly string[]): string | undefined {
+    const method = names.at(-1) ?? '';
+    if (names.some((name) => OTHER_SERVICES.test(name))) return undefined;
+    for (let start = 1; start < names.length - 1; start += 1) {
+      const route = `/v1/${names.slice(start).join('/')}`;
+      const isMethod = CLASSES.has(names[start] ?? '') && METHODS.has(method);
+      if (findRoute(route) || isMethod) return route;
+    }
+    return method === 'status' && /jw|botr/i.test(names[0] ?? '') ? '/v1/status' : undefined;
+  }
+
+  /** `/videos/list`, `v1/videos/list` or a URL, as clients take it. */
+  routeOfPath(path: string): { route: string; parameters: FoundCall['parameters'] } | undefined {
+    if (/^https?:\/\//.test(path)) return readUrl(path);
+    const rest = path.replace(/^\/?(?:v1\/)?/, '');
+    const [name = '', query] = rest.split(/\?(.*)/s);
+    if (/^v\d\//.test(rest) || !/^[a-z_]+(?:\/[a-z_]+)*$/.test(name)) return undefined;
+    return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);
+  }
+
+  /** Tells a call with the parameters of these arguments. */
+  found(at: SyntaxNode, route: string, literals: readonly Literal[], query: FoundCall['parameters'] = {}) {
+    const parameters: Record<string, string | string[]> = Object.assign(Object.create(null), query);
+    let isComplete = true;
+    for (const literal of literals) {
+      if (literal.kind !== 'record') {
+        isComplete = false;
+        continue;
+      }
+      isComplete &&= literal.isComplete;
+      for (const [name, value] of literal.entries) {
+        // What a client signs with is no parameter of the call, and nothing of it is kept.
+        if (!isAuthentication(name)) parameters[name] = value;
+      }
+    }
+    const line = this.#lineAt(at.from);
+    this.calls.push({ route, parameters, line, ...(!isComplete && { incomplete: true as const }) });
+  }
+
+  /** An address that stands somewhere: a call, unless it is the argument of one that is told already. */
+  foundAddress(node: SyntaxNode, text: string): void {
+    if (node.from < this.#readUntil || !/\/v1\//.test(text)) return;
+    const isFull = /^https?:\/\/[^/]*(?:jwplatform|jwplayer|bitsontherun)[^/]*\/v1\//i.test(text);
+    const call = readUrl(text);
+    if (!call || !(isFull || findRoute(call.route))) return;
+    const parameters: Record<string, string | string[]> = Object.create(null);
+    for (const [name, value] of Object.entries(call.parameters)) {
+      if (isAuthentication(name)) continue;
+      for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
+    }
+    this.isRead(node);
+    const line = this.#lineAt(node.from);
+    this.calls.push({ route: call.route, parameters, line, incomplete: true });
+  }
+
+  /** The addresses in it belong to a call that is told by itself. */
+  isRead({ to }: SyntaxNode): void {
+    this.#readUntil = to;
+  }
+
+  /** The line of a place, from 1. */
+  #lineAt(place: number): number {
+    let low = 0;
+    let high = this.#lineStarts.length;
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= place) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  }
+}
+
+/** The parts of a list without its brackets, commas and comments. */
+export function itemsOf(list: SyntaxNode): SyntaxNode[] {
+  const items: SyntaxNode[] = [];
+  for (let node = list.firstChild; node; node = node.nextSibling) {
+    if (!/^[^\w]*$/.test(node.name) && !/Comment$/.test(node.name)) items.push(node);
+  }
+  return items;
+}

@@ -1,0 +1,155 @@
+import { isAuthentication } from '../mapping/fields';
+import { findRoute, shownRoute } from '../mapping/routes';
+import { type MigrateOptions, type Migration, migrateCall, type Verdict } from '../migrate-call';
+import type { V1Parameters } from '../parameters';
+import type { FoundCall } from '../read-calls/found-call';
+
+/** Where a call stands. */
+export interface Place {
+  readonly file: string;
+  readonly line?: number;
+}
+
+/** Calls that are the same for the report, with what does them in v2. */
+export interface Entry {
+  readonly migration: Migration;
+  readonly count: number;
+  /** Where they stand; at most so many are kept. */
+  readonly places: readonly Place[];
+  readonly morePlaces: number;
+  /** Whether they may have parameters that could not be seen. */
+  readonly incomplete: boolean;
+}
+
+/** What an input was and what was in it. */
+export interface InputSummary {
+  readonly name: string;
+  readonly kind: string;
+  readonly calls: number;
+  /** Of a log. */
+  readonly lines?: number;
+  /** What was left out, in words. */
+  readonly leftOut: readonly string[];
+}
+
+export interface Report {
+  readonly entries: readonly Entry[];
+  readonly calls: number;
+  /** How many calls there are of each kind. */
+  readonly totals: Readonly<Record<Verdict, number>>;
+  /** Calls of further forms than are kept apart; nothing else is known of them. */
+  readonly uncounted: number;
+  readonly inputs: readonly InputSummary[];
+}
+
+const MAX_ENTRIES = 10_000;
+const MAX_PLACES = 100;
+const MAX_PARAMETERS = 200;
+const MAX_VALUE = 2000;
+
+/** What is kept of the calls of one form. */
+interface Group {
+  readonly call: FoundCall;
+  count: number;
+  readonly places: Place[];
+  morePlaces: number;
+  incomplete: boolean;
+}
+
+/** Counts calls by their form. What it keeps is bounded, however many calls there are. */
+export class Collector {
+  readonly #groups = new Map<string, Group>();
+  readonly #inputs: InputSummary[] = [];
+  #uncounted = 0;
+  #calls = 0;
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Adds a call. Calls with the same values are one entry. */
+  add(call: FoundCall, file?: string): void {
+    this.count(this.#open(call, JSON.stringify(sorted(call.parameters))), file, call);
+  }
+
+  /** Adds a call of many; those with the same route and names of parameters are one entry, with the first's values. */
+  addForm(call: FoundCall, file?: string): void {
+    this.count(this.form(call), file, call);
+  }
+
+  /** The group of calls with this route and these names of parameters, to be counted. */
+  form(call: FoundCall): Group | undefined {
+    return this.#open(call, Object.keys(call.parameters).sort().join('&'));
+  }
+
+  #open(given: FoundCall, form: string): Group | undefined {
+    // Of what the mapping doesn't know, ids in the path would make each call a form of its own.
+    const isKnown = findRoute(given.route) !== undefined;
+    const call = isKnown ? given : { ...given, route: shownRoute(given.route), parameters: {} };
+    const key = isKnown ? `${call.route} ${form}` : call.route;
+    const known = this.#groups.get(key);
+    if (known) return known;
+    if (this.#groups.size >= MAX_ENTRIES) return undefined;
+    const group = {
+      call: { ...call, parameters: kept(call.parameters) },
+      count: 0,
+      places: [],
+      morePlaces: 0,
+      incomplete: false,
+    };
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** Counts a call of a group; one without a group is counted as a call that isn't kept apart. */
+  count(group: Group | undefined, file?: string, call?: FoundCall): void {
+    this.#calls += 1;
+    if (!group) {
+      this.#uncounted += 1;
+      return;
+    }
+    group.count += 1;
+    if (call?.incomplete) group.incomplete = true;
+    if (file === undefined || call?.line === undefined) return;
+    if (group.places.length < MAX_PLACES) group.places.push({ file, line: call.line });
+    else group.morePlaces += 1;
+  }
+
+  addInput(input: InputSummary): void {
+    this.#inputs.push(input);
+  }
+
+  /** What was found, the most frequent first. */
+  report(options: MigrateOptions): Report {
+    const entries = [...this.#groups.values()]
+      .filter(({ count }) => count > 0)
+      .map(({ call, ...rest }) => ({ migration: migrateCall(call, options), ...rest }))
+      .sort((one, other) => other.count - one.count);
+    const totals = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
+    for (const { migration, count } of entries) totals[migration.verdict] += count;
+    return {
+      entries,
+      calls: this.#calls,
+      totals,
+      uncounted: this.#uncounted,
+      inputs: this.#inputs,
+    };
+  }
+}
+
+function sorted(parameters: V1Parameters): [string, unknown][] {
+  return Object.entries(parameters)
+    .filter(([name]) => !isAuthentication(name))
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** The parameters without what signs them, and cut to a size that can be kept. */
+function kept(parameters: V1Parameters): V1Parameters {
+  const result: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {
+    const text = typeof value === 'string' ? value : (value.at(-1) ?? '');
+    const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+    result[name.slice(0, MAX_VALUE)] = isAuthentication(name) ? '' : short;
+  }
+  return result;
+}
