@@ -21,7 +21,7 @@ const QUIET_PATHS = ['/healthz', '/live/channels', '/dashboard'];
 
 /** The platform port: every part of the emulator that is reached over HTTP. */
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
-  return createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
+  const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
     app
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))
@@ -42,7 +42,8 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountV1(app, context);
     mountDelivery(app, context);
     mountEmbed(app, context);
-    mountDashboard(app, context);
+    mountDashboard(app, context, (request, response) => platform(request, response));
     context.faults.routes = routesOf(app.router.stack.slice(faultable));
   });
+  return platform;
 }

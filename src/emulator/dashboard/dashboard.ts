@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { onlyMethods } from '../../http/app';
 import { describeThrown, HttpError, toHttpError } from '../../http/errors';
@@ -12,11 +13,15 @@ import { mountClientsPage } from './clients';
 import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
 import { layout } from './layout';
+import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
 
-/** The dashboard: pages for the people who develop against the platform. Who reaches them administers the account. */
-export function mountDashboard(app: Express, context: EmulatorContext): void {
+/**
+ * The dashboard: pages for the people who develop against the platform. Who reaches them administers the account.
+ * @param platform the whole of the platform's routes, for pages that call them.
+ */
+export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
   app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks);
   mountAssets(app, context.assets);
   mountOverviewPage(app, context);
@@ -25,6 +30,7 @@ export function mountDashboard(app: Express, context: EmulatorContext): void {
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);
+  mountMigrationPage(app, context, platform);
   app.use('/dashboard', () => {
     throw new HttpError(404, { code: 'not_found', description: 'The dashboard has no such page.' });
   });

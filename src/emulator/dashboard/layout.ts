@@ -7,6 +7,7 @@ const SECTIONS = [
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
+  { path: '/dashboard/migration', label: 'v1 → v2' },
 ] as const;
 
 type Section = (typeof SECTIONS)[number]['path'];

@@ -220,7 +220,7 @@ function testsOf(criteria: Criteria | null | undefined): ((media: Media) => bool
   if (wanted.length > 0) {
     const isAll = params?.match === 'all';
     tests.push(({ metadata: { custom_params: own } }) => {
-      const has = ([name, value]: [string, string]) => Object.hasOwn(own, name) && own[name] === value;
+      const has = ([name, value]: [string, string]) => own[name] === value;
       return isAll ? wanted.every(has) : wanted.some(has);
     });
   }

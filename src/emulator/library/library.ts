@@ -57,23 +57,44 @@ export function mountLibrary(app: Express, context: EmulatorContext): void {
 }
 
 function mountSiteActions(app: Express, context: EmulatorContext): void {
-  const tags = { remove_tag: removeTag, rename_tag: renameTag };
-  for (const [name, act] of Object.entries(tags)) {
-    const action = SITE_ACTIONS[name as keyof typeof tags];
-    const schema = once(() => actionSchema(action.body));
-    mountAction(app, context, action, ({ params: { siteId = '' }, body }) => {
-      act(context, siteId, readActionFields(schema(), body, 'invalid_body'));
+  for (const name of ['remove_tag', 'rename_tag'] as const) {
+    mountAction(app, context, SITE_ACTIONS[name], ({ params: { siteId = '' }, body }) => {
+      changeTags(context, name, siteId, body);
       return undefined;
     });
   }
-  const schema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
-  // Who says nothing asks for the latest days. A released client has the days in the query, and more there.
-  const read = ({ body, query: { start_date, end_date } }: Pick<Request, 'body' | 'query'>) =>
-    readActionFields(schema(), { start_date, end_date, ...body }, 'invalid_body');
+  // A released client has the days in the query, and more there.
+  const days = ({ body, query: { start_date, end_date } }: Pick<Request, 'body' | 'query'>) => ({
+    start_date,
+    end_date,
+    ...body,
+  });
   mountAction(app, context, SITE_ACTIONS.query_usage, (request) =>
-    queryUsage(context, [request.params.siteId ?? ''], read(request)),
+    usageOf(context, [request.params.siteId ?? ''], days(request)),
   );
   mountAction(app, context, SITE_ACTIONS.query_account_usage, (request, response) =>
-    queryUsage(context, callerOf(response).siteIds, read(request)),
+    usageOf(context, callerOf(response).siteIds, days(request)),
   );
+}
+
+const TAG_ACTIONS = { remove_tag: removeTag, rename_tag: renameTag };
+const tagSchemas = once(() => ({
+  remove_tag: actionSchema(SITE_ACTIONS.remove_tag.body),
+  rename_tag: actionSchema(SITE_ACTIONS.rename_tag.body),
+}));
+const usageSchema = once(() => actionSchema(SITE_ACTIONS.query_usage.body));
+
+/** Changes a tag of all media of a site, and answers how many had it. @throws HttpError 400 */
+export function changeTags(
+  context: EmulatorContext,
+  name: keyof typeof TAG_ACTIONS,
+  siteId: string,
+  body: unknown,
+): number {
+  return TAG_ACTIONS[name](context, siteId, readActionFields(tagSchemas()[name], body, 'invalid_body'));
+}
+
+/** What sites used, day by day; without a body, on the latest days. @throws HttpError 400 */
+export function usageOf(context: EmulatorContext, siteIds: readonly string[], body: unknown) {
+  return queryUsage(context, siteIds, readActionFields(usageSchema(), body ?? {}, 'invalid_body'));
 }

@@ -1,5 +1,6 @@
 import { MEMBERS } from '../../migration/mapping/fields';
 import type { JsonObject } from '../../migration/mapping/values';
+import { watchablesOf } from '../delivery/playlist-media';
 import { type Channel, channelIn } from './channels';
 import { V1Error } from './errors';
 import {
@@ -38,7 +39,7 @@ export const CHANNEL_VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'sho
   },
 
   list(call) {
-    const members = membersOf(channelIn(call), call);
+    const members = videosOf(channelIn(call), call);
     const { limit, offset } = windowOf({
       limit: wholeNumber(call, 'result_limit'),
       offset: wholeNumber(call, 'result_offset'),
@@ -48,7 +49,7 @@ export const CHANNEL_VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'sho
   },
 
   show(call) {
-    const members = membersOf(channelIn(call), call);
+    const members = videosOf(channelIn(call), call);
     return { video: memberOf(call, members[placeOf(call, members)] ?? '') };
   },
 
@@ -63,7 +64,7 @@ export const CHANNEL_VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'sho
   },
 };
 
-/** The keys of the videos that are there, in their order. @throws V1Error when the channel has no order of its own. */
+/** The keys of the members that are there, in their order. @throws V1Error when the channel has none of its own. */
 function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translated): readonly string[] {
   if (calls.resource.type !== 'manual_playlist') {
     throw new V1Error('NotSupported', 'channel_key: only a manual channel has videos of its own.');
@@ -71,6 +72,24 @@ function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translate
   const { values } = objectIn(asJson(calls.read(ids, view)), ...MEMBERS.split('.'));
   const keys = Array.isArray(values) ? values.map(String) : [];
   return keys.filter((key) => context.state.media.findOf(siteId, key));
+}
+
+const NOTHING_ASKED = {
+  search: '',
+  article: '',
+  relatedId: undefined,
+  tags: { values: [] },
+  sort: undefined,
+  backfill: undefined,
+};
+
+/** The keys of the videos that a channel of any type has now; all but manual ones have what viewers get. */
+function videosOf(channel: Channel, call: Translated): readonly string[] {
+  const { context } = call;
+  const playlist = context.state.playlists.find(channel.ids.playlistId ?? '');
+  if (!playlist || playlist.playlistType === 'manual_playlist') return membersOf(channel, call);
+  const found = watchablesOf(context, playlist, NOTHING_ASKED);
+  return found.flatMap((watchable) => (watchable.live ? [] : watchable.media.id));
 }
 
 function setMembers({ calls, ids }: Channel, { view }: Translated, values: readonly string[]): void {

@@ -14,11 +14,9 @@ import {
   listWindow,
   notFound,
   objectIn,
-  optional,
   removeAll,
   required,
   type Translated,
-  wholeNumber,
 } from './translate';
 
 export const CHANNELS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'update', Handler>> = {
@@ -27,7 +25,7 @@ export const CHANNELS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | '
     const type = parts.ids.playlist_type ?? 'dynamic_playlist';
     const calls = context.library.typedPlaylists.get(type as PlaylistType);
     if (!calls) throw new V1Error('ParameterInvalid', 'type is not one of a channel.');
-    const metadata = { ...metadataOf(call, calls, {}), custom_params: parts.custom.set };
+    const metadata = { ...metadataOf(call, {}), custom_params: parts.custom.set };
     const made = asJson(await calls.create({ siteId }, { metadata }, view));
     return { channel: { key: made.id ?? '' } };
   },
@@ -48,7 +46,7 @@ export const CHANNELS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | '
     const { calls, ids } = channelIn(call);
     const before = asJson(calls.read(ids, view));
     const custom_params = changeCustom(customParamsOf(before), parts.custom);
-    calls.update(ids, { metadata: { ...metadataOf(call, calls, before), custom_params } }, view);
+    calls.update(ids, { metadata: { ...metadataOf(call, before), custom_params } }, view);
     return {};
   },
 
@@ -78,63 +76,17 @@ function findChannel({ state, library }: EmulatorContext, siteId: string, key: s
   throw notFound('channel_key', key);
 }
 
-const SORT_FIELDS: Readonly<Record<string, string>> = {
-  date: 'publish_start_date',
-  title: 'title',
-  duration: 'duration',
-  views: 'views',
-};
-const DIRECTIONS: Readonly<Record<string, string>> = { asc: 'asc', desc: 'dsc' };
-
-/**
- * The metadata that a call gives: a filter is changed where the call changes it, and `sort_order` and `videos_max` are
- * what v2 calls `sort` and `media_limit`.
- */
-function metadataOf(call: Translated, calls: ResourceCalls, before: JsonObject): JsonObject {
-  const { media_filter, ...metadata } = call.parts.body.metadata ?? {};
-  const limit = wholeNumber(call, 'videos_max');
-  const order = optional(call, 'sort_order');
-  const [field = '', direction = ''] = order?.split('-') ?? [];
-  const sort = `${SORT_FIELDS[field]}:${DIRECTIONS[direction]}`;
-  const own = {
-    ...(limit !== undefined && { media_limit: limit }),
-    ...(order !== undefined && { sort }),
-  };
-  const names = Object.keys(calls.resource.metadata);
-  for (const [name, parameter] of [
-    ['media_limit', 'videos_max'],
-    ['sort', 'sort_order'],
-  ] as const) {
-    if (name in own && !names.includes(name)) {
-      throw new V1Error('NotSupported', `${parameter} is not a parameter of a channel of this type.`);
-    }
-  }
-  if (order !== undefined && sort.includes('undefined')) {
-    throw new V1Error(
-      'ParameterInvalid',
-      'sort_order must be date, title, duration or views, with -asc or -desc.',
-    );
-  }
-  if (media_filter === undefined) return { ...metadata, ...own };
-  const given = objectIn({ media_filter }, 'media_filter', 'include');
+/** The metadata that a call gives; of a filter, which v2 replaces as a whole, what it doesn't give stays. */
+function metadataOf({ parts }: Translated, before: JsonObject): JsonObject {
+  const { metadata = {} } = parts.body;
+  if (metadata.media_filter === undefined) return metadata;
+  const given = objectIn(metadata, 'media_filter', 'include', 'tags');
   const filter = objectIn(before, 'metadata', 'media_filter');
   const include = objectIn(filter, 'include');
-  const tags = { values: [], ...objectIn(include, 'tags'), ...objectIn(given, 'tags') };
-  return { ...metadata, ...own, media_filter: { ...filter, include: { ...include, tags } } };
+  const tags = { values: [], ...objectIn(include, 'tags'), ...given };
+  return { ...metadata, media_filter: { ...filter, include: { ...include, tags } } };
 }
 
 function channelOf({ calls, ids }: Channel, view: View): JsonObject {
-  const playlist = asJson(calls.read(ids, view));
-  const { sort, media_limit } = objectIn(playlist, 'metadata');
-  return {
-    ...v1Fields('channel', playlist),
-    ...(typeof sort === 'string' && { sort_order: sortOrderOf(sort) }),
-    ...(media_limit !== undefined && { videos_max: media_limit }),
-  };
-}
-
-function sortOrderOf(sort: string): string {
-  const [field = '', direction = ''] = sort.split(':');
-  const name = Object.keys(SORT_FIELDS).find((each) => SORT_FIELDS[each] === field) ?? 'date';
-  return `${name}-${direction === 'asc' ? 'asc' : 'desc'}`;
+  return v1Fields('channel', asJson(calls.read(ids, view)));
 }

@@ -18,11 +18,10 @@ import {
 /** v1 has the originals of a video and its renditions in one list. */
 export const CONVERSIONS: Readonly<Record<'create' | 'delete' | 'list' | 'show', Handler>> = {
   async create(call) {
-    const { context, siteId, view } = call;
+    const { context, siteId, parts, view } = call;
     const ids = { siteId, mediaId: required(call, 'video_key') };
-    const template = { id: required(call, 'template_key') };
-    const body = { relationships: { media_rendition_template: template } };
-    const made = asJson(await context.library.renditions.create(ids, body, view));
+    required(call, 'template_key');
+    const made = asJson(await context.library.renditions.create(ids, parts.body, view));
     return { conversion: { key: made.id ?? '' } };
   },
 
@@ -31,7 +30,7 @@ export const CONVERSIONS: Readonly<Record<'create' | 'delete' | 'list' | 'show',
     const ids = { siteId, mediaId: required(call, 'video_key') };
     const { originals, renditions } = context.library;
     const conversions = [
-      ...everything(originals, ids, view).map(originalOf),
+      ...everything(originals, ids, view).map((original) => originalOf(call, original, ids)),
       ...everything(renditions, ids, view).map(renditionOf),
     ];
     const { limit, offset } = listedWindow(call);
@@ -43,7 +42,7 @@ export const CONVERSIONS: Readonly<Record<'create' | 'delete' | 'list' | 'show',
     const { calls, ids } = find(call, required(call, 'conversion_key'));
     const found = asJson(calls.read(ids, call.view));
     const isOriginal = calls === call.context.library.originals;
-    return { conversion: isOriginal ? originalOf(found) : renditionOf(found) };
+    return { conversion: isOriginal ? originalOf(call, found, ids) : renditionOf(found) };
   },
 
   delete(call) {
@@ -79,14 +78,14 @@ function renditionOf(rendition: JsonObject): JsonObject {
   };
 }
 
-function originalOf(original: JsonObject): JsonObject {
+function originalOf({ context }: Translated, original: JsonObject, { mediaId = '' }: PathIds): JsonObject {
   const { size = 0, duration = 0 } = original;
   const [track] = Object.values(objectIn(original, 'includes', 'video_track'));
   const { width = 0, height = 0 } = asJson(Object(track));
   return {
     ...v1Fields('conversion', original),
     status: statusOf(original),
-    mediatype: width === 0 ? 'audio' : 'video',
+    mediatype: context.state.media.find(mediaId)?.mediaType ?? 'video',
     duration: Number(duration).toFixed(2),
     filesize: String(size),
     width,

@@ -2,15 +2,7 @@ import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import { posterOf } from '../library/thumbnails';
 import { V1Error } from './errors';
-import {
-  asJson,
-  type Handler,
-  notFound,
-  optional,
-  required,
-  type Translated,
-  wholeNumber,
-} from './translate';
+import { asJson, type Handler, notFound, required, type Translated } from './translate';
 import { announcedFile, uploadAnswer } from './upload-link';
 
 /** v1 knows one thumbnail of a video: the one that v2 calls its poster. */
@@ -46,17 +38,13 @@ export const THUMBNAILS: Readonly<Record<'show' | 'update', Handler>> = {
 };
 
 /** The picture of a moment, one of the strip, or one that is to be uploaded. */
-function sourceOf(call: Translated, source_media_id: string): JsonObject {
-  const position = optional(call, 'position');
-  const thumbstrip_index = wholeNumber(call, 'thumbnail_index');
-  if (position !== undefined && thumbstrip_index !== undefined) {
+function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
+  const { video_position, thumbstrip_index } = parts.body.upload ?? {};
+  if (video_position !== undefined && thumbstrip_index !== undefined) {
     throw new V1Error('ParameterInvalid', 'position and thumbnail_index cannot be set together.');
   }
-  if (position !== undefined) {
-    if (!/^\d{1,9}(?:\.\d{1,9})?$/.test(position)) {
-      throw new V1Error('ParameterInvalid', 'position must be seconds into the video, as 7.42.');
-    }
-    return { source_type: 'video_position', source_media_id, video_position: Number(position) };
+  if (video_position !== undefined) {
+    return { source_type: 'video_position', source_media_id, video_position };
   }
   if (thumbstrip_index !== undefined) {
     return { source_type: 'thumbstrip_index', source_media_id, thumbstrip_index };

@@ -1,7 +1,7 @@
 import { holding } from '../../migration/list-parameters';
 import { V1_LIMIT } from '../../migration/mapping/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
-import { type Json, type JsonObject, splitList } from '../../migration/mapping/values';
+import { isObject, type Json, type JsonObject, splitList } from '../../migration/mapping/values';
 import { readParameters, type V1Parameters, type V2Parts } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds, View } from '../resources/resource';
@@ -120,10 +120,6 @@ export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObj
     const found: Json | undefined = Object.hasOwn(inner, name) ? inner[name] : undefined;
     return isObject(found) ? found : {};
   }, value);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Removes what has these keys, all or nothing. @throws V1Error NotFound for the first that isn't there. */

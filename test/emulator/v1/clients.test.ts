@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Fields, processFile } from '../../support/call-v1';
 import { startEmulator } from '../../support/start-emulator';
 
 /** The released clients have no types. */
-type Fields = Readonly<Record<string, unknown>>;
 type Call = (parameters?: Fields) => Promise<Fields>;
 
 interface Resource {
@@ -63,7 +63,7 @@ test('jwplatform creates, uploads, lists, changes and deletes a video', async ()
     video: { key },
     file: { md5: '4bb9c7ebce490264f7903f3b8c1bdbf3', size: '6' },
   });
-  await emulator.advance(10);
+  await processFile(emulator, String(key));
   expect(await client.videos.list({ search: 'film', order_by: 'date:desc' })).toMatchObject({
     status: 'ok',
     total: 1,
@@ -165,7 +165,7 @@ test('jwplatform-api gets an upload address and follows the conversions, with th
     .attach('file', Buffer.from('a film'), 'film.mp4')
     .expect(200);
   const { key } = body.video;
-  await emulator.advance(10);
+  await processFile(emulator, key);
   expect(await promised<Fields>((done) => client.getVideoData('v1', key, done))).toMatchObject({
     completed: 2,
     total: 2,
