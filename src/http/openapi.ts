@@ -156,13 +156,22 @@ function curlCommand(
   const target = `"$${urlVariable}${path}${search && `?${search}`}"`;
   const options = [
     ...secrets.map((header) => `-H "${header}"`),
-    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body
-      ? [`-H ${quoted(`content-type: ${body.type}`)}`, `--data-binary ${quoted(textOf(body.value))}`]
-      : []),
+    ...Object.entries(headers).map(([name, value]) =>
+      value.startsWith('$') ? `-H "${name}: ${value}"` : `-H ${quoted(`${name}: ${value}`)}`,
+    ),
+    ...(body ? bodyOptions(body) : []),
   ];
   const verb = method === 'get' || (method === 'post' && body) ? '' : `-X ${method.toUpperCase()} `;
   return [`curl -sS ${verb}${target}`, ...options].join(' \\\n  ');
+}
+
+function bodyOptions({ type, value }: NonNullable<Example['body']>): string[] {
+  const fields = Object.entries(Object(value)).map(([name, text]) => `${name}=${text}`);
+  if (type === 'multipart/form-data') return fields.map((field) => `-F ${quoted(field)}`);
+  // Between double quotes, as variables stand in them.
+  if (type === 'application/x-www-form-urlencoded')
+    return fields.map((field) => `--data-urlencode "${field}"`);
+  return [`-H ${quoted(`content-type: ${type}`)}`, `--data-binary ${quoted(textOf(value))}`];
 }
 
 function textOf(value: unknown): string {

@@ -370,7 +370,9 @@ export function verbExamples(resource: Resource, verb: Verb, seeded: Seeded): Re
     const body = { type: JSON_TYPE, value: update?.body ?? {} };
     return { update: { summary: update?.summary ?? 'Change nothing', body, answer } };
   }
-  const page = (page_length: number) => ({ page: 1, page_length, total: 1, [resource.plural]: [shown()] });
+  const { plural, alsoListedAs } = resource;
+  const items = { [plural]: [shown()], ...(alsoListedAs !== undefined && { [alsoListedAs]: [shown()] }) };
+  const page = (page_length: number) => ({ page: 1, page_length, total: 1, ...items });
   return {
     newest: { summary: 'The newest', answer: json(200, page(10)) },
     filtered: {

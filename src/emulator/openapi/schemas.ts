@@ -92,7 +92,7 @@ function keptSchemas(fields: SetFields): Record<string, z.ZodType> {
 
 /** The envelope of a list. */
 function pageSchema(resource: Resource): OpenApi.SchemaObject {
-  const { plural } = resource;
+  const { plural, alsoListedAs } = resource;
   const properties: Record<string, Schema> = {
     page: { type: 'integer', description: 'Which page this is, from 1.' },
     page_length: { type: 'integer', description: 'How many a page has at most.' },
@@ -102,6 +102,13 @@ function pageSchema(resource: Resource): OpenApi.SchemaObject {
       items: schemaRef(schemaName(resource)),
       description: 'Those of this page.',
     },
+    ...(alsoListedAs !== undefined && {
+      [alsoListedAs]: {
+        type: 'array',
+        items: schemaRef(schemaName(resource)),
+        description: 'The same once more, as a released client reads it.',
+      },
+    }),
   };
   return { type: 'object', description: 'A page.', required: Object.keys(properties), properties };
 }
