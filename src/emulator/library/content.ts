@@ -25,6 +25,9 @@ export function noContent(): Pick<Content, 'status' | 'errorMessage' | 'upload' 
   return { status: 'created', errorMessage: null, upload: undefined, fetching: undefined, file: undefined };
 }
 
+/** The most that a file of a media may have: 5 GB. */
+export const MAX_FILE_BYTES = 5 * 1024 ** 3;
+
 interface Arrival {
   /** Media types such as `image/*`. */
   readonly accept?: readonly string[];

@@ -99,7 +99,8 @@ function startReading(context: EmulatorContext, item: Import): void {
   const isWanted = () => item.reading === reading && state.imports.find(item.id) === item;
   readOnce(context, item, { signal: reading.signal, isWanted })
     .catch((thrown: unknown) => {
-      log.error('feed not read', { cause: describeThrown(thrown) });
+      // A reset takes the file away.
+      if (isWanted()) log.error('feed not read', { cause: describeThrown(thrown) });
       return "The feed could not be read. The emulator's log has the cause.";
     })
     .then((problem) => {

@@ -4,13 +4,10 @@ import type { GivenUpload } from '../resources/resource';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { dropContent, statusUnderWay, takeContent } from './content';
+import { dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
 import { isPublished, type Media, publicationOf } from './media';
 import { dropRenditions, keepOriginal, makeRenditions } from './renditions';
 import { makePoster } from './thumbnails';
-
-/** The most that a file may have: 5 GB. */
-const MAX_FILE_BYTES = 5 * 1024 ** 3;
 
 /** By the platform's clock: how long after its file came a media can be played, and all its renditions are there. */
 const READY_MS = 1_000;
@@ -152,7 +149,7 @@ export function announce(context: EmulatorContext, media: Media): void {
   const { clock, notify } = context;
   media.timers.publication?.cancel();
   media.timers.publication = undefined;
-  if (media.announced || media.hidden || media.status !== 'ready') return;
+  if (media.announced || media.status !== 'ready') return;
   const now = clock.now();
   if (isPublished(media, now)) {
     media.announced = true;

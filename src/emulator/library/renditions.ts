@@ -9,6 +9,7 @@ import {
   type Content,
   type ContentStatus,
   dropContent,
+  MAX_FILE_BYTES,
   noContent,
   statusUnderWay,
   takeContent,
@@ -56,8 +57,6 @@ export function mediaOf({ state }: EmulatorContext, { siteId = '', mediaId = '' 
   if (media) return media;
   throw new HttpError(404, { code: 'not_found', description: 'This site has no media with this id.' });
 }
-
-const MAX_FILE_BYTES = 5 * 1024 ** 3;
 
 /** What is special about originals. */
 export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {

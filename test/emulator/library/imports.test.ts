@@ -249,3 +249,37 @@ test('an import that is deleted while its feed is read makes nothing of it', asy
   while (sizesOnDisk().length > 0) await new Promise(setImmediate);
   expect(await read('/media/')).toMatchObject({ total: 0 });
 });
+
+test('a feed that is redirected is followed without its password', async () => {
+  const library = await startLibrary();
+  const [first, second] = [await startWebhookReceiver(), await startFeed(feed({ guid: 'a' }))];
+  first.answer({ status: 302, headers: { location: second.url } });
+  const { id } = await library.post('/imports/', {
+    metadata: { url: first.url, username: 'me', password: 'pass' },
+  });
+  await settled(library, id, 1);
+  expect(first.received[0]?.headers.authorization).toBeDefined();
+  expect(second.received[0]?.headers.authorization).toBeUndefined();
+});
+
+test('of a long feed whose files are to be fetched, fifty are fetched at each reading', async () => {
+  const library = await startLibrary();
+  const content = 'http://127.0.0.1:9/film.mp4';
+  const long = feed(...Array.from({ length: 52 }, (_, n) => ({ guid: `g${n}`, content })));
+  const source = await startFeed(long, long);
+  const { id } = await library.post('/imports/', { metadata: { url: source.url, host_on_import: true } });
+  await settled(library, id, 50);
+  while ((await library.read(`/imports/${id}`)).last_import === null) await source.until(1);
+  expect((await library.read(`/imports/${id}`)).total_items_ingested).toBe(50);
+  await library.advance(15 * 60);
+  expect(await settled(library, id, 52)).toMatchObject({ error_message: null });
+});
+
+test('a feed of more than 5 MB is refused', async () => {
+  const library = await startLibrary();
+  const source = await startFeed(`<rss>${' '.repeat(5 * 1024 ** 2)}</rss>`);
+  const { id } = await library.post('/imports/', { metadata: { url: source.url } });
+  expect(await settled(library, id, 1)).toMatchObject({
+    error_message: 'The file is larger than this upload may be: 5 MB.',
+  });
+});

@@ -27,7 +27,7 @@ type Step =
   | { readonly do: 'upload' | 'reupload' | 'delete'; readonly at: number }
   | { readonly do: 'wait'; readonly ms: number };
 
-const place = fc.nat({ max: 2 });
+const place = fc.nat({ max: 1 });
 // Nothing else ever falls on a quarter of a second, so that the order of what is told is known.
 const start = fc.constantFrom(-10_000, 1_250, 5_250, 60_250);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -51,6 +51,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 );
+
+/** Without a file, and viewers who wait for it, little happens. */
+const BEGIN: readonly Step[] = [
+  { do: 'create', start: 60_250, end: Infinity },
+  { do: 'upload', at: 0 },
+];
 
 function canWatch({ status, start: from, end }: Model, now: number): boolean {
   return (status === 'ready' || status === 'updating') && from <= now && now < end;
@@ -167,7 +173,7 @@ test('any sequence of operations leaves media, delivery and what is told as the 
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const library = await startLibrary();
       const world: World = { now: 0, media: [], gone: [] };
-      for (const asked of [{ do: 'create', start: -1, end: Infinity } as const, ...steps]) {
+      for (const asked of [...BEGIN, ...steps]) {
         await run(library, world, asked);
         await expectSame(library, world);
       }
@@ -176,6 +182,6 @@ test('any sequence of operations leaves media, delivery and what is told as the 
         expect(told.filter((each) => each.endsWith(id))).toEqual(wanted.map((event) => `${event} ${id}`));
       expect(told).toHaveLength([...world.media, ...world.gone].flatMap(({ told: each }) => each).length);
     }),
-    { numRuns: 25 },
+    { numRuns: 30 },
   );
 }, 60_000);

@@ -178,3 +178,15 @@ test('a reupload with faults is refused with each of them, and begins nothing', 
   expect(await read(`/media/${media.id}`)).toEqual(media);
   expect(await told()).toEqual([]);
 });
+
+test('a new file that fails while the one before is processed leaves the media failed', async () => {
+  const library = await startLibrary();
+  const { create, read, send, advance, told } = library;
+  const { id, upload_link } = await create();
+  await send(upload_link);
+  const { upload_link: next } = await reupload(library, id, { trim_in_point: '00:01:00' });
+  await send(next);
+  await advance(10);
+  expect(await read(`/media/${id}`)).toMatchObject({ status: 'failed', trim_in_point: '00:01:00' });
+  expect(await told()).toEqual([`media_created ${id}`, `media_reuploaded ${id}`]);
+});

@@ -129,7 +129,7 @@ describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type',
     const path = pathWith(resource.one, { ...library.ids, [idName(resource)]: made.id });
     const before = everything(library);
     for (const { part, name, field } of parts) {
-      for (const value of wrongFor(field)) {
+      for (const value of wrongFor(field).slice(0, 3)) {
         const right = resource.metadata.title ? { title: 'changed' } : {};
         const given = { metadata: right, [part]: { ...(part === 'metadata' && right), [name]: value } };
         expectNamed(await library.admin.patch(path).send(given), `${part}.${name}`, value);
