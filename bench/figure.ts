@@ -15,4 +15,6 @@ export interface Plan {
   readonly requestsForMemory: number;
   readonly manyFiles: number;
   readonly listedFiles: number;
+  /** Of the longer of two access logs. */
+  readonly logLines: number;
 }

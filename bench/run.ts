@@ -8,6 +8,7 @@ import { listing } from './listing';
 import { median } from './load';
 import { manyFiles } from './many-files';
 import { memory } from './memory';
+import { migration } from './migration';
 import { observed } from './observed';
 import { killChildren } from './processes';
 import { provisioning } from './provisioning';
@@ -24,8 +25,16 @@ const FULL: Plan = {
   requestsForMemory: 100_000,
   manyFiles: 100_000,
   listedFiles: 1_000_000,
+  logLines: 1_000_000,
 };
-const QUICK: Plan = { rounds: 2, seconds: 1, requestsForMemory: 5000, manyFiles: 2000, listedFiles: 20_000 };
+const QUICK: Plan = {
+  rounds: 2,
+  seconds: 1,
+  requestsForMemory: 5000,
+  manyFiles: 2000,
+  listedFiles: 20_000,
+  logLines: 20_000,
+};
 const GROUPS = {
   reads,
   writes,
@@ -39,6 +48,7 @@ const GROUPS = {
   listing,
   webhooks,
   channels,
+  migration,
   queries,
 };
 

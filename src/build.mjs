@@ -6,8 +6,8 @@
 //                                  `npm prune --omit=dev`), what is built already is taken
 //   node src/build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -23,11 +23,12 @@ const PROGRAMS = {
 /** The houses whose program npm puts on the path. */
 const COMMANDS = ['cli', 'migration'];
 
-/** Files of packages that a program serves as they are: they go to `dist/<house>/public`. */
-const SERVED = {
-  sidecar: {
-    'swagger-ui-dist': ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
-  },
+/** The houses with a page of their API. Its files, and those of a package, go to `dist/<house>/public` as they are. */
+const WITH_API_PAGE = ['sidecar', 'emulator'];
+const API_PAGE = {
+  folder: 'src/http/public',
+  package: 'swagger-ui-dist',
+  files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
 };
 
 /** What `npm run bench` and `npm run attacks` start. */
@@ -83,19 +84,16 @@ async function buildHouse(esbuild, house) {
     // import() of a file by require(): Node's own would give its default export another shape.
     supported: { 'dynamic-import': false },
   });
-  const source = join(ROOT, 'src', house, 'public');
-  if (existsSync(source)) await cp(source, join(folder, 'public'), { recursive: true });
-  for (const [name, files] of Object.entries(SERVED[house] ?? {})) {
-    for (const file of files) {
-      const target = join(folder, 'public', file.split('/').at(-1));
-      await mkdir(dirname(target), { recursive: true });
-      await copyFile(join(ROOT, 'node_modules', name, file), target);
-    }
+  const packages = packagesIn(metafile);
+  const target = join(folder, 'public');
+  if (WITH_API_PAGE.includes(house)) {
+    await cp(join(ROOT, API_PAGE.folder), target, { recursive: true });
+    const served = join('node_modules', API_PAGE.package);
+    for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
+    packages.push(served);
   }
-  const packages = [
-    ...packagesIn(metafile),
-    ...Object.keys(SERVED[house] ?? {}).map((name) => `node_modules/${name}`),
-  ];
+  const source = join(ROOT, 'src', house, 'public');
+  if (existsSync(source)) await cp(source, target, { recursive: true });
   await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf([...new Set(packages)].sort()));
 }
 

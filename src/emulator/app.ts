@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { mountApiPage } from '../http/api-page';
 import { createApp, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
@@ -27,6 +28,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
     app.get('/', (_request, response) => response.redirect('/dashboard'));
+    mountApiPage(app, { document: () => describe(context), publicFolder: context.assets.folder });
     const faultable = app.router.stack.length;
     app.use(injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.
@@ -46,4 +48,10 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     context.faults.routes = routesOf(app.router.stack.slice(faultable));
   });
   return platform;
+}
+
+/** None of it is loaded at the start: the description costs more than all routes together. */
+async function describe({ seeds }: EmulatorContext): Promise<object> {
+  const { openApiDocument } = await import('./openapi/document');
+  return openApiDocument({ siteId: seeds.siteIds[0] ?? '', client: seeds.client.name });
 }

@@ -14,6 +14,8 @@ import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 /** The style sheets and browser scripts that the emulator serves, as text. */
 export interface Assets {
+  /** Where they lie, with the page of the API. */
+  readonly folder: string;
   readonly dashboardStyle: string;
   readonly dashboardScript: string;
   readonly embedStyle: string;
@@ -24,6 +26,7 @@ export interface Assets {
 export function readAssets(folder: string): Assets {
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return {
+    folder,
     dashboardStyle: read('dashboard.css'),
     dashboardScript: read('dashboard.js'),
     embedStyle: read('embed-page.css'),

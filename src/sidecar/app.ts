@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
+import { mountApiPage } from '../http/api-page';
 import { createRoutes, onlyMethods } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
@@ -23,7 +24,6 @@ import type { OpenAudit } from './observe/audit';
 import { createObservation, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import { openApiRoutes } from './openapi/openapi-routes';
 import { createUpstreams } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
 import { createProvision } from './provisioning/provision';
@@ -149,7 +149,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     checkRoutes(routes);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
-    openApiRoutes(routes, { version, publicFolder });
+    mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);
   const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
@@ -184,6 +184,12 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       await audit.close();
     },
   };
+}
+
+/** None of it is loaded at the start: it takes as long as a third of that. */
+async function describe(version: string): Promise<object> {
+  const { openApiDocument } = await import('./openapi/document');
+  return openApiDocument(version);
 }
 
 function createCache(

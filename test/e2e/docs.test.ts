@@ -110,13 +110,17 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   'manifest.md',
   'my-player-says.md',
   'command-line.md',
+  'migrate-to-v2.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
   const url = await startAsDemo();
-  await writeFile(
-    join(folder, 'packager-drm'),
-    `#!/bin/sh\nexec ${process.execPath} ${DIST}/cli/main.js "$@"\n`,
-  );
-  await chmod(join(folder, 'packager-drm'), 0o755);
+  for (const [program, house] of [
+    ['packager-drm', 'cli'],
+    ['platform-migrate', 'migration'],
+  ]) {
+    const path = join(folder, `${program}`);
+    await writeFile(path, `#!/bin/sh\nexec ${process.execPath} ${DIST}/${house}/main.js "$@"\n`);
+    await chmod(path, 0o755);
+  }
   const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, LANG: 'C.UTF-8' };
   const steps = await readPage(name);
   expect(steps.length).toBeGreaterThan(0);

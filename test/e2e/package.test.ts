@@ -100,10 +100,15 @@ describe('npm pack', () => {
     const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
     const linked = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
     expect(linked).toContain('docs/run-with-docker.md');
-    const programs = ['dist/sidecar/main.js', 'dist/sidecar/health-check.js', 'dist/cli/main.js'];
+    const programs = [
+      'dist/sidecar/main.js',
+      'dist/sidecar/health-check.js',
+      'dist/cli/main.js',
+      'dist/migration/main.js',
+    ];
     const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/build.mjs'];
     expect(paths).toEqual(expect.arrayContaining(needed));
-    const alien = /^(?:dist\/(?!(?:sidecar|cli)\/)|src\/(?!build\.mjs$)|test|bench|keys|\.env$)/;
+    const alien = /^(?:dist\/(?!(?:sidecar|cli|migration)\/)|src\/(?!build\.mjs$)|test|bench|keys|\.env$)/;
     expect(paths.filter((path) => alien.test(path))).toEqual([]);
   });
 
@@ -164,11 +169,17 @@ describe('what is built', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
   });
 
-  test('the command line is a program by itself', async () => {
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  test('each command of the package is a program by itself, without node_modules', async () => {
+    const { version, bin } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
     const options = { cwd: folder, env: { PATH } };
-    const { stdout, stderr } = await run(join(folder, 'dist/cli/main.js'), ['--version'], options);
-    expect({ stdout, stderr }).toEqual({ stdout: `${version}\n`, stderr: '' });
+    expect(Object.keys(bin)).toEqual(['packager-drm', 'platform-migrate']);
+    for (const program of Object.values<string>(bin)) {
+      const { stdout, stderr } = await run(join(folder, program), ['--version'], options);
+      expect({ stdout, stderr }).toEqual({ stdout: `${version}\n`, stderr: '' });
+    }
+    const call = 'https://api.example.com/v1/videos/show?video_key=v';
+    const { stdout } = await run(join(folder, bin['platform-migrate']), [call], options);
+    expect(stdout).toContain('/v2/sites/{site_id}/media/v/');
   });
 
   test('names the packages that are in it, with their licenses', async () => {

@@ -4,17 +4,21 @@ import fs from 'fs-extra';
 
 const ROOT = resolve(__dirname, '../..');
 
-let folder: string | undefined;
+const folders = new Map<string, string>();
 
 afterAll(async () => {
-  if (folder !== undefined) await fs.remove(folder);
+  for (const folder of folders.values()) await fs.remove(folder);
 });
 
-/** The sidecar's files for browsers, as a build lays them together. */
-export function publicFolder(): string {
-  if (folder !== undefined) return folder;
-  folder = fs.mkdtempSync(join(tmpdir(), 'packager-drm-public-'));
-  fs.copySync(join(ROOT, 'src/sidecar/public'), folder);
+/** The files of a program for browsers, as a build lays them together. */
+export function publicFolder(house: 'sidecar' | 'emulator'): string {
+  const made = folders.get(house);
+  if (made !== undefined) return made;
+  const folder = fs.mkdtempSync(join(tmpdir(), 'packager-drm-public-'));
+  folders.set(house, folder);
+  fs.copySync(join(ROOT, 'src/http/public'), folder);
+  const own = join(ROOT, 'src', house, 'public');
+  if (fs.existsSync(own)) fs.copySync(own, folder);
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
     fs.symlinkSync(join(ROOT, 'node_modules/swagger-ui-dist', name), join(folder, name));
   return folder;

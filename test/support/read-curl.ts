@@ -5,6 +5,8 @@ export interface CurlRequest {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
+  /** The fields of a form of several parts. */
+  readonly form: readonly (readonly [name: string, value: string])[];
 }
 
 /** Reads a command as a shell and curl would. Throws when it holds anything that the description has no need of. */
@@ -13,17 +15,32 @@ export function readCurl(command: string, variables: Readonly<Record<string, str
   if (program !== 'curl') throw new Error(`not curl but ${program}`);
   let [method, target, body] = ['', '', undefined as string | undefined];
   const headers: Record<string, string> = {};
+  const form: (readonly [string, string])[] = [];
+  const pairs: string[] = [];
+  const pairOf = (text = '') => {
+    const [name = '', ...value] = text.split('=');
+    return [name, value.join('=')] as const;
+  };
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '-sS') continue;
     if (word === '-X') method = words.shift() ?? '';
     else if (word === '--data-binary') body = words.shift();
-    else if (word === '-H') {
+    else if (word === '-F') form.push(pairOf(words.shift()));
+    else if (word === '--data-urlencode') {
+      const [name, value] = pairOf(words.shift());
+      pairs.push(`${name}=${encodeURIComponent(value)}`);
+    } else if (word === '-H') {
       const [, name = '', value = ''] = /^([\w-]+): (.*)$/s.exec(words.shift() ?? '') ?? [];
       headers[name] = value;
     } else if (word.startsWith('-')) throw new Error(`unknown option ${word}`);
     else target = word;
   }
-  return { method: method || (body === undefined ? 'GET' : 'POST'), target, headers, body };
+  if (pairs.length > 0) {
+    body = pairs.join('&');
+    headers['content-type'] = 'application/x-www-form-urlencoded';
+  }
+  const sends = body !== undefined || form.length > 0;
+  return { method: method || (sends ? 'POST' : 'GET'), target, headers, body, form };
 }
 
 function shellWords(command: string, variables: Readonly<Record<string, string>>): string[] {

@@ -1,5 +1,4 @@
 import { EventEmitter, once } from 'node:events';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import request from 'supertest';
 import { createEmulatorApp } from '../../src/emulator/app';
@@ -11,6 +10,7 @@ import type { Client } from '../../src/emulator/upstreams/config-service';
 import type { Environment } from '../../src/http/config';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
+import { publicFolder } from './public-folder';
 
 /** What tests use of a channel's create response. */
 export interface ChannelAnswer {
@@ -48,8 +48,6 @@ export interface TestEmulator {
   logOf(lines: number): Promise<string>;
 }
 
-const assets = readAssets(join(__dirname, '..', '..', 'src', 'emulator', 'public'));
-
 const cleanups: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -71,7 +69,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     now: () => 0,
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
-    assets,
+    assets: readAssets(publicFolder('emulator')),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
   const context = createContext(config, surroundings);

@@ -92,7 +92,7 @@ export async function startSidecar(
     findApiKey: keys.find,
     audit,
     version: '1.2.3',
-    publicFolder: publicFolder(),
+    publicFolder: publicFolder('sidecar'),
   });
   await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {

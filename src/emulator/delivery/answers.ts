@@ -51,9 +51,9 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
     etag: `"${md5}"`,
   });
   if (!SHOWN.test(type)) response.set('content-disposition', 'attachment');
-  // The folder may be one whose name begins with a dot, so it is not part of what is looked at.
-  const options = { root: dirname(path), cacheControl: false, dotfiles: 'allow' as const };
-  response.sendFile(basename(path), options, (thrown?: FileError) => {
+  // Of a path, no folder may begin with a dot; of a root it may.
+  const options = { root: dirname(path), cacheControl: false };
+  response.sendFile(basename(path), options, (thrown?: Error & { readonly status?: number }) => {
     if (!thrown) return;
     if (response.headersSent) {
       response.destroy();
@@ -61,18 +61,11 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
     }
     for (const name of ['content-disposition', 'content-type', 'etag', 'last-modified'])
       response.removeHeader(name);
-    const { status = 404, headers = {} } = thrown;
-    if (status === 416)
-      response.status(416).set(headers).json({ message: 'The file has no such range of bytes.' });
-    else if (status === 412) response.status(412).json({ message: 'The file has changed.' });
+    if (thrown.status === 416) response.status(416).json({ message: 'The file has no such range of bytes.' });
+    else if (thrown.status === 412) response.status(412).json({ message: 'The file has changed.' });
     // It was deleted or replaced a moment ago.
     else answer(response, NO_MEDIA, undefined);
   });
-}
-
-interface FileError extends Error {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**

@@ -2,7 +2,7 @@ import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { isPublished, type Media } from '../library/media';
 import type { Playlist, PlaylistMetadata } from '../library/playlists';
-import { type Condition, type Fields, readFilter } from '../listing/filter';
+import { type Fields, readFilter } from '../listing/filter';
 import type { ItemList } from '../listing/item-store';
 import { foldCase, foldLetters, holdsPattern, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
@@ -120,18 +120,26 @@ const SEARCHED: Fields<Media> = {
   },
 };
 const MAX_SEARCHED_WORDS = 20;
+/** A word stands three times in a query, whose length has a limit. */
+const MAX_SEARCHED_LENGTH = 400;
 
 /**
  * Every word, or one near it, is in the title, the tags or the description. The more are in the title, the earlier a
  * media comes, and the words themselves count more than those near them.
  */
 function searchRule(list: ItemList<Media>, text: string): Rule {
-  const words = distinctWords(text).slice(0, MAX_SEARCHED_WORDS);
+  let length = 0;
+  const words = distinctWords(text)
+    .slice(0, MAX_SEARCHED_WORDS)
+    .filter((word) => {
+      length += word.length;
+      return length <= MAX_SEARCHED_LENGTH;
+    });
   if (words.length === 0) return { rankOf: () => undefined };
-  const parts = words.map((word) => conditionOf(`title: ${word} OR tags: ${word} OR description: ${word}`));
-  const ranks = new Map(itemsMeeting(list, { kind: 'and', parts }).map((media) => [media, 0]));
+  const anywhere = words.map((word) => `(title: ${word} OR tags: ${word} OR description: ${word})`);
+  const ranks = new Map(itemsFound(list, anywhere.join(' AND ')).map((media) => [media, 0]));
   for (const word of words) {
-    for (const media of itemsMeeting(list, conditionOf(`title: ${word}`))) {
+    for (const media of itemsFound(list, `title: ${word}`)) {
       const rank = ranks.get(media);
       if (rank !== undefined) ranks.set(media, rank + (hasWord(media, word) ? 2 : 1));
     }
@@ -175,15 +183,11 @@ function distinctWords(text: string): readonly string[] {
   return [...new Set(wordsOf(foldCase(text)).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
 }
 
-function conditionOf(query: string): Condition<Media> {
-  const filter = readFilter(query, SEARCHED);
-  if (filter.ok && filter.condition) return filter.condition;
-  throw new Error(`${query} is not read as a filter.`);
-}
-
-function itemsMeeting({ index, items }: ItemList<Media>, condition: Condition<Media>): readonly Media[] {
-  const all = { start: 0, length: items.length };
-  return index.find({ fields: SEARCHED, condition, sorting: 'oldest', ...all }).items;
+function itemsFound({ index, items }: ItemList<Media>, q: string): readonly Media[] {
+  const filter = readFilter(q, SEARCHED);
+  if (!filter.ok || !filter.condition) throw new Error(`${q} is not read as a filter.`);
+  const all = { start: 0, length: items.length, sorting: 'oldest' } as const;
+  return index.find({ fields: SEARCHED, q, condition: filter.condition, ...all }).items;
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
@@ -216,7 +220,7 @@ function testsOf(criteria: Criteria | null | undefined): ((media: Media) => bool
   if (wanted.length > 0) {
     const isAll = params?.match === 'all';
     tests.push(({ metadata: { custom_params: own } }) => {
-      const has = ([name, value]: [string, string]) => Object.hasOwn(own, name) && own[name] === value;
+      const has = ([name, value]: [string, string]) => own[name] === value;
       return isAll ? wanted.every(has) : wanted.some(has);
     });
   }

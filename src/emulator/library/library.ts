@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { Express, Request } from 'express';
 import { callerOf } from '../auth';
 import type { EmulatorContext } from '../context';
 import { actionSchema, readActionFields } from '../resources/body';
@@ -63,11 +63,17 @@ function mountSiteActions(app: Express, context: EmulatorContext): void {
       return undefined;
     });
   }
-  mountAction(app, context, SITE_ACTIONS.query_usage, ({ params: { siteId = '' }, body }) =>
-    usageOf(context, [siteId], body),
+  // A released client has the days in the query, and more there.
+  const days = ({ body, query: { start_date, end_date } }: Pick<Request, 'body' | 'query'>) => ({
+    start_date,
+    end_date,
+    ...body,
+  });
+  mountAction(app, context, SITE_ACTIONS.query_usage, (request) =>
+    usageOf(context, [request.params.siteId ?? ''], days(request)),
   );
-  mountAction(app, context, SITE_ACTIONS.query_account_usage, ({ body }, response) =>
-    usageOf(context, callerOf(response).siteIds, body),
+  mountAction(app, context, SITE_ACTIONS.query_account_usage, (request, response) =>
+    usageOf(context, callerOf(response).siteIds, days(request)),
   );
 }
 

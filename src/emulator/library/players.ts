@@ -1,3 +1,4 @@
+import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import type { Behaviour, BodyOf, MetadataOf } from '../resources/resource';
@@ -23,6 +24,7 @@ export function playerBehaviour(context: EmulatorContext): Behaviour<typeof PLAY
     list: ({ siteId = '' }) => state.players.list(siteId),
     find: ({ siteId = '', playerId = '' }) => state.players.findOf(siteId, playerId),
     create({ siteId = '' }, { metadata, relationships }) {
+      requirePlaylist(context, siteId, relationships);
       const created = clock.now();
       const player = {
         id: newResourceId(),
@@ -36,6 +38,7 @@ export function playerBehaviour(context: EmulatorContext): Behaviour<typeof PLAY
       return player;
     },
     update(player, metadata, { relationships }) {
+      requirePlaylist(context, player.siteId, relationships);
       player.metadata = metadata;
       player.relationships = { ...player.relationships, ...relationships };
       player.lastModified = clock.now();
@@ -46,4 +49,12 @@ export function playerBehaviour(context: EmulatorContext): Behaviour<typeof PLAY
     relationships: ({ relationships }) =>
       Object.fromEntries(Object.entries(relationships).filter(([, related]) => related !== null)),
   };
+}
+
+/** @throws HttpError 400 when the site has not the playlist that a player goes on with. */
+function requirePlaylist({ state }: EmulatorContext, siteId: string, related: Relationships): void {
+  const { recommendations_playlist: playlist } = related;
+  if (!playlist || state.playlists.findOf(siteId, playlist.id)) return;
+  const description = 'relationships.recommendations_playlist.id: this site has no playlist with this id';
+  throw new HttpError(400, { code: 'invalid_body', description });
 }

@@ -20,8 +20,8 @@ export class FieldIndex<T> {
   /** By their first letters. */
   readonly #wordsBeginning = new Map<string, number[]>();
   /** Where order decides: the words of all texts in their order, and by text where its own begin. */
-  readonly #sequence: number[] = [];
-  readonly #sequenceStarts: number[] = [];
+  readonly #sequence = new NumberList();
+  readonly #sequenceStarts = new NumberList();
   readonly #near: NearWords | undefined;
   #unusedTexts = 0;
 
@@ -59,7 +59,7 @@ export class FieldIndex<T> {
     if (known !== undefined) return known;
     const number = this.#texts.add(text);
     this.#unusedTexts += 1;
-    this.#sequenceStarts[number] = this.#sequence.length;
+    this.#sequenceStarts.push(this.#sequence.length);
     for (const word of wordsOf(this.#fold(text))) {
       const wordNumber = this.#takeWord(word);
       this.#textsWithWord.add(wordNumber, number);
@@ -114,10 +114,10 @@ export class FieldIndex<T> {
       for (const word of words) set.add(word);
       return set;
     });
-    const sequence = this.#sequence;
-    const starts = this.#sequenceStarts;
+    const { numbers: sequence, length } = this.#sequence;
+    const { numbers: starts, length: texts } = this.#sequenceStarts;
     const fits = (text: number) => {
-      const last = (starts[text + 1] ?? sequence.length) - wanted.length;
+      const last = (text + 1 < texts ? (starts[text + 1] ?? 0) : length) - wanted.length;
       for (let at = starts[text] ?? 0; at <= last; at += 1) {
         let place = 0;
         while (place < wanted.length && wanted[place]?.has(sequence[at + place] ?? 0)) place += 1;
@@ -235,6 +235,23 @@ function placeIn(numbers: readonly number[], number: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** A list of numbers that takes little memory, so that much of it is read fast. */
+class NumberList {
+  /** They are followed by room for more. */
+  numbers = new Int32Array(64);
+  length = 0;
+
+  push(number: number): void {
+    if (this.length === this.numbers.length) {
+      const larger = new Int32Array(this.length * 2);
+      larger.set(this.numbers);
+      this.numbers = larger;
+    }
+    this.numbers[this.length] = number;
+    this.length += 1;
+  }
 }
 
 /** Texts, numbered from 0 in the order they were added. */

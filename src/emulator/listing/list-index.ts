@@ -13,8 +13,8 @@ import { SortedOrder, type Sorting, type SortKey } from './sorting';
 /** What a list asks for. */
 export interface Wanted<T> {
   readonly fields: Fields<T>;
-  /** The text of the condition. */
-  readonly q: string;
+  /** The text of the condition: what it finds is kept for the next page. A condition that has none is evaluated. */
+  readonly q?: string;
   /** Undefined for everything. */
   readonly condition: Condition<T> | undefined;
   readonly sorting: Sorting<T>;
@@ -108,7 +108,7 @@ export class ListIndex<T extends { readonly id: string }> {
       orders: new Map(),
       found: new Map(),
     }));
-    const found = condition ? this.#found(q, condition, kept) : this.#present;
+    const found = condition ? this.#found(condition, q, kept) : this.#present;
     const numbers =
       sorting === 'newest' || sorting === 'oldest'
         ? found.slice(start, length, sorting === 'newest')
@@ -131,9 +131,9 @@ export class ListIndex<T extends { readonly id: string }> {
     this.#changed.clear();
   }
 
-  #found(q: string, condition: Condition<T>, kept: Kept<T>): NumberSet {
+  #found(condition: Condition<T>, q: string | undefined, kept: Kept<T>): NumberSet {
     const find = () => this.#evaluate(condition, kept, this.#present);
-    return isComputed(condition) ? find() : recent(kept.found, q, MAX_QUERIES, find);
+    return q === undefined || isComputed(condition) ? find() : recent(kept.found, q, MAX_QUERIES, find);
   }
 
   /** What of some items meets a condition. `among` is left as it is. */

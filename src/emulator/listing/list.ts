@@ -92,7 +92,9 @@ interface Paging {
   readonly faults: readonly string[];
 }
 
-const MAX_PAGE_LENGTH = 10_000;
+export const MAX_PAGE_LENGTH = 10_000;
+/** Of a page, unless the query says otherwise. */
+export const PAGE_LENGTH = 10;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
@@ -117,7 +119,7 @@ function readPaging(query: unknown): Paging {
   };
   return {
     page: read('page', count(Number.MAX_SAFE_INTEGER), 1),
-    pageLength: read('page_length', count(MAX_PAGE_LENGTH), 10),
+    pageLength: read('page_length', count(MAX_PAGE_LENGTH), PAGE_LENGTH),
     q: read('q', text, ''),
     sort: read('sort', text, ''),
     faults,

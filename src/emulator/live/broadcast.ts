@@ -126,7 +126,6 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     state.channels.changed(channel);
     const replay = replayOf(event, channel);
     state.media.add(replay);
-    state.usage.count(event.siteId, event.endedAt, 'liveSeconds', replay.duration);
     notify(channelNotification('channel_idle', channel));
     if (!replay.hidden) notify(mediaNotification('media_available', replay));
     encoder?.drop(why);

@@ -16,8 +16,16 @@ function givenFields(fields: SetFields, use: Use): z.ZodType {
 }
 
 function givenField(field: SetField, use: Use): z.ZodType {
-  const { schema, required } = field;
+  const { schema, required, says } = field;
   const given = required && use === 'create' ? schema : schema.nullish();
+  // For the API's description; an update leaves what it does not name.
+  const value = use === 'create' && 'default' in field && { default: field.default };
+  return leniently(given, field, use).meta({ description: says, ...value });
+}
+
+/** Takes what clients send for none, beside what stands in the API's description. */
+function leniently(given: z.ZodType, field: SetField, use: Use): z.ZodType {
+  const { schema, required } = field;
   const isObject = schema instanceof z.ZodObject || schema instanceof z.ZodRecord;
   if (isObject) return emptyAsObject(given);
   // Clients that serialise a class send "" for a choice that was not made, and for what has a value already.
@@ -41,16 +49,19 @@ export function bodySchema(resource: Resource, use: Use): z.ZodType {
     use === 'create' && Object.values(relationships ?? {}).some((field) => field.required);
   const related = relationships ? givenFields(relationships, use) : z.looseObject({}, objectParams);
   const parts = {
-    metadata: part(fields, needs || isAlone),
-    upload: part(upload && use === 'create' ? givenFields(upload, use) : Empty),
-    relationships: part(related, needsRelationship),
+    metadata: part(fields, 'What describes it.', needs || isAlone),
+    upload: part(
+      upload && use === 'create' ? givenFields(upload, use) : Empty,
+      'Where the content comes from.',
+    ),
+    relationships: part(related, 'What it belongs to.', needsRelationship),
   };
   const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
   return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
 }
 
-function part(fields: z.ZodType, isRequired = false): z.ZodType {
-  return emptyAsObject(isRequired ? fields : fields.nullish());
+function part(fields: z.ZodType, description: string, isRequired = false): z.ZodType {
+  return emptyAsObject(isRequired ? fields : fields.nullish()).meta({ description });
 }
 
 /** Clients send `upload`, empty, with every resource. */
@@ -210,9 +221,9 @@ export function readActionFields(
 /** The schema of the body of an action that takes a new content. */
 export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   const parts = {
-    upload: part(givenFields(upload, 'create')),
-    metadata: part(Empty),
-    relationships: part(Empty),
+    upload: part(givenFields(upload, 'create'), 'Where the content comes from.'),
+    metadata: part(Empty, 'Empty: it stays.'),
+    relationships: part(Empty, 'Empty: they stay.'),
   };
   return z.strictObject(parts, 'The body must be a JSON object with upload.');
 }

@@ -97,8 +97,23 @@ export const Moment = z
     error: 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z',
     abort: true,
   })
-  .refine((written) => !Number.isNaN(Date.parse(written)), { error: 'is no moment that exists', abort: true })
+  .refine((written) => isDay(written.slice(0, 10)) && !Number.isNaN(Date.parse(written)), {
+    error: 'is no moment that exists',
+    abort: true,
+  })
   .transform((written) => wireTime(new Date(written)));
+
+/** Whether a day such as 2030-01-31 is in the calendar: `Date` takes the 31st of February for one of March. */
+function isDay(written: string): boolean {
+  const day = new Date(`${written}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(written);
+}
+
+/** A day in UTC. */
+export const Day = z
+  .string('must be a string')
+  .regex(/^\d{4}-\d\d-\d\d$/, { error: 'must be a day such as 2030-01-31', abort: true })
+  .refine(isDay, 'is no day that exists');
 
 const TIMECODE = /^(\d{2}):([0-5]\d):([0-5]\d)(?:\.(\d{3}))?$/;
 
@@ -138,4 +153,7 @@ function spoken(values: readonly string[]): string {
 export const Flag = z.boolean('must be true or false');
 
 /** Another resource, by its id. */
-export const Reference = z.strictObject({ id: text(200).min(1, 'is empty') }, objectParams);
+export const Reference = z.strictObject(
+  { id: text(200).min(1, 'is empty').meta({ description: 'Its id.' }) },
+  objectParams,
+);

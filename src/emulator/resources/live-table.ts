@@ -10,9 +10,11 @@ const OF_EVENT = `${OF_CHANNEL}/events/:eventId`;
 
 const SimulcastTarget = z.strictObject(
   {
-    stream_key: text(1000).min(1, 'is empty'),
-    stream_url: text(2000).regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address'),
-    title: text(1000),
+    stream_key: text(1000).min(1, 'is empty').meta({ description: 'The key there. It is a secret.' }),
+    stream_url: text(2000)
+      .regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address')
+      .meta({ description: 'The address there.' }),
+    title: text(1000).meta({ description: 'The name of the place.' }),
   },
   objectParams,
 );
@@ -80,7 +82,12 @@ export const CHANNEL = {
       says: 'Where the current event can be watched before it is published.',
     },
     recent_events: {
-      schema: z.array(z.object({ media_id: z.string(), status: z.enum(['active', 'idle']) })),
+      schema: z.array(
+        z.object({
+          media_id: z.string().meta({ description: 'The media of the event.' }),
+          status: z.enum(['active', 'idle']).meta({ description: '`idle` when it is over.' }),
+        }),
+      ),
       says: 'The newest 10 events, newest first.',
     },
   },
@@ -88,12 +95,14 @@ export const CHANNEL = {
     enable: {
       methods: ['PUT'],
       path: `${OF_CHANNEL}/enable`,
+      title: 'Enable a channel',
       status: 204,
       says: 'Lets encoders connect.',
     },
     disable: {
       methods: ['PUT'],
       path: `${OF_CHANNEL}/disable`,
+      title: 'Disable a channel',
       status: 204,
       says: 'Ends the current event and lets no encoder connect.',
     },
@@ -101,8 +110,8 @@ export const CHANNEL = {
 } as const satisfies Resource;
 
 const masterAccess = {
-  status: z.enum(['available', 'unavailable']),
-  expiration: z.string().nullable(),
+  status: z.enum(['available', 'unavailable']).meta({ description: 'Whether it can be had.' }),
+  expiration: z.string().nullable().meta({ description: 'Until when.' }),
 };
 
 export const EVENT = {
@@ -128,22 +137,34 @@ export const EVENT = {
     publish: {
       methods: ['PUT'],
       path: `${OF_EVENT}/publish`,
+      title: 'Publish an event',
       status: 204,
       says: 'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
-      conflict: 'The event is published already, or over.',
+      refusals: [
+        {
+          status: 409,
+          code: 'event_published_by_channel',
+          when: 'The channel publishes its events by itself.',
+        },
+        { status: 409, code: 'event_already_published', when: 'The event is published already.' },
+        { status: 409, code: 'event_ended', when: 'The event is over.' },
+      ],
     },
     request_master: {
       methods: ['PUT'],
       path: `${OF_EVENT}/request_master`,
+      title: 'Request the master of an event',
       status: 204,
       says: 'Makes the master of an event that is over available for 24 hours.',
-      conflict: 'The event is not over.',
+      refusals: [{ status: 409, code: 'event_not_ended', when: 'The event is not over.' }],
     },
     master: {
       methods: ['GET'],
       path: `${OF_EVENT}/master`,
+      title: 'Read the master of an event',
       status: 200,
       says: 'The master of the recording, while it is available. It has no file.',
+      refusals: [{ status: 404, code: 'master_unavailable', when: 'No master is available.' }],
       answer: {
         id: { schema: z.string(), says: 'The id of the event.' },
         type: { schema: z.literal('master'), says: 'What it is.' },
@@ -154,6 +175,7 @@ export const EVENT = {
     clip: {
       methods: ['PUT'],
       path: `${OF_EVENT}/clip`,
+      title: 'Clip an event',
       status: 200,
       says: 'Makes a media of a piece of an event, while it runs or after.',
       query: {
@@ -161,7 +183,7 @@ export const EVENT = {
         trim_out_point: { schema: Timecode, required: true, says: 'Where it ends.' },
       },
       answer: { media_id: { schema: z.string(), says: 'The new media.' } },
-      conflict: 'The piece goes beyond what is recorded.',
+      refusals: [{ status: 409, code: 'beyond_recording', when: 'The piece goes beyond what is recorded.' }],
     },
   },
 } as const satisfies Resource;

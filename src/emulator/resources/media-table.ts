@@ -142,6 +142,7 @@ export const MEDIA = {
     reupload: {
       methods: ['PUT', 'POST'],
       path: `${SITE}/media/:mediaId/reupload`,
+      title: 'Replace the content of a media',
       status: 200,
       says: 'Replaces the content; the id, the metadata and the addresses stay.',
       upload: true,
@@ -180,6 +181,11 @@ export const ORIGINAL = {
     includes: { schema: z.looseObject({}), says: 'Its tracks, by their kind.' },
     ...UPLOAD_LINKS,
   },
+  refusals: {
+    delete: [
+      { status: 409, code: 'conflict', when: 'It is the primary original: the content of the media.' },
+    ],
+  },
 } as const satisfies Resource;
 
 export const MEDIA_RENDITION = {
@@ -206,6 +212,15 @@ export const MEDIA_RENDITION = {
     filesize: { schema: z.int(), filter: 'number', says: 'Bytes.' },
     width: { schema: z.int(), filter: 'number', says: 'Pixels.' },
     height: { schema: z.int(), filter: 'number', says: 'Pixels.' },
+  },
+  refusals: {
+    create: [
+      {
+        status: 409,
+        code: 'conflict',
+        when: 'The media has a rendition of this template already, or its content is external.',
+      },
+    ],
   },
 } as const satisfies Resource;
 
@@ -250,12 +265,15 @@ export const TEXT_TRACK = {
     publish: {
       methods: ['PUT'],
       path: `${OF_MEDIA}/text_tracks/:trackId/publish`,
+      title: 'Publish a text track',
       status: 204,
       says: 'Lets viewers have it.',
+      refusals: [{ status: 409, code: 'conflict', when: 'Its file is not there yet.' }],
     },
     unpublish: {
       methods: ['PUT'],
       path: `${OF_MEDIA}/text_tracks/:trackId/unpublish`,
+      title: 'Unpublish a text track',
       status: 204,
       says: 'Takes it from viewers.',
     },
@@ -294,7 +312,13 @@ export const THUMBNAIL = {
   relationships: {
     media: {
       schema: list(
-        z.strictObject({ id: text(200).min(1, 'is empty'), is_poster: Flag.nullish() }, objectParams),
+        z.strictObject(
+          {
+            id: text(200).min(1, 'is empty').meta({ description: 'The media.' }),
+            is_poster: Flag.nullish().meta({ description: 'Whether this is its poster; then no other is.' }),
+          },
+          objectParams,
+        ),
         1,
       ),
       says: 'The media that it is of, and whether it is its poster.',

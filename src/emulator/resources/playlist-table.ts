@@ -18,13 +18,32 @@ const COMMON = {
 
 const MediaIds = list(text(200).min(1, 'is empty'), 5000);
 
-const byTags = z.strictObject({ match: match.nullish(), values: list(text(200), 100) }, objectParams);
-const byParams = z.strictObject({ match: match.nullish(), values: CustomParams }, objectParams);
-const criteria = z.strictObject({ tags: byTags.nullish(), custom_params: byParams.nullish() }, objectParams);
+const howMany = match.nullish().meta({ description: 'Whether one of the values is enough.' });
+const byTags = z.strictObject(
+  { match: howMany, values: list(text(200), 100).meta({ description: 'The tags.' }) },
+  objectParams,
+);
+const byParams = z.strictObject(
+  { match: howMany, values: CustomParams.meta({ description: 'Names and their values.' }) },
+  objectParams,
+);
+const criteria = z.strictObject(
+  {
+    tags: byTags.nullish().meta({ description: 'By their tags.' }),
+    custom_params: byParams.nullish().meta({ description: 'By their custom parameters.' }),
+  },
+  objectParams,
+);
 
 /** Which media belong to a playlist that is made anew for each viewer. */
 const MEDIA_FILTER = {
-  schema: z.strictObject({ include: criteria.nullish(), exclude: criteria.nullish() }, objectParams),
+  schema: z.strictObject(
+    {
+      include: criteria.nullish().meta({ description: 'Which to take.' }),
+      exclude: criteria.nullish().meta({ description: 'Which of these to leave out.' }),
+    },
+    objectParams,
+  ),
   default: {},
   says: 'Which media it has: those with any or all of the tags, or custom parameters, of `include`, without those of `exclude`. Without `include` all media.',
 } as const;
@@ -100,7 +119,15 @@ function playlistOf<const T extends PlaylistType, const F extends SetFields>(
 export const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
   media_filter: {
     schema: z.strictObject(
-      { include: z.strictObject({ match: match.nullish(), values: MediaIds }, objectParams).nullish() },
+      {
+        include: z
+          .strictObject(
+            { match: howMany, values: MediaIds.meta({ description: 'The ids of the media.' }) },
+            objectParams,
+          )
+          .nullish()
+          .meta({ description: 'Which to take.' }),
+      },
       objectParams,
     ),
     default: {},

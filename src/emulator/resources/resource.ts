@@ -10,6 +10,8 @@ export interface Action {
   readonly methods: readonly ('GET' | 'PUT' | 'POST')[];
   /** The whole path, as Express writes it. */
   readonly path: string;
+  /** What a call of it does, as a title. */
+  readonly title: string;
   readonly says: string;
   /** Of the answer. */
   readonly status: 200 | 202 | 204;
@@ -21,8 +23,15 @@ export interface Action {
   readonly query?: SetFields;
   /** The fields of its answer, where that is neither empty nor the resource itself. */
   readonly answer?: ShownFields;
-  /** When it is refused with 409, as a sentence. */
-  readonly conflict?: string;
+  readonly refusals?: readonly Refusal[];
+}
+
+/** Why a call is refused although its request is right, and what it is about is there. */
+export interface Refusal {
+  readonly status: 404 | 409;
+  readonly code: string;
+  /** As a sentence. */
+  readonly when: string;
 }
 
 /** One resource of the management API, as data: routes, validation, description and pages are made from it. */
@@ -47,8 +56,7 @@ export interface Resource {
   readonly relationships?: SetFields;
   readonly shown: ShownFields;
   readonly actions?: Readonly<Record<string, Action>>;
-  /** When a verb is refused with 409, as a sentence. */
-  readonly conflicts?: { readonly [V in Verb]?: string };
+  readonly refusals?: { readonly [V in Verb]?: readonly Refusal[] };
 }
 
 type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;

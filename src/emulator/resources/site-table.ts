@@ -1,13 +1,8 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import { Choice, Flag, FreeObject, list, Reference, WebAddress } from './fields';
+import { Choice, Day, Flag, FreeObject, list, Reference, type ShownFields, WebAddress } from './fields';
 import { CUSTOM_PARAMS, TAGS } from './media-table';
 import type { Action, Resource } from './resource';
-
-const Day = z
-  .string('must be a string')
-  .regex(/^\d{4}-\d\d-\d\d$/, 'must be a day such as 2030-01-31')
-  .refine((day) => !Number.isNaN(Date.parse(day)), 'is no day that exists');
 
 const SITE = '/v2/sites/:siteId';
 
@@ -88,11 +83,31 @@ export const IMPORT = {
   },
 } as const satisfies Resource;
 
+const DAYS = {
+  start_date: { schema: Day, says: 'The first day.' },
+  end_date: { schema: Day, says: 'The last day.' },
+  results: {
+    schema: z.array(
+      z.object({
+        site_id: z.string().meta({ description: 'The site.' }),
+        date: Day.meta({ description: 'The day.' }),
+        media_created: z.int().meta({ description: 'How many media were made.' }),
+        uploaded_bytes: z.int().meta({ description: 'Bytes that were uploaded or fetched.' }),
+        deliveries: z.int().meta({ description: 'How often viewers asked for a media or a playlist.' }),
+        delivered_bytes: z.int().meta({ description: 'Bytes that viewers got.' }),
+        live_seconds: z.number().meta({ description: 'Seconds that encoders streamed.' }),
+      }),
+    ),
+    says: 'Each day of each site, the oldest first.',
+  },
+} as const satisfies ShownFields;
+
 /** What acts on a whole site, or on the account. */
 export const SITE_ACTIONS = {
   remove_tag: {
     methods: ['PUT'],
     path: `${SITE}/remove_tag`,
+    title: 'Remove a tag',
     status: 202,
     says: 'Takes a tag off all media of the site.',
     body: {
@@ -103,6 +118,7 @@ export const SITE_ACTIONS = {
   rename_tag: {
     methods: ['PUT'],
     path: `${SITE}/rename_tag`,
+    title: 'Rename a tag',
     status: 202,
     says: 'Renames a tag of all media of the site. Who has both keeps one.',
     body: {
@@ -115,8 +131,10 @@ export const SITE_ACTIONS = {
   query_usage: {
     methods: ['PUT'],
     path: `${SITE}/query_usage`,
+    title: 'Query the usage of a site',
     status: 200,
     says: 'What a site has used, day by day.',
+    answer: DAYS,
     body: {
       start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
       end_date: { schema: Day, says: 'The last day. Without it, today.' },
@@ -125,8 +143,10 @@ export const SITE_ACTIONS = {
   query_account_usage: {
     methods: ['PUT'],
     path: '/v2/query_usage',
+    title: 'Query the usage of the account',
     status: 200,
     says: 'What all sites of the credential have used, day by day.',
+    answer: DAYS,
     body: {
       start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
       end_date: { schema: Day, says: 'The last day. Without it, today.' },

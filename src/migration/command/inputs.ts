@@ -4,13 +4,21 @@ import { systemCode } from '../../http/errors';
 import { count } from '../../http/terminal-text';
 import { readCurl } from '../read-calls/curl';
 import { readUrl, UnreadableInput } from '../read-calls/found-call';
-import { type Kind, kindOfText, kindOfWord, languageOfFile, languageOfText } from '../read-calls/kind';
+import {
+  type Kind,
+  kindOfText,
+  kindOfWord,
+  languageOfFile,
+  languageOfText,
+  loadLanguage,
+} from '../read-calls/kind';
 import { LogReader } from '../read-calls/log';
+import { findCalls } from '../read-calls/source';
 import type { Collector } from '../report/collect';
 import { Failure } from './failure';
 import type { Progress } from './progress';
 import { fileStream, openPieces, type Pieces, wholeText } from './read-stream';
-import { callsIn, readTree } from './source-tree';
+import { readTree } from './source-tree';
 
 /** What reading works with. */
 export interface Reading {
@@ -124,7 +132,7 @@ async function readSource({ collector }: Reading, name: string, pieces: Pieces):
   const text = await wholeText(pieces, name);
   const before = collector.calls;
   const language = languageOfFile(name) ?? languageOfText(text);
-  for (const call of await callsIn(text, language)) collector.add(call, name);
+  for (const call of findCalls(text, await loadLanguage(language))) collector.add(call, name);
   collector.addInput({ name, kind: `source, ${language}`, calls: collector.calls - before, leftOut: [] });
 }
 

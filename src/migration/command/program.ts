@@ -76,7 +76,7 @@ export async function runMigrate(run: Run): Promise<ExitCode> {
 
 /** The words, with a curl command that wasn't quoted as one. Its options look like those of the program. */
 function optionWords(argv: readonly string[]): string[] {
-  const start = argv.indexOf('curl');
+  const start = argv.findIndex((word, at) => word === 'curl' && !/^--from$/.test(argv[at - 1] ?? ''));
   if (start < 0) return [...argv];
   return [
     ...argv.slice(0, start),

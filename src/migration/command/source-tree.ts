@@ -63,8 +63,7 @@ export async function readTree(
   return { files, leftOut };
 }
 
-/** The calls in one program. */
-export async function callsIn(text: string, language: LanguageName): Promise<FoundCall[]> {
+async function callsIn(text: string, language: LanguageName): Promise<FoundCall[]> {
   return mayCallV1(text) ? findCalls(text, await loadLanguage(language)) : [];
 }
 

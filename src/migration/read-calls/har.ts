@@ -6,9 +6,11 @@ import { looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from '.
 /** Deeper than any archive of calls is. */
 const MAX_DEPTH = 100;
 /** How much of one entry is read, in bytes. */
-const MAX_ENTRY = 32 * 1024 * 1024;
+const MAX_ENTRY = 4 * 1024 * 1024;
 /** Texts are cut behind so many bytes: bodies of answers can be far larger, and nothing of them is needed. */
-const MAX_TEXT = 1024 * 1024;
+const MAX_TEXT = 256 * 1024;
+
+const NO_HAR = 'is no HAR file; export it as HAR 1.2';
 
 /** The hosts that answer v1, and those of the emulator. */
 const HOSTS = /(?:jwplatform|jwplayer|bitsontherun|longtailvideo|emulator|localhost|127\.0\.0\.1|\[::1\])/i;
@@ -29,6 +31,7 @@ export class HarReader {
     this.#onCall = onCall;
     this.#tokenizer.onToken = (token) => {
       const { token: type } = token;
+      if (this.#depth === 0 && type !== TokenType.LEFT_BRACE) throw new UnreadableInput(NO_HAR);
       if (type === TokenType.LEFT_BRACE || type === TokenType.LEFT_BRACKET) this.#depth += 1;
       if (type === TokenType.RIGHT_BRACE || type === TokenType.RIGHT_BRACKET) this.#depth -= 1;
       if (this.#depth > MAX_DEPTH) throw new UnreadableInput(`is nested deeper than ${MAX_DEPTH} levels`);
@@ -62,57 +65,53 @@ export class HarReader {
       read();
     } catch (thrown) {
       if (thrown instanceof UnreadableInput) throw thrown;
-      throw new UnreadableInput('is no JSON; export it as HAR 1.2');
+      throw new UnreadableInput(NO_HAR);
     }
   }
 }
 
-/** Cuts long texts of a JSON document that comes in pieces. */
-class TextCutter {
-  #isText = false;
-  #isEscaped = false;
+/** Where the reading of a text stands. */
+interface TextState {
+  isText: boolean;
+  isEscaped: boolean;
   /** How many digits of a `\u` escape are to come. */
-  #digits = 0;
-  #length = 0;
-  #isCut = false;
+  digits: number;
+  length: number;
+  isCut: boolean;
+}
+
+/** Cuts long texts of a JSON document that comes in pieces: behind the limit only the quote that ends them stays. */
+class TextCutter {
+  #state: TextState = { isText: false, isEscaped: false, digits: 0, length: 0, isCut: false };
 
   cut(chunk: Uint8Array): Uint8Array {
     const out = new Uint8Array(chunk.length);
     let size = 0;
-    for (const byte of chunk) {
-      if (this.#isText) {
-        if (this.#isDropped(byte)) continue;
-      } else if (byte === QUOTE) this.#begin();
+    // Taken apart for the time of a piece: this runs for each byte.
+    let { isText, isEscaped, digits, length, isCut } = this.#state;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (byte === QUOTE && !isEscaped) {
+        isText = !isText;
+        digits = 0;
+        length = 0;
+        isCut = false;
+      } else if (isText) {
+        length += 1;
+        // A cut in an escape, or in a character of several bytes, would leave no JSON.
+        isCut ||= length > MAX_TEXT && !isEscaped && digits === 0 && (byte < 0x80 || byte >= 0xc0);
+        if (isEscaped) {
+          if (byte === LETTER_U) digits = 4;
+          isEscaped = false;
+        } else if (byte === BACKSLASH) isEscaped = true;
+        else if (digits > 0) digits -= 1;
+      }
+      if (isCut) continue;
       out[size] = byte;
       size += 1;
     }
+    this.#state = { isText, isEscaped, digits, length, isCut };
     return out.subarray(0, size);
-  }
-
-  #begin(): void {
-    this.#isText = true;
-    this.#isEscaped = false;
-    this.#digits = 0;
-    this.#length = 0;
-    this.#isCut = false;
-  }
-
-  /** Behind the limit nothing of a text is kept but the quote that ends it. */
-  #isDropped(byte: number): boolean {
-    const wasEscaped = this.#isEscaped;
-    this.#isEscaped = byte === BACKSLASH && !wasEscaped;
-    if (byte === QUOTE && !wasEscaped) {
-      // What follows is no text; the quote itself stays.
-      this.#isText = false;
-      return false;
-    }
-    this.#length += 1;
-    // A cut in an escape, or in a character of several bytes, would leave no JSON.
-    const isBoundary = !wasEscaped && this.#digits === 0 && (byte < 0x80 || byte >= 0xc0);
-    if (this.#length > MAX_TEXT && isBoundary) this.#isCut = true;
-    if (wasEscaped && byte === LETTER_U) this.#digits = 4;
-    else if (this.#digits > 0) this.#digits -= 1;
-    return this.#isCut;
   }
 }
 

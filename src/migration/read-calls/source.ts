@@ -26,11 +26,15 @@ const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list'
 /** Clients of other services have videos and channels, too. */
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
+const MENTION =
+  /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
+/** A client that was made elsewhere, by its name. */
+const CLIENT = /jw|botr|platform/i;
+const CLIENT_CALL = /(?:jw|botr|platform)\w*\s*\??\.\s*(?:videos|channels|players|accounts)\b/i;
+
 /** Whether a program may call v1 at all: parsing each file of a large tree would take long. */
 export function mayCallV1(text: string): boolean {
-  return /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i.test(
-    text,
-  );
+  return MENTION.test(text) || CLIENT_CALL.test(text);
 }
 
 /** Finds the calls of v1 in a program; faulty programs are read as far as they can be. */
@@ -94,12 +98,14 @@ export class Finder {
   routeOfChain(names: readonly string[]): string | undefined {
     const method = names.at(-1) ?? '';
     if (names.some((name) => OTHER_SERVICES.test(name))) return undefined;
+    // Others have videos and players, too: of a client that is not named as one, the program must tell.
+    if (!MENTION.test(this.text) && !names.some((name) => CLIENT.test(name))) return undefined;
     for (let start = 1; start < names.length - 1; start += 1) {
       const route = `/v1/${names.slice(start).join('/')}`;
       const isMethod = CLASSES.has(names[start] ?? '') && METHODS.has(method);
       if (findRoute(route) || isMethod) return route;
     }
-    return method === 'status' && /jw|botr/i.test(names[0] ?? '') ? '/v1/status' : undefined;
+    return method === 'status' && CLIENT.test(names[0] ?? '') ? '/v1/status' : undefined;
   }
 
   /** `/videos/list`, `v1/videos/list` or a URL, as clients take it. */
@@ -108,6 +114,8 @@ export class Finder {
     const rest = path.replace(/^\/?(?:v1\/)?/, '');
     const [name = '', query] = rest.split(/\?(.*)/s);
     if (/^v\d\//.test(rest) || !/^[a-z_]+(?:\/[a-z_]+)*$/.test(name)) return undefined;
+    // Without a version it is only known by its class.
+    if (!path.includes('v1/') && !CLASSES.has(name.split('/')[0] ?? '')) return undefined;
     return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);
   }
 

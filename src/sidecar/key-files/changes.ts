@@ -4,6 +4,7 @@ import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
 import { describeThrown, type HttpError, parsedOr400 } from '../../http/errors';
+import { etagOf } from '../../http/etag';
 import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
@@ -13,7 +14,7 @@ import type { Attempt } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
 import type { NotSynced } from '../storage/durable-file';
 import type { KeyFileStore } from '../storage/key-file-store';
-import { etagOf, type Precondition } from './etag';
+import type { Precondition } from './etag';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
 
 /** On whose behalf a key file is changed. */

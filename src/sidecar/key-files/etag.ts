@@ -1,11 +1,6 @@
-import { hash } from 'node:crypto';
 import type { HttpError } from '../../http/errors';
+import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
-
-/** The strong entity tag of a key file's bytes, quotes included: it changes with every byte, and with nothing else. */
-export function etagOf(bytes: Buffer): string {
-  return `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`;
-}
 
 /** What a change asks of the present file, undefined when there is none. @throws HttpError 412 when it isn't so. */
 export type Precondition = (present: Buffer | undefined) => void;

@@ -9,13 +9,14 @@ import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { createReadJson, createReadText, requireType } from '../../http/body';
 import type { HttpError } from '../../http/errors';
+import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
-import { etagOf, isUnchanged, preconditionOf } from './etag';
+import { isUnchanged, preconditionOf } from './etag';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;

@@ -1,6 +1,7 @@
+import { type Example, schemaRef } from '../../http/openapi';
 import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './examples';
 import { DRY_RUN } from './key-file-operations';
-import { type Example, operation, type PathItem, schemaRef } from './operation';
+import { operation, type PathItem } from './operation';
 
 export const MANY_TAG = 'Many key files';
 

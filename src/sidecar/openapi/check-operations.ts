@@ -1,6 +1,7 @@
 import { check } from '../../api/check';
+import { type Example, schemaRef } from '../../http/openapi';
 import { fileOf, SUPPLIED, SWAPPED, WIDEVINE_BOX } from './examples';
-import { type Example, operation, type PathItem, schemaRef } from './operation';
+import { operation, type PathItem } from './operation';
 
 export const CHECK_TAG = 'Check';
 

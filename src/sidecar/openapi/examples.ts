@@ -1,8 +1,8 @@
 import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
+import { etagOf } from '../../http/etag';
 import { sentenceOf } from '../errors';
 import { lineChanges, renderLineChanges } from '../key-files/dry-run';
-import { etagOf } from '../key-files/etag';
 
 /** The stream of the examples. */
 export const STREAM = 'news';

@@ -1,4 +1,5 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import { type Example, schemaRef } from '../../http/openapi';
 import {
   CHANGED,
   COMPUTED,
@@ -14,7 +15,7 @@ import {
   tagOf,
   WITH_UNKNOWN,
 } from './examples';
-import { type AnsweredError, type Example, operation, type PathItem, schemaRef } from './operation';
+import { type AnsweredError, operation, type PathItem } from './operation';
 
 export const KEY_FILES_TAG = 'Key files';
 

@@ -12,9 +12,7 @@ import {
 import { batchAnswer, groupEntry, memberEntry, streamEntry } from '../../api/batch';
 import { importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../../api/list';
-import { schemaRef } from './operation';
-
-type JsonSchema = z.core.JSONSchema.BaseSchema;
+import { schemaRef, simplify } from '../../http/openapi';
 
 /** The body of a batch. The service reads each entry by itself: one at fault fails alone. */
 const batchRequest = z
@@ -77,23 +75,4 @@ export function componentSchemas(): Record<string, OpenApi.SchemaObject> {
     KeyFileRequest: { oneOf: ['SuppliedKeys', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef) },
     ...Object.fromEntries(components),
   };
-}
-
-/** Says the same in fewer words: people read this. */
-function simplify(schema: JsonSchema): void {
-  const options = schema.anyOf?.flatMap((option) => option.anyOf ?? [option]);
-  const [only, nothing, ...more] = options ?? [];
-  if (options) schema.anyOf = options;
-  if (isNull(nothing) && more.length === 0 && typeof only?.type === 'string' && !only.enum) {
-    delete schema.anyOf;
-    Object.assign(schema, { ...only, ...schema, type: [only.type, 'null'] });
-  }
-  // The pattern of a date-time is a page long, and the bounds of an integer are those of JavaScript.
-  if (schema.format !== undefined) delete schema.pattern;
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-}
-
-function isNull(schema: JsonSchema | undefined): boolean {
-  return schema?.type === 'null' && Object.keys(schema).length === 1;
 }

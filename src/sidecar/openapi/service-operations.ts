@@ -1,5 +1,6 @@
+import { schemaRef } from '../../http/openapi';
 import { ETAG, IF_CHANGED, NOT_MODIFIED } from './key-file-operations';
-import { operation, type PathItem, schemaRef } from './operation';
+import { operation, type PathItem } from './operation';
 
 export const SERVICE_TAG = 'Service';
 

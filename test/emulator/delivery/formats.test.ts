@@ -142,13 +142,18 @@ test('any text and any custom parameter makes a well-formed document that has th
   const text = fc.string({ unit: 'binary', maxLength: 30 });
   const name = fc.oneof(
     fc.string({ minLength: 1, maxLength: 15 }),
-    fc.constantFrom('title', 'source', 'feedid', '__proto__', 'a:b', '1st', 'ä', '-x', 'xmlns'),
+    fc.constantFrom('title', 'source', 'feedid', 'a:b', '1st', 'ä', '-x', 'xmlns'),
   );
   await fc.assert(
     fc.asyncProperty(
       text,
       text,
-      fc.dictionary(name, text, { maxKeys: 5 }),
+      // The name __proto__ is refused.
+      fc.dictionary(
+        name.filter((each) => each !== '__proto__'),
+        text,
+        { maxKeys: 5 },
+      ),
       async (title, description, params) => {
         await admin
           .patch(`/v2/sites/${siteId}/media/${media}/`)

@@ -299,3 +299,15 @@ test('a deleted media takes with it all that belongs to it, and every file on th
   const bearer = { authorization: `Bearer ${half.upload_token}` };
   await admin.put(`/v2/uploads/${half.upload_id}/complete`).set(bearer).expect(410);
 });
+
+test.each([
+  ['2030-02-31T00:00:00Z', 'is no moment that exists'],
+  ['2030-01-01T25:00:00Z', 'is no moment that exists'],
+  ['2030-01-01', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
+  ['', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
+])('the start date "%s" is refused', async (publish_start_date, fault) => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin.post(`${site}/media`).send({ metadata: { publish_start_date } }).expect(400);
+  const description = `metadata.publish_start_date: ${fault}`;
+  expect(body.errors).toEqual([{ code: 'invalid_body', description }]);
+});

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Fields } from '../../../src/emulator/listing/filter';
+import { type Fields, readFilter } from '../../../src/emulator/listing/filter';
 import { ItemStore } from '../../../src/emulator/listing/item-store';
 import { listPage } from '../../../src/emulator/listing/list';
 
@@ -202,6 +202,38 @@ test('still finds everything after most items have changed, several times, or ar
   expect([totalOf(store, 'title: third'), totalOf(store, 'NOT title: third')]).toEqual([1000, 0]);
   store.clear();
   expect(totalOf(store, 'title: third')).toBe(0);
+});
+
+test('finds long phrases by all of their words', () => {
+  const words = Array.from({ length: 40 }, (_none, index) => `word${'abcdefgh'[index % 8]}${index}`);
+  const [all, swapped] = [words.join(' '), [...words.slice(0, 38), ...words.slice(38).reverse()].join(' ')];
+  const store = filled(3, (id) => `${id} ${id === 1 ? swapped : all}`);
+  expect([totalOf(store, `title: "${all}"`), totalOf(store, `title: "${swapped}"`)]).toEqual([2, 1]);
+});
+
+test('reads what is computed for each list, also for the same query', () => {
+  const store = filled(1, () => 'Clip');
+  const found = () => totalOf(store, 'length: [0 TO 3]');
+  now = 0;
+  expect(found()).toBe(0);
+  now = 6;
+  expect(found()).toBe(1);
+});
+
+test('evaluates each condition that comes without its text', () => {
+  const { index } = filled(3).list('s');
+  const found = (q: string) => {
+    const filter = readFilter(q, FIELDS);
+    const condition = filter.ok ? filter.condition : undefined;
+    return index
+      .find({ fields: FIELDS, condition, sorting: 'oldest', start: 0, length: 10 })
+      .items.map(({ id }) => id);
+  };
+  expect([found('title: 1'), found('title: 2'), found('title: clip')]).toEqual([
+    ['c1'],
+    ['c2'],
+    ['c0', 'c1', 'c2'],
+  ]);
 });
 
 test('filters by more names of custom parameters than it keeps in mind', () => {

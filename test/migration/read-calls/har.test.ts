@@ -63,7 +63,7 @@ test.each([
   ['characters of several bytes', 'é漢😀'],
   ['plain text', 'abc'],
 ])('the body of an answer may be as long as it likes: %s', (_name, part) => {
-  const body = part.repeat(3_000_000 / part.length);
+  const body = part.repeat(1_000_000 / part.length);
   const text = har([ENTRIES[0] ?? {}, entry('https://example.com/'), ENTRIES[3] ?? {}]).replace(
     '{\\"status\\":\\"ok\\"}',
     () => body,
@@ -72,24 +72,24 @@ test.each([
 });
 
 test.each([
-  ['["log"', 'ends in the middle; export it again'],
+  ['["log"', 'is no HAR file; export it as HAR 1.2'],
   ['{"log":{"entries":[{"request":{}},', 'ends in the middle; export it again'],
   ['', 'ends in the middle; export it again'],
-  ['{"log":}', 'is no JSON; export it as HAR 1.2'],
-  ['hello', 'is no JSON; export it as HAR 1.2'],
-  ['{} {}', 'is no JSON; export it as HAR 1.2'],
-  ['['.repeat(1_000_000), 'is nested deeper than 100 levels'],
+  ['{"log":}', 'is no HAR file; export it as HAR 1.2'],
+  ['hello', 'is no HAR file; export it as HAR 1.2'],
+  ['{} {}', 'is no HAR file; export it as HAR 1.2'],
+  ['{"a":'.repeat(1_000_000), 'is nested deeper than 100 levels'],
   [`{"log":{"entries":[${'{"a":'.repeat(1_000_000)}`, 'is nested deeper than 100 levels'],
 ])('%.40s is refused', (text, fault) => {
   expect(() => read(text)).toThrow(fault);
 });
 
-test('an entry of a million headers is refused, and a million small entries are not', () => {
+test('an entry of headers without end is refused, and entries without end are not', () => {
   const header = JSON.stringify({ name: 'n'.repeat(20), value: 'v'.repeat(20) });
-  const bomb = `{"log":{"entries":[{"request":{"headers":[${`${header},`.repeat(700_000)}`;
-  expect(() => read(bomb)).toThrow('has an entry of more than 32 MiB');
+  const bomb = `{"log":{"entries":[{"request":{"headers":[${`${header},`.repeat(100_000)}`;
+  expect(() => read(bomb)).toThrow('has an entry of more than 4 MiB');
   const small = JSON.stringify(entry(`${A}/status`));
-  expect(read(`{"log":{"entries":[${Array(100_000).fill(small).join(',')}]}}`)).toHaveLength(100_000);
+  expect(read(`{"log":{"entries":[${Array(5_000).fill(small).join(',')}]}}`)).toHaveLength(5_000);
 });
 
 test('requests of other forms are passed over', () => {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { playReadyChecksum } from '../../../src/drm/playready';
-import { etagOf } from '../../../src/sidecar/key-files/etag';
+import { etagOf } from '../../../src/http/etag';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
-import { onlyMethods } from '../../http/app';
-import { etagOf } from '../key-files/etag';
+import { onlyMethods } from './app';
+import { etagOf } from './etag';
 
-export interface OpenApiOptions {
-  /** The version of the service. */
-  readonly version: string;
+export interface ApiPageOptions {
+  /** Makes the OpenAPI document. It is asked for it once. */
+  readonly document: () => Promise<object>;
   /** The folder of the page and of what it loads. */
   readonly publicFolder: string;
 }
@@ -44,7 +44,7 @@ const PAGE_POLICY = [
  * `/openapi.json` and `/docs`, the page that shows it, with the files of the page. Without a key: they tell what the
  * source does. All are made or read when they are first asked for, and kept: nobody holds a file open by taking it slowly.
  */
-export function openApiRoutes(app: Express, { version, publicFolder }: OpenApiOptions): void {
+export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {
   const serve = (path: string, prepare: () => Promise<Prepared>) =>
     app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
   const file = async (name: string, headers = {}) => {
@@ -52,9 +52,7 @@ export function openApiRoutes(app: Express, { version, publicFolder }: OpenApiOp
     return prepared(bytes, { 'content-type': MEDIA_TYPES[extname(name)] ?? '', ...headers });
   };
   serve('/openapi.json', async () => {
-    // None of it is loaded at the start: it takes as long as a third of that.
-    const { openApiDocument } = await import('./document');
-    const bytes = Buffer.from(JSON.stringify(openApiDocument(version)));
+    const bytes = Buffer.from(JSON.stringify(await document()));
     return prepared(bytes, { 'content-type': 'application/json; charset=utf-8' });
   });
   app.get('/docs', (request, response, next) => {

@@ -1,4 +1,4 @@
-/* The page of the API: Swagger UI shows the service's own description. */
+/* The page of an API: Swagger UI shows the service's own description. */
 
 const { SwaggerUIBundle } = window;
 
@@ -38,16 +38,19 @@ function CodeSamples() {
   return { wrapComponents: { responses: withSamples } };
 }
 
-SwaggerUIBundle({
+const ui = SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#api',
   deepLinking: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: -1,
-  // The API key is forgotten with the page.
+  // What is secret is forgotten with the page.
   persistAuthorization: false,
   // Swagger's own validator would be sent the address of this service.
   validatorUrl: null,
   syntaxHighlight: { theme: 'tomorrow-night' },
   plugins: [CodeSamples],
+  onComplete: () => {
+    document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
+  },
 });

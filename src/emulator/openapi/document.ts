@@ -1,0 +1,98 @@
+import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import { DELIVERY_TAG, deliveryOperations } from './delivery-operations';
+import { NOTIFICATIONS_TAG, notifications } from './notifications';
+import { type PathItem, SECRET_VARIABLE, type Seeded, URL_VARIABLE } from './operation';
+import { PROVIDER_TAG, providerOperations } from './provider-operations';
+import { resourceOperations, resourceTags } from './resource-operations';
+import { ERRORS_SCHEMA, resourceSchemas } from './schemas';
+import { SERVICE_TAG, serviceOperations } from './service-operations';
+import { UPLOADS_TAG, uploadOperations } from './upload-operations';
+import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1-operations';
+
+const API_SECRET =
+  'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also makes credentials. The dashboard shows the secrets.';
+
+const NOTIFICATION_TOKEN =
+  "A JWT (HS256) whose key is the webhook's `secret` and whose payload is the body, byte for byte. When they differ, the notification is not from the platform.";
+
+const ABOUT = `The emulator of a video platform: Management API v2 and v1, uploads, public delivery, key provider and webhooks, for development and tests.
+
+### First request
+
+~~~sh
+export ${URL_VARIABLE}=http://127.0.0.1:8080
+export ${SECRET_VARIABLE}=...
+
+curl -sS "$${URL_VARIABLE}/v2/sites/demosite/media/" -H "authorization: Bearer $${SECRET_VARIABLE}"
+~~~
+
+All examples take address and secret from these two variables. \`$MEDIA_ID\` and the like, and \`MEDIA_ID\` in a body, stand for ids of your own.
+
+### Paths and bodies
+
+Every path is taken with a slash at its end and without. Bodies are read as JSON whatever their content type. \`null\` is the same as leaving a field out, where the field has a value of its own.
+
+### Errors
+
+Errors of Management API v2 are \`{"errors":[{"code","description"}]}\`, with every problem of a request at once. Public delivery answers 404 with \`{"message"}\`. Errors of v1 have one \`code\`, \`title\` and \`message\`.`;
+
+/** The OpenAPI document of the platform port. */
+export function openApiDocument(seeded: Seeded) {
+  const paths: Record<string, PathItem> = {
+    ...resourceOperations(seeded),
+    ...uploadOperations(seeded),
+    ...deliveryOperations(seeded),
+    ...providerOperations(seeded),
+    ...v1Operations(seeded),
+    ...serviceOperations(),
+  };
+  const about = {
+    openapi: '3.1.1',
+    info: {
+      title: 'Platform emulator',
+      version: '2',
+      summary: 'Management API v2 and v1, uploads, delivery, keys and webhooks',
+      description: ABOUT,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'The emulator that answered this document.' }],
+    tags: [
+      ...resourceTags(),
+      { name: UPLOADS_TAG, description: 'Where files are sent to.' },
+      { name: DELIVERY_TAG, description: 'What players and mobile apps ask for. No credential is needed.' },
+      {
+        name: PROVIDER_TAG,
+        description: 'The DRM key provider, its configuration service and a ClearKey license server.',
+      },
+      { name: V1_TAG, description: 'The same resources under their old routes, each call with a signature.' },
+      { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
+      { name: SERVICE_TAG, description: 'The channel embed, and what the emulator tells of itself.' },
+    ],
+    components: {
+      schemas: { Errors: ERRORS_SCHEMA, V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },
+      securitySchemes: {
+        apiSecret: { type: 'http', scheme: 'bearer', description: API_SECRET },
+        uploadToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The `upload_token` of the answer that began the upload.',
+        },
+        clientApiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'API-KEY',
+          description: 'The API key of a client of the key provider (`EMULATOR_CLIENT_API_KEY`).',
+        },
+        v1Signature: { type: 'apiKey', in: 'query', name: 'api_signature', description: V1_SIGNATURE },
+        notificationToken: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: NOTIFICATION_TOKEN,
+        },
+      },
+    },
+  } satisfies OpenApi.Document;
+  // Each operation is checked against the type of OpenAPI where it is made.
+  return { ...about, paths, webhooks: notifications() };
+}

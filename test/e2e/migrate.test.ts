@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import fs from 'fs-extra';
+import { DIST, runScript } from '../support/built-program';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const MAIN = join(DIST, 'migration', 'main.js');
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+const migrate = (...args: string[]) => runScript(MAIN, { args, cwd }).ended;
+
+test('the built program tells its version and its help, and that it cannot use a call', async () => {
+  const { version } = await fs.readJson(join(DIST, '../package.json'));
+  expect(await migrate('--version')).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
+  const help = await migrate('--help');
+  expect(help).toMatchObject({ code: 0, stderr: '' });
+  expect(help.stdout).toContain('Exit codes:');
+  expect(await migrate('nothing')).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('it finds the calls of programs in each language, and writes the page', async () => {
+  await fs.outputFile(join(cwd, 'src/a.js'), "const p = { video_key: 'k' };\njw.videos.show(p);");
+  await fs.outputFile(join(cwd, 'src/b.py'), "import jwplatform\nc.videos.show(video_key='k')");
+  await fs.outputFile(join(cwd, 'src/c.php'), "<?php $botr->call('/videos/show', ['video_key' => 'k']);");
+  const { code, stdout, stderr } = await migrate('--json', '--html', 'out.html', 'src');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout).entries).toMatchObject([
+    {
+      route: '/v1/videos/show',
+      places: [
+        { file: 'src/a.js', line: 2 },
+        { file: 'src/b.py', line: 2 },
+        { file: 'src/c.php', line: 1 },
+      ],
+    },
+  ]);
+  expect(await fs.readFile(join(cwd, 'out.html'), 'utf8')).toContain('src/a.js:2, src/b.py:2, src/c.php:1');
+});
+
+/** Lines of calls, each with another key and signature. */
+async function writeLog(path: string, lines: number): Promise<void> {
+  const out = createWriteStream(path);
+  for (let at = 0; at < lines; at += 1000) {
+    const many = Array.from({ length: 1000 }, (_each, index) => {
+      const signed = `api_nonce=${at + index}&api_key=k&api_signature=${(at + index).toString(16)}`;
+      return `1.2.3.4 - - [x] "GET /v1/videos/show?video_key=k${at + index}&${signed} HTTP/1.1" 200 1\n`;
+    });
+    if (!out.write(many.join(''))) await once(out, 'drain');
+  }
+  await finished(out.end());
+}
+
+test('a log of any length is read in the same memory, and a line or an archive without end, too', async () => {
+  await writeLog(join(cwd, 'long.log'), 1_000_000);
+  await fs.writeFile(join(cwd, 'line.log'), Buffer.alloc(100 * 1024 * 1024, 'x'));
+  const archive = createWriteStream(join(cwd, 'long.har'));
+  archive.write('{"log":{"entries":[{"response":{"content":{"text":"');
+  for (let mib = 0; mib < 50; mib += 1) archive.write(Buffer.alloc(1024 * 1024, 'x'));
+  await finished(archive.end('"}},"request":{"url":"http://127.0.0.1/v1/status"}}]}}'));
+  // Far less than any of them has.
+  const small = (...args: string[]) =>
+    runScript(MAIN, { args, cwd, env: { NODE_OPTIONS: '--max-old-space-size=24 --max-semi-space-size=4' } })
+      .ended;
+  const { code, stdout, stderr } = await small('--json', 'long.log');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({
+    calls: 1_000_000,
+    inputs: [{ name: 'long.log', kind: 'log', calls: 1_000_000, lines: 1_000_000 }],
+  });
+  expect(await small('--json', 'line.log')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('longer than 1 MiB'),
+  });
+  expect(await small('long.har')).toMatchObject({ code: 1, stdout: expect.stringContaining('/v1/status') });
+});
+
+test('a reader that has seen enough is no fault', async () => {
+  const lines = Array.from({ length: 5000 }, (_each, index) => `"GET /v1/videos/list?p${index}=1 HTTP/1.1"`);
+  await fs.writeFile(join(cwd, 'a.log'), lines.join('\n'));
+  const script = `node ${MAIN} a.log | head -1; exit "\${PIPESTATUS[0]}"`;
+  const options = { cwd, encoding: 'utf8' } as const;
+  const { status, stdout, stderr } = spawnSync('/bin/bash', ['-c', script], options);
+  expect({ status, lines: stdout.split('\n').length, stderr }).toEqual({ status: 1, lines: 2, stderr: '' });
+});
