@@ -8,7 +8,7 @@ import {
   refusedV1,
   uploadForm,
 } from '../../support/call-v1';
-import { START, signedPath } from '../../support/sign-v1';
+import { queryOf, START, signedPairs, signedPath } from '../../support/sign-v1';
 import { startEmulator } from '../../support/start-emulator';
 
 const V2 = '/v2/sites/demosite/media/';
@@ -127,6 +127,32 @@ test('parameters come as JSON beside a signed query, with inner objects and list
     author: null,
     custom: { x: '1', y: 'true' },
   });
+});
+
+test('several values of a list are all of it, and of anything else the last counts', async () => {
+  const emulator = await startEmulator();
+  const pairs = signedPairs([
+    ['tags', 'a'],
+    ['tags', 'b,c'],
+    ['title', 'A'],
+    ['title', 'B'],
+  ]);
+  const form = await emulator.unauthenticated.post('/v1/videos/create').send(queryOf(pairs)).expect(200);
+  const json = await emulator.unauthenticated
+    .post(signedPath('/v1/videos/create'))
+    .send({ tags: ['a', 'b,c'], title: 'B' })
+    .expect(200);
+  for (const { body } of [form, json]) {
+    const { video } = await okV1(emulator, 'videos/show', { video_key: body.video.key });
+    expect(video).toMatchObject({ tags: 'a,b,c', title: 'B' });
+  }
+  const listed = await emulator.unauthenticated.get(
+    signedPath('/v1/videos/list', [
+      ['tags', 'a'],
+      ['tags', 'x'],
+    ]),
+  );
+  expect(listed.body.total).toBe(0);
 });
 
 test('external content stays where it is, and has no link', async () => {
