@@ -49,13 +49,13 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
   return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
 }
 
-/** The most that is searched for: each field makes it longer once more in v2. */
+/** The most that is searched for, which each field makes longer once more in v2, and ordered by. */
 const MAX_SEARCH_LENGTH = 200;
 
 /** What the tool for migration leaves to a person is refused here. @throws V1Error ParameterInvalid. */
 function checkList({ notes }: ListQuery, given: Translated['given']): void {
   for (const [name, value] of Object.entries(given)) {
-    const isSearch = name === 'search' || name.startsWith('search:');
+    const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
     if (isSearch && value.length > MAX_SEARCH_LENGTH) {
       const message = `${name.slice(0, 100)} is longer than ${MAX_SEARCH_LENGTH} characters.`;
       throw new V1Error('ParameterInvalid', message);
@@ -134,6 +134,9 @@ export function keysIn(call: Translated, name: string): readonly string[] {
     .map((key) => key.trim())
     .filter((key) => key !== '');
   if (keys.length === 0) throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  if (keys.length > MAX_LIMIT) {
+    throw new V1Error('ParameterInvalid', `${name} has more than ${MAX_LIMIT} keys.`);
+  }
   return [...new Set(keys)];
 }
 
@@ -161,7 +164,7 @@ export function removeAll(calls: ResourceCalls, all: readonly PathIds[], view: V
   for (const ids of all) calls.remove(ids);
 }
 
-/** The most that a list of v1 has at once. */
+/** The most that a list of v1 has at once, and that a call deletes. */
 const MAX_LIMIT = 1000;
 
 /** A list of v1: a window of what v2 lists. */

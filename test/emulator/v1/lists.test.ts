@@ -52,6 +52,7 @@ test.each([
   [{ order_by: 'shoesize:asc' }, 'order_by names a field that this list does not have.'],
   [{ order_by: '{field}' }, 'order_by is a placeholder. Send a value.'],
   [{ result_limit: '{limit}' }, 'result_limit is a placeholder. Send a value.'],
+  [{ order_by: 'title:asc,'.repeat(1000) }, 'order_by is longer than 200 characters.'],
   [{ search: 'x'.repeat(201) }, 'search is longer than 200 characters.'],
   [{ 'search:*': '"\\'.repeat(5000) }, 'search:* is longer than 200 characters.'],
   [{ 'search:shoesize': '9' }, 'search:shoesize names a field that this list does not have.'],

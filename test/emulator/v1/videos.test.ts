@@ -181,6 +181,12 @@ test.each([
   ['videos/show', {}, 'ParameterMissing', 'video_key is missing.'],
   ['videos/show', { video_key: ' ' }, 'ParameterEmpty', 'video_key is empty.'],
   ['videos/delete', { video_key: ',' }, 'ParameterEmpty', 'video_key is empty.'],
+  [
+    'videos/delete',
+    { video_key: 'a,'.repeat(1001) },
+    'ParameterInvalid',
+    'video_key has more than 1000 keys.',
+  ],
   ['videos/create', { upload_method: 'fetch' }, 'ParameterMissing', 'download_url is missing.'],
   ['videos/create', { sourcetype: 'url' }, 'ParameterMissing', 'sourceurl is missing.'],
   ['videos/create', { sourcetype: 'tape' }, 'ParameterInvalid', 'sourcetype must be one of file, url.'],
