@@ -1,11 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
-import { startUploads, type TestUploads } from './start-uploads';
-import { until } from './until';
-
-/** Two seconds of 64 x 36 pixels, as MP4. */
-export const FILM = readFileSync(join(__dirname, '..', 'vectors', 'media', 'film.mp4'));
+import { FILM, startLibrary, type TestLibrary } from './start-library';
 
 /** What is answered of everything that viewers may not have. */
 export const NOTHING = {
@@ -13,20 +7,11 @@ export const NOTHING = {
   body: { message: 'There is nothing to watch under this id: it is unknown, or not published yet.' },
 };
 
-interface Given {
-  readonly bytes: Buffer | string;
-  readonly type: string;
-}
-
-export interface TestDelivery extends TestUploads {
-  /** Makes something of the first site, and answers it as the API does. */
-  make(path: string, body: object): Promise<{ readonly id: string; readonly upload_link: string }>;
+export interface TestDelivery extends TestLibrary {
   /** Makes a media whose content is elsewhere, and answers its id when it is ready. */
   external(metadata?: object, source?: string): Promise<string>;
-  /** Makes a media of a file, the film unless given, and answers its id and the id of its rendition when both are ready. */
-  film(metadata?: object, file?: Given): Promise<{ readonly media: string; readonly rendition: string }>;
-  /** Sends a file to an upload link. */
-  send(link: string, file: Buffer | string, type?: string): Promise<void>;
+  /** Makes a media of a file, and answers its id and that of its rendition when both are ready. */
+  film(metadata?: object, file?: Buffer): Promise<{ readonly media: string; readonly rendition: string }>;
   /** Makes a picture of a media its poster; answers its id. */
   poster(media: string, file: Buffer | string, type?: string): Promise<string>;
   /** Makes a text track of a media, published; answers its id. */
@@ -41,55 +26,34 @@ export interface TestDelivery extends TestUploads {
 
 /** An emulator with a library for viewers. */
 export async function startDelivery(env: Environment = {}): Promise<TestDelivery> {
-  const emulator = await startUploads(env);
-  const { admin, unauthenticated, siteId, advance, url } = emulator;
-  const site = `/v2/sites/${siteId}`;
-  const make: TestDelivery['make'] = async (path, body) =>
-    (await admin.post(`${site}${path}`).send(body).expect(201)).body;
-  const send: TestDelivery['send'] = async (link, file, type = 'application/octet-stream') => {
-    await unauthenticated.put(link.slice(url.length)).type(type).send(Buffer.from(file)).expect(200);
-  };
-  const untilReady = async (path: string) => {
-    await until(async () => (await admin.get(`${site}${path}`)).body.status === 'ready');
-  };
+  const library = await startLibrary(env);
+  const { unauthenticated, post, createReady, context, url, advance } = library;
+  const sendAs = (link: string, file: Buffer | string, type: string) =>
+    unauthenticated.put(link.slice(url.length)).type(type).send(Buffer.from(file)).expect(200);
   return {
-    ...emulator,
-    make,
-    send,
+    ...library,
     async external(metadata = {}, source_url = 'https://cdn.example/film.mp4') {
-      const { id } = await make('/media/', { metadata, upload: { method: 'external', source_url } });
+      const { id } = await post('/media/', { metadata, upload: { method: 'external', source_url } });
       await advance(5);
       return id;
     },
-    async film(metadata = {}, { bytes, type } = { bytes: FILM, type: 'video/mp4' }) {
-      const { id, upload_link } = await make('/media/', { metadata });
-      await send(upload_link, bytes, type);
-      const renditions = `${site}/media/${id}/media_renditions/`;
-      let rendition = '';
-      await until(async () => {
-        await advance(5);
-        const [first] = (await admin.get(renditions).expect(200)).body.media_renditions;
-        rendition = first?.status === 'ready' ? first.id : '';
-        return rendition !== '';
-      });
-      return { media: id, rendition };
+    async film(metadata = {}, file = FILM) {
+      const { id } = await createReady({ metadata }, file);
+      return { media: id, rendition: context.state.renditions.of(id)[0]?.id ?? '' };
     },
-    async poster(media, file, type) {
+    async poster(media, file, type = 'image/jpeg') {
       const relationships = { media: [{ id: media, is_poster: true }] };
-      const { id, upload_link } = await make('/thumbnails/', { upload: {}, relationships });
-      await send(upload_link, file, type);
-      await untilReady(`/thumbnails/${id}/`);
+      const { id, upload_link } = await post('/thumbnails/', { upload: {}, relationships });
+      await sendAs(upload_link, file, type);
       return id;
     },
     async track(media, metadata, file, format = 'vtt') {
       const upload = { file_format: format, auto_publish: true };
-      const path = `/media/${media}/text_tracks/`;
-      const { id, upload_link } = await make(path, { metadata, upload });
-      await send(upload_link, file);
-      await untilReady(`${path}${id}/`);
+      const { id, upload_link } = await post(`/media/${media}/text_tracks/`, { metadata, upload });
+      await sendAs(upload_link, file, 'application/octet-stream');
       return id;
     },
-    playlist: async (type, metadata = {}) => (await make(`/playlists/${type}/`, { metadata })).id,
+    playlist: async (type, metadata = {}) => (await post(`/playlists/${type}/`, { metadata })).id,
     async titlesOf(playlist, query = '') {
       const { body } = await unauthenticated.get(`/v2/playlists/${playlist}${query}`).expect(200);
       return body.playlist.map(({ title }: { readonly title: string }) => title);

@@ -1,13 +1,14 @@
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import { isPublished, type Media } from '../library/media';
+import { isPublished, type Media, publicationOf } from '../library/media';
 import type { Playlist, PlaylistMetadata } from '../library/playlists';
 import { type Fields, readFilter } from '../listing/filter';
 import type { ItemList } from '../listing/item-store';
+import { readSorting } from '../listing/sorting';
 import { foldCase, foldLetters, holdsPattern, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import type { MetadataOf } from '../resources/resource';
-import { siteOf, type Watchable, watchableOf } from './watchable';
+import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
 
 type Dynamic = MetadataOf<typeof DYNAMIC_PLAYLIST>;
 type Criteria = NonNullable<Dynamic['media_filter']['include']>;
@@ -46,39 +47,42 @@ export function watchablesOf(
         : [];
     });
   }
-  const metadata = playlist.metadata as PlaylistMetadata<'trending_playlist'>;
-  const belongs = membershipOf(metadata.media_filter);
+  const { media_filter: filter, media_limit: most } =
+    playlist.metadata as PlaylistMetadata<'trending_playlist'>;
+  const list = state.media.list(playlist.siteId);
+  const isIncluded = membershipOf(filter);
+  const belongs = (media: Media) => isIncluded(media) && hasTags(media.metadata.tags);
   const select = (rule: Rule) => {
-    const rankOf = (media: Media) =>
-      belongs(media) && hasTags(media.metadata.tags) ? rule.rankOf(media) : undefined;
-    const { isAscending } = rule;
-    return best(state.media.of(playlist.siteId), metadata.media_limit, now, { rankOf, isAscending });
+    if (typeof rule === 'string')
+      return firstInOrder(list, rule, most, (media) => belongs(media) && isPublished(media, now));
+    const rankOf = (media: Media) => (belongs(media) ? rule(media) : undefined);
+    return firstByRank(list.items, rankOf, most, now);
   };
   const found = select(ruleOf(context, playlist, asked));
   const isBackfilled = asked.backfill ?? playlist.playlistType === 'article_matching_playlist';
   const canBackfill = ['article_matching_playlist', 'search_playlist'].includes(playlist.playlistType);
-  const shown = found.length === 0 && canBackfill && isBackfilled ? select(TRENDING) : found;
+  const shown = found.length === 0 && canBackfill && isBackfilled ? select(byViews) : found;
   return shown.map((media) => ({ live: false, media }));
 }
 
-/** The order of a playlist. Of equal rank, the media that was published last comes first. */
-interface Rule {
-  /** Undefined leaves a media out. */
-  readonly rankOf: (media: Media) => number | string | undefined;
-  /** Whether the smallest rank comes first, else the largest. */
-  readonly isAscending?: boolean | undefined;
-}
+/** The order of a playlist: one that is kept, or by a rank of which the largest comes first. */
+type Rule = Exclude<Sort, 'views:dsc'> | RankOf;
+/** Undefined leaves a media out. Of equal rank, what was published last comes first. */
+type RankOf = (media: Media) => number | undefined;
 
-const TRENDING: Rule = { rankOf: ({ views }) => views };
+const byViews: RankOf = ({ views }) => views;
 
 function ruleOf(
-  { state }: EmulatorContext,
+  { state, clock }: EmulatorContext,
   { siteId, playlistType, metadata }: Pick<Playlist, 'siteId' | 'playlistType' | 'metadata'>,
   asked: Asked,
 ): Rule {
   switch (playlistType) {
-    case 'dynamic_playlist':
-      return sortRule(asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort);
+    case 'dynamic_playlist': {
+      const sort = asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort;
+      // Of views, no order is kept: they change with every request.
+      return sort === 'views:dsc' ? byViews : sort;
+    }
     case 'search_playlist':
       return searchRule(
         state.media.list(siteId),
@@ -87,28 +91,51 @@ function ruleOf(
     case 'article_matching_playlist':
       return articleRule(asked.article);
     case 'recommendations_playlist':
-      return relatedRule(state.media.findOf(siteId, asked.relatedId ?? ''));
+      return relatedRule(publishedMedia(state, clock.now(), asked.relatedId));
     default:
-      return TRENDING;
+      return byViews;
   }
 }
 
-const SORT_KEYS: Readonly<Record<string, (media: Media) => number | string>> = {
-  created: ({ created }) => created.getTime(),
-  title: ({ metadata }) => metadata.title.toLowerCase(),
-  publish_start_date: publishedAt,
-  duration: ({ duration }) => duration,
-  views: ({ views }) => views,
+/** What playlists are sorted by. */
+const SORTED: Fields<Media> = {
+  named: {
+    created: { kind: 'time', of: ({ created }) => created },
+    title: { kind: 'text', of: ({ metadata }) => metadata.title },
+    publish_start_date: { kind: 'time', of: publicationOf },
+    duration: { kind: 'number', of: ({ duration }) => duration },
+  },
 };
-
-function sortRule(sort: Sort): Rule {
-  const [name = '', direction] = sort.split(':');
-  return { rankOf: SORT_KEYS[name] ?? publishedAt, isAscending: direction === 'asc' };
+/** Of what is equal, what was published last comes first, then what was made last. */
+function withTies(sort: string): string {
+  if (sort.startsWith('created:')) return sort;
+  return sort.startsWith('publish_start_date:')
+    ? `${sort},created:dsc`
+    : `${sort},publish_start_date:dsc,created:dsc`;
 }
 
-/** When viewers may first watch a media, as text that sorts by time. */
-function publishedAt({ metadata, created }: Media): string {
-  return metadata.publish_start_date ?? wireTime(created);
+/** How many are looked at first; then always twice as many. */
+const FIRST_LOOK = 200;
+
+/** The first media of an order that belong. It costs as many as are looked at, however many there are. */
+function firstInOrder(
+  list: ItemList<Media>,
+  sort: string,
+  most: number,
+  belongs: (media: Media) => boolean,
+): Media[] {
+  const read = readSorting(withTies(sort), SORTED);
+  if (!read.ok) throw new Error(`${sort} is not read as an order.`);
+  const wanted = { fields: SORTED, q: '', condition: undefined, sorting: read.sorting };
+  const first: Media[] = [];
+  for (let start = 0, length = FIRST_LOOK; start < list.items.length; start += length, length *= 2) {
+    for (const media of list.index.find({ ...wanted, start, length }).items) {
+      if (!belongs(media)) continue;
+      first.push(media);
+      if (first.length === most) return first;
+    }
+  }
+  return first;
 }
 
 /** Near words are found where lists find them. */
@@ -121,13 +148,13 @@ const SEARCHED: Fields<Media> = {
 };
 const MAX_SEARCHED_WORDS = 20;
 /** A word stands three times in a query, whose length has a limit. */
-const MAX_SEARCHED_LENGTH = 400;
+const MAX_SEARCHED_LENGTH = 300;
 
 /**
  * Every word, or one near it, is in the title, the tags or the description. The more are in the title, the earlier a
  * media comes, and the words themselves count more than those near them.
  */
-function searchRule(list: ItemList<Media>, text: string): Rule {
+function searchRule(list: ItemList<Media>, text: string): RankOf {
   let length = 0;
   const words = distinctWords(text)
     .slice(0, MAX_SEARCHED_WORDS)
@@ -135,7 +162,7 @@ function searchRule(list: ItemList<Media>, text: string): Rule {
       length += word.length;
       return length <= MAX_SEARCHED_LENGTH;
     });
-  if (words.length === 0) return { rankOf: () => undefined };
+  if (words.length === 0) return () => undefined;
   const anywhere = words.map((word) => `(title: ${word} OR tags: ${word} OR description: ${word})`);
   const ranks = new Map(itemsFound(list, anywhere.join(' AND ')).map((media) => [media, 0]));
   for (const word of words) {
@@ -144,7 +171,7 @@ function searchRule(list: ItemList<Media>, text: string): Rule {
       if (rank !== undefined) ranks.set(media, rank + (hasWord(media, word) ? 2 : 1));
     }
   }
-  return { rankOf: (media) => ranks.get(media) };
+  return (media) => ranks.get(media);
 }
 
 function hasWord({ metadata }: Media, word: string): boolean {
@@ -162,18 +189,16 @@ const COMMON = new Set(
 );
 
 /** By how many different words of a page are in the title or the tags. A word means itself alone: of many, some are near. */
-function articleRule(text: string): Rule {
+function articleRule(text: string): RankOf {
   const asked = new Set(
     distinctWords(text)
       .filter((word) => word.length > 2 && !COMMON.has(word))
       .slice(0, MAX_ARTICLE_WORDS),
   );
-  return {
-    rankOf({ metadata: { title, tags } }) {
-      const words = wordsOf(foldCase(`${title} ${tags.join(' ')}`));
-      const matched = words.filter((word, place) => asked.has(word) && words.indexOf(word) === place);
-      return matched.length || undefined;
-    },
+  return ({ metadata: { title, tags } }) => {
+    const words = wordsOf(foldCase(`${title} ${tags.join(' ')}`));
+    const matched = words.filter((word, place) => asked.has(word) && words.indexOf(word) === place);
+    return matched.length || undefined;
   };
 }
 
@@ -191,13 +216,11 @@ function itemsFound({ index, items }: ItemList<Media>, q: string): readonly Medi
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
-function relatedRule(related: Media | undefined): Rule {
+function relatedRule(related: Media | undefined): RankOf {
   const tags = new Set(related?.metadata.tags);
-  return {
-    rankOf(media) {
-      if (media === related) return undefined;
-      return media.metadata.tags.reduce((shared, tag) => shared + (tags.has(tag) ? 1 : 0), 0);
-    },
+  return (media) => {
+    if (media === related) return undefined;
+    return media.metadata.tags.reduce((shared, tag) => shared + (tags.has(tag) ? 1 : 0), 0);
   };
 }
 
@@ -240,30 +263,30 @@ function tagsOf(watchable: Watchable): readonly string[] {
 
 interface Ranked {
   readonly media: Media;
-  readonly rank: number | string;
+  readonly rank: number;
+  /** As text that sorts by time. */
   readonly published: string;
 }
 
 /**
- * The first of the published media in the order of a rule. Only few are kept at a time, and only those that are among
- * the first so far are asked whether they are published, so it takes one pass without sorting.
+ * The published media with the largest ranks. Only few are kept at a time, and only those that are among the first so
+ * far are asked whether they are published, so it takes one pass without sorting.
  * @param items oldest first.
  */
-function best(items: readonly Media[], most: number, now: Date, { rankOf, isAscending }: Rule): Media[] {
-  const isBefore = (a: Ranked, b: Ranked) => {
-    if (a.rank !== b.rank) return a.rank < b.rank === (isAscending ?? false);
-    return a.published > b.published;
-  };
+function firstByRank(items: readonly Media[], rankOf: RankOf, most: number, now: Date): Media[] {
+  const isBefore = (a: Ranked, b: Ranked) =>
+    a.rank === b.rank ? a.published > b.published : a.rank > b.rank;
   const first: Ranked[] = [];
-  for (let index = 0; index < items.length; index += 1) {
-    // From the end where the first are likely to be, as few then move.
-    const media = items[isAscending ? index : items.length - 1 - index];
+  // From the end, where of equal ranks the first are likely to be, so that few move.
+  for (let index = items.length - 1; index >= 0; index -= 1) {
+    const media = items[index];
     const rank = media && rankOf(media);
     if (!media || rank === undefined) continue;
-    const candidate = { media, rank, published: publishedAt(media) };
-    const last = first.at(-1);
-    if (first.length === most && last && !isBefore(candidate, last)) continue;
-    if (!isPublished(media, now)) continue;
+    const last = first.length === most ? first.at(-1) : undefined;
+    if (last && rank < last.rank) continue;
+    const published = media.metadata.publish_start_date ?? wireTime(media.created);
+    const candidate = { media, rank, published };
+    if ((last && !isBefore(candidate, last)) || !isPublished(media, now)) continue;
     first.splice(
       placeIn(first, (other) => isBefore(candidate, other)),
       0,

@@ -1,4 +1,5 @@
-import { FILM, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { FILM } from '../../support/start-library';
 import { until } from '../../support/until';
 
 let delivery: TestDelivery;
@@ -89,7 +90,7 @@ test('counts the bytes of pictures and text tracks, which are no views', async (
 });
 
 test('counts no more than the file of a viewer who goes away', async () => {
-  const large = await delivery.film({}, { bytes: Buffer.alloc(20_000_000), type: 'video/mp4' });
+  const large = await delivery.film({}, Buffer.alloc(20_000_000));
   const controller = new AbortController();
   const response = await fetch(`${delivery.url}/videos/${large.media}-${large.rendition}.mp4`, {
     signal: controller.signal,

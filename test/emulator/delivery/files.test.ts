@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FILM, NOTHING, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { NOTHING, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { FILM } from '../../support/start-library';
 
 let delivery: TestDelivery;
 let path: string;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import sax from 'sax';
-import { FILM, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { FILM } from '../../support/start-library';
 
 let delivery: TestDelivery;
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { FILM, NOTHING, startDelivery } from '../../support/start-delivery';
+import { NOTHING, startDelivery } from '../../support/start-delivery';
+import { FILM } from '../../support/start-library';
 
 /** 2030-01-01T00:00:00Z, when the test's clock stands at its start. */
 const START = 1_893_456_000;
@@ -113,8 +114,8 @@ test('links to the page of a media that has one', async () => {
 });
 
 test('says of content of an unfit type that it is a video, which no browser shows as a page', async () => {
-  const { film, make, advance, unauthenticated } = await startDelivery();
-  const { media, rendition } = await film({}, { bytes: '<script>alert(1)</script>', type: 'text/html' });
+  const { film, post, advance, unauthenticated } = await startDelivery();
+  const { media, rendition } = await film({}, Buffer.from('<script>alert(1)</script>'));
   const { headers } = await unauthenticated.get(`/videos/${media}-${rendition}.mp4`).expect(200);
   expect(headers['content-type']).toBe('video/mp4');
   const { body } = await unauthenticated.get(`/v2/media/${media}`);
@@ -122,20 +123,20 @@ test('says of content of an unfit type that it is a video, which no browser show
   expect(body.playlist[0].sources[1]).toEqual({ file, type: 'video/mp4', label: 'Original', filesize: 25 });
   const source_url = 'https://cdn.example/page';
   const upload = { method: 'external', source_url, mime_type: 'text/html' };
-  const { id } = await make('/media/', { metadata: {}, upload });
+  const { id } = await post('/media/', { metadata: {}, upload });
   await advance(5);
   const external = await unauthenticated.get(`/v2/media/${id}`).expect(200);
   expect(external.body.playlist[0].sources).toEqual([{ file: source_url, type: 'video/mp4' }]);
 });
 
 test('no custom parameter takes the place of a field, whatever its name', async () => {
-  const { make, external, context, unauthenticated, siteId, admin } = await startDelivery();
+  const { post, external, context, unauthenticated, siteId, admin } = await startDelivery();
   const media = await external({ ...METADATA, custom_params: {} });
   const { body: before } = await unauthenticated.get(`/v2/media/${media}`);
   const [item] = before.playlist;
   const fields = [...Object.keys(item), 'feedid', 'constructor', 'toString'];
   const playlist = (
-    await make('/playlists/manual_playlist/', {
+    await post('/playlists/manual_playlist/', {
       metadata: { title: 'Mine', media_filter: { include: { values: [media] } } },
     })
   ).id;

@@ -1,4 +1,5 @@
-import { FILM, NOTHING, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { NOTHING, startDelivery, type TestDelivery } from '../../support/start-delivery';
+import { FILM } from '../../support/start-library';
 
 /** The smallest picture that each format allows. */
 const PNG = Buffer.from(
@@ -84,7 +85,7 @@ test('draws a poster with the title for a media that has no picture of its own, 
 
 test('draws the picture that is taken from a media', async () => {
   const upload = { source_type: 'video_position', source_media_id: media, video_position: 1 };
-  const { id } = await delivery.make('/thumbnails/', { upload });
+  const { id } = await delivery.post('/thumbnails/', { upload });
   const response = await asked(`/thumbnails/${id}.jpg?width=640`);
   expect(response.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8');
   expect(await response.text()).toContain('width="640" height="360"');
@@ -99,8 +100,8 @@ test.each([
   'image/png',
 ])('never serves an uploaded page as one, though it is said to be %s', async (mime_type) => {
   const relationships = { media: [{ id: media, is_poster: true }] };
-  const { id, upload_link } = await delivery.make('/thumbnails/', { upload: { mime_type }, relationships });
-  await delivery.send(upload_link, PAGE);
+  const { id, upload_link } = await delivery.post('/thumbnails/', { upload: { mime_type }, relationships });
+  await delivery.send(upload_link, Buffer.from(PAGE));
   const response = await asked(`/thumbnails/${id}.html`);
   expect(response.status).toBe(200);
   const headers = Object.fromEntries(response.headers);
@@ -121,10 +122,10 @@ test.each([
 });
 
 test('serves a moving thumbnail as the video it is, and draws the poster beside it', async () => {
-  const { make, send, admin, siteId, advance } = delivery;
+  const { post, send, admin, siteId, advance } = delivery;
   const relationships = { media: [{ id: media, is_poster: true }] };
   const upload = { thumbnail_type: 'video' };
-  const { id, upload_link } = await make('/thumbnails/', { upload, relationships });
+  const { id, upload_link } = await post('/thumbnails/', { upload, relationships });
   expect(await delivery.get(`/thumbnails/${id}`)).toEqual(NOTHING);
   await send(upload_link, FILM);
   await advance(1);
@@ -135,7 +136,7 @@ test('serves a moving thumbnail as the video it is, and draws the poster beside 
 });
 
 test('answers 404 for a poster of another kind, and for a thumbnail of no media', async () => {
-  const { id, upload_link } = await delivery.make('/thumbnails/', { upload: {} });
+  const { id, upload_link } = await delivery.post('/thumbnails/', { upload: {} });
   await delivery.send(upload_link, PNG);
   for (const path of [`/v2/media/${media}/poster.mp4`, `/v2/media/${media}/poster.html`, `/thumbnails/${id}`])
     expect({ path, ...(await delivery.get(path)) }).toEqual({ path, ...NOTHING });

@@ -84,13 +84,23 @@ test('nothing of a media is delivered when it is deleted', async () => {
   await expectHidden();
 });
 
+test('what is related to a hidden media tells nothing of its tags', async () => {
+  const { external, playlist, titlesOf } = delivery;
+  await external({ title: 'Alike', tags: ['hidden'] });
+  await external({ title: 'Newer' });
+  const feed = await playlist('recommendations_playlist', { media_limit: 1 });
+  expect(await titlesOf(feed, `?related_media_id=${media}`)).toEqual(['Alike']);
+  await change({ publish_end_date: '2030-01-01T00:00:00Z' });
+  expect(await titlesOf(feed, `?related_media_id=${media}`)).toEqual(['Newer']);
+});
+
 test('viewers keep what they have while a media gets another content', async () => {
   const { body } = await delivery.admin
     .put(`/v2/sites/${delivery.siteId}/media/${media}/reupload/`)
     .send({ upload: {} })
     .expect(200);
   await expectShown();
-  await delivery.send(body.upload_link, 'another');
+  await delivery.send(body.upload_link, Buffer.from('another'));
   for (const path of paths.slice(0, 6)) expect((await asked(path)).status).toBe(200);
 });
 
