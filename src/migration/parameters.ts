@@ -61,8 +61,8 @@ export interface V2Parts {
 
 /** Puts the parameters of a call of this route where v2 wants them. Nothing is thrown: what can't be is told. */
 export function readParameters(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
-  const texts = lastValues(parameters);
   const fields = parametersOf(mapping);
+  const texts = textsIn(mapping, fields, parameters);
   const list = readListParameters(mapping, texts);
   const used: FieldMapping[] = [];
   const faults: ParameterFault[] = [...(list?.faults ?? [])];
@@ -105,12 +105,22 @@ export function readParameters(mapping: RouteMapping, parameters: V1Parameters):
   };
 }
 
-/** Of several values of a name, v1 took the last. */
-function lastValues(parameters: V1Parameters): Record<string, string> {
+/** Of several values of a name the last counts; those of a list, as of `tags`, are all of it. */
+function textsIn(
+  { resource, action }: RouteMapping,
+  fields: readonly FieldMapping[],
+  parameters: V1Parameters,
+): Record<string, string> {
+  const narrowing = action === 'list' ? (LIST_PARAMETERS[resource] ?? []) : [];
+  const lists = [
+    ...fields.filter(({ kind }) => kind === 'list'),
+    ...narrowing.filter(({ kind }) => kind === 'tags' || kind === 'any_of'),
+  ].map(({ v1 }) => v1);
   const texts = emptyRecord<string>();
   for (const [name, value] of Object.entries(parameters)) {
-    const text = typeof value === 'string' ? value : value.at(-1);
-    if (text !== undefined) texts[name] = text;
+    const values = typeof value === 'string' ? [value] : value;
+    const text = lists.includes(name) ? values.join(',') : values.at(-1);
+    if (text !== undefined && values.length > 0) texts[name] = text;
   }
   return texts;
 }

@@ -13,7 +13,7 @@ import {
 } from '../auth';
 import type { EmulatorContext } from '../context';
 import { CredentialBody } from '../control/credentials';
-import { confirmedAction, live, secret, table, time } from './elements';
+import { confirmedAction, copyable, live, secret, table, time } from './elements';
 import {
   checkedForm,
   FormBody,
@@ -121,12 +121,26 @@ function credentialsPage({ state, seeds }: EmulatorContext, { query, sent, probl
     aside: linkToForm('new-credential', 'New credential'),
     intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
     content: listAndForm(
-      html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${found.form}${live('credentials', html`${found.summary}${list}${found.links}`)}</section>`,
+      html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${found.form}${live('credentials', html`${found.summary}${list}${found.links}`)}</section>${v1Credentials(seeds)}`,
       credentialForm(seeds.siteIds, sent, problems),
       problems,
     ),
     done: query.done,
   });
+}
+
+/** Each site has one key and secret for v1, which are as they were configured. */
+function v1Credentials({ siteIds, v1Secret }: EmulatorContext['seeds']): Html {
+  return html`<section aria-labelledby="v1-title"><h2 id="v1-title">V1 API credentials</h2>${table({
+    caption: 'Credentials of Management API v1',
+    columns: ['Site', 'Key', 'Secret'],
+    rows: siteIds.map((site) => [
+      html`<code>${site}</code>`,
+      copyable(`v1-key-${site}`, `key of ${site}`, site),
+      secret(`v1-secret-${site}`, `of ${site} for v1`, v1Secret, 'Show Credentials', 'Hide Credentials'),
+    ]),
+    empty: '',
+  })}</section>`;
 }
 
 function rowOf({ id, name, permission, siteIds, created, secret: text }: Credential): Content[] {

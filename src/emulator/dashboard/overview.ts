@@ -51,6 +51,7 @@ function addressFacts({ origin, rtmp, control, embedScript }: Addresses): Html {
   const off = (why: string) => html`<span class="muted">${why}</span>`;
   return facts([
     ['Management API', copyableAddress('address-api', 'address of the management API', `${origin}/v2`)],
+    ['Management API v1', copyableAddress('address-v1', 'address of the management API v1', `${origin}/v1`)],
     [
       'RTMP ingest',
       rtmp === undefined

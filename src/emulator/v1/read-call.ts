@@ -27,7 +27,9 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   const values = new Map<string, string[]>();
   for (const { name, value } of [...signed, ...json]) {
     if (name.startsWith('api_')) continue;
-    values.set(name, [...(values.get(name) ?? []), value]);
+    const known = values.get(name);
+    if (known) known.push(value);
+    else values.set(name, [value]);
   }
   // Without a prototype: the names are the caller's.
   const parameters = Object.assign(Object.create(null), Object.fromEntries(values));

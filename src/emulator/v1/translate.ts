@@ -1,7 +1,13 @@
-import { holding } from '../../migration/list-parameters';
+import { holding, type ListQuery } from '../../migration/list-parameters';
 import { V1_LIMIT } from '../../migration/mapping/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
-import { isObject, type Json, type JsonObject, splitList } from '../../migration/mapping/values';
+import {
+  isObject,
+  isPlaceholder,
+  type Json,
+  type JsonObject,
+  splitList,
+} from '../../migration/mapping/values';
 import { readParameters, type V1Parameters, type V2Parts } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds, View } from '../resources/resource';
@@ -39,7 +45,29 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
   const given = Object.fromEntries(
     Object.entries(call.parameters).map(([name, value]) => [name, lastOf(value)]),
   );
+  if (parts.list) checkList(parts.list, given);
   return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
+}
+
+/** The most that is searched for, which each field makes longer once more in v2, and ordered by. */
+const MAX_SEARCH_LENGTH = 200;
+
+/** What the tool for migration leaves to a person is refused here. @throws V1Error ParameterInvalid. */
+function checkList({ notes }: ListQuery, given: Translated['given']): void {
+  for (const [name, value] of Object.entries(given)) {
+    const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
+    if (isSearch && value.length > MAX_SEARCH_LENGTH) {
+      const message = `${name.slice(0, 100)} is longer than ${MAX_SEARCH_LENGTH} characters.`;
+      throw new V1Error('ParameterInvalid', message);
+    }
+    if (['result_limit', 'result_offset', 'order_by'].includes(name) && isPlaceholder(value)) {
+      throw new V1Error('ParameterInvalid', `${name} is a placeholder. Send a value.`);
+    }
+  }
+  const unlisted = notes.find(({ field, byHand }) => byHand && /^(?:order_by$|search:)/.test(field));
+  if (!unlisted) return;
+  const message = `${unlisted.field.slice(0, 100)} names a field that this list does not have.`;
+  throw new V1Error('ParameterInvalid', message);
 }
 
 /** v1 also searches in all custom parameters at once, as `search:custom.*`, for which the mapping has nothing. */
@@ -48,7 +76,12 @@ function withCustomSearch(mapping: RouteMapping, parameters: V1Parameters): V2Pa
   const names = Object.keys(parameters).filter((name) => searchedIn(name).includes(ALL_CUSTOM));
   if (!parts.list || names.length === 0) return parts;
   const others = Object.entries(parameters).filter(([name]) => !names.includes(name));
-  const queryOf = (some: V1Parameters) => readParameters(mapping, some).list?.query.q;
+  const notes = parts.list.notes.filter(({ field }) => !names.includes(field));
+  const queryOf = (some: V1Parameters) => {
+    const list = readParameters(mapping, some).list;
+    notes.push(...(list?.notes ?? []));
+    return list?.query.q;
+  };
   const clauses = names.flatMap((name) => {
     const text = lastOf(parameters[name] ?? '');
     if (text.trim() === '') return [];
@@ -58,7 +91,7 @@ function withCustomSearch(mapping: RouteMapping, parameters: V1Parameters): V2Pa
     return `(${found.join(' OR ')})`;
   });
   const q = [queryOf(Object.fromEntries(others)), ...clauses].filter((each) => each !== undefined);
-  return { ...parts, list: { ...parts.list, query: { ...parts.list.query, q: q.join(' AND ') } } };
+  return { ...parts, list: { ...parts.list, notes, query: { ...parts.list.query, q: q.join(' AND ') } } };
 }
 
 const ALL_CUSTOM = 'custom.*';
@@ -101,6 +134,9 @@ export function keysIn(call: Translated, name: string): readonly string[] {
     .map((key) => key.trim())
     .filter((key) => key !== '');
   if (keys.length === 0) throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  if (keys.length > MAX_LIMIT) {
+    throw new V1Error('ParameterInvalid', `${name} has more than ${MAX_LIMIT} keys.`);
+  }
   return [...new Set(keys)];
 }
 
@@ -128,7 +164,7 @@ export function removeAll(calls: ResourceCalls, all: readonly PathIds[], view: V
   for (const ids of all) calls.remove(ids);
 }
 
-/** The most that a list of v1 has at once. */
+/** The most that a list of v1 has at once, and that a call deletes. */
 const MAX_LIMIT = 1000;
 
 /** A list of v1: a window of what v2 lists. */

@@ -23,6 +23,20 @@ test('lists the credentials with what they may do, and their secrets for who ask
   expect(textOf(text)).toContain('Show Credentials');
 });
 
+test('shows the key and the secret of each site for v1', async () => {
+  const { unauthenticated } = await startEmulator({
+    EMULATOR_SITE_ID: 'demosite,othrsite',
+    EMULATOR_V1_SECRET: 'a-secret-of-version-1',
+  });
+  const { text } = await unauthenticated.get('/dashboard/credentials').expect(200);
+  const [, v1 = ''] = text.split('V1 API credentials');
+  expect(rowsOf(v1).map(([site, key]) => [site, key])).toEqual([
+    ['demosite', 'demosite Copy key of demosite'],
+    ['othrsite', 'othrsite Copy key of othrsite'],
+  ]);
+  expect(v1).toMatch(/<details class="secret"[^>]*>(?:(?!<\/details>).)*a-secret-of-version-1/s);
+});
+
 test('adds a key name whose secret works with its permission', async () => {
   const emulator = await startEmulator();
   const made = await addCredential(emulator, { name: 'Reader', permission: 'Viewer', site: 'demosite' });

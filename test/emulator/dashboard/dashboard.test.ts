@@ -17,6 +17,7 @@ test('shows addresses as who asks reaches them, and how much there is', async ()
   const origin = `http://localhost:${port}`;
   for (const address of [
     `${origin}/v2`,
+    `${origin}/v1`,
     `${origin}/embed/channel.js`,
     'rtmp://localhost:1936/live',
     'http://localhost:8081',

@@ -70,9 +70,12 @@ test('reads first what an update of custom parameters must keep', async () => {
   const emulator = await startEmulator();
   const video_key = await createV1(emulator, 'video', { 'custom.keep': '1', 'custom.go': '1' });
   const call = `https://api.test/v1/videos/update?video_key=${video_key}&custom.new=2&custom.-go=`;
+  // So that the change is left to v2.
+  const fault = { target: 'POST /v1/videos/update', kind: 'fail', status: 503 };
+  await emulator.control.post('/faults').send(fault).expect(201);
   const { html } = await paste(emulator, call, 'run');
   expect(answersOf(html)).toMatchObject({
-    'answer-v1-0': { status: 'ok' },
+    'answer-v1-0': { status: 'error', code: 'CallUnavailable' },
     'answer-v2-0': { id: video_key },
     'answer-v2-1': { id: video_key, metadata: { custom_params: { keep: '1', new: '2' } } },
   });
@@ -87,11 +90,13 @@ test('fills in the type of a playlist that it has read', async () => {
   const channel_key = await createV1(emulator, 'channel', { type: 'manual', title: 'A' });
   const { html, text } = await paste(
     emulator,
-    `/v1/channels/update?channel_key=${channel_key}&title=B`,
+    `/v1/channels/update?channel_key=${channel_key}&title=B&custom.x=1`,
     'run',
   );
   expect(text).toContain(`PATCH /v2/sites/demosite/playlists/${channel_key}/manual_playlist/ 200`);
-  expect(answersOf(html)['answer-v2-1']).toMatchObject({ metadata: { title: 'B' } });
+  expect(answersOf(html)['answer-v2-1']).toMatchObject({
+    metadata: { title: 'B', custom_params: { x: '1' } },
+  });
 });
 
 test('does not call what somebody must complete, and says so', async () => {
@@ -102,6 +107,13 @@ test('does not call what somebody must complete, and says so', async () => {
   const { text } = await paste(emulator, call, 'run');
   expect(text).toContain('To complete by hand');
   expect(text).toContain('This was not called: what stands in braces must be filled in by hand.');
+});
+
+test('does not call an address that lacks an id', async () => {
+  const emulator = await startEmulator();
+  const { text } = await paste(emulator, '/v1/videos/show', 'run');
+  expect(text).toContain('POST /v1/videos/show 400');
+  expect(text).toContain('GET /v2/sites/demosite/media/{media_id}/ This was not called');
 });
 
 test('shows the errors of both, each in its form', async () => {

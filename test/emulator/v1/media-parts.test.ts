@@ -145,6 +145,9 @@ test('an uploaded picture becomes the thumbnail when it is there, and not before
   const video_key = await readyVideo(emulator);
   const before = await thumbnailOf(emulator, video_key);
   expect(before).toMatchObject({ status: 'Ready', link: { path: `/thumbnails/${before.key}` } });
+  // A later picture that nobody has chosen.
+  const other = { source_type: 'video_position', source_media_id: video_key, video_position: 1 };
+  await emulator.admin.post('/v2/sites/demosite/thumbnails/').send({ upload: other }).expect(201);
   const wanted = await okV1(emulator, 'videos/thumbnails/update', { video_key });
   expect(wanted).toMatchObject({ video: { key: video_key }, link: { path: '/v1/videos/thumbnails/upload' } });
   expect(await thumbnailOf(emulator, video_key)).toEqual(before);
@@ -152,7 +155,7 @@ test('an uploaded picture becomes the thumbnail when it is there, and not before
   const after = await thumbnailOf(emulator, video_key);
   expect([after.status, after.key === before.key]).toEqual(['Ready', false]);
   const { body } = await emulator.admin.get(`/v2/sites/demosite/thumbnails/?q=media_id:${video_key}`);
-  expect(body.total).toBe(2);
+  expect(body.total).toBe(3);
 });
 
 test.each([{ position: '7.42' }, { thumbnail_index: '3' }])(

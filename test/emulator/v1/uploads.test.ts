@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { type Fields, okV1, processFile, refusedV1, uploadForm, type V1Link } from '../../support/call-v1';
 import { queryOf } from '../../support/sign-v1';
@@ -170,6 +173,22 @@ test.each([
   const { emulator, send } = await startChunks();
   expect(await send(range, bytes, headers)).toEqual([status, code]);
   expect(emulator.context.uploads.usedBytes).toBe(0);
+});
+
+test('a file is fetched from an address that webhooks may call', async () => {
+  const server = createServer((_request, response) => void response.end('a film')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const emulator = await startEmulator();
+  const download_url = `http://127.0.0.1:${port}/film.mp4`;
+  const made = await okV1(emulator, 'videos/create', { upload_method: 'fetch', download_url });
+  const { key } = made.video as { key: string };
+  await processFile(emulator, key);
+  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
+    status: 'ready',
+    size: '6',
+  });
+  server.close();
 });
 
 test('a file is not fetched from an address that webhooks may not call', async () => {

@@ -8,7 +8,7 @@ import {
   refusedV1,
   uploadForm,
 } from '../../support/call-v1';
-import { START, signedPath } from '../../support/sign-v1';
+import { queryOf, START, signedPairs, signedPath } from '../../support/sign-v1';
 import { startEmulator } from '../../support/start-emulator';
 
 const V2 = '/v2/sites/demosite/media/';
@@ -129,6 +129,32 @@ test('parameters come as JSON beside a signed query, with inner objects and list
   });
 });
 
+test('several values of a list are all of it, and of anything else the last counts', async () => {
+  const emulator = await startEmulator();
+  const pairs = signedPairs([
+    ['tags', 'a'],
+    ['tags', 'b,c'],
+    ['title', 'A'],
+    ['title', 'B'],
+  ]);
+  const form = await emulator.unauthenticated.post('/v1/videos/create').send(queryOf(pairs)).expect(200);
+  const json = await emulator.unauthenticated
+    .post(signedPath('/v1/videos/create'))
+    .send({ tags: ['a', 'b,c'], title: 'B' })
+    .expect(200);
+  for (const { body } of [form, json]) {
+    const { video } = await okV1(emulator, 'videos/show', { video_key: body.video.key });
+    expect(video).toMatchObject({ tags: 'a,b,c', title: 'B' });
+  }
+  const listed = await emulator.unauthenticated.get(
+    signedPath('/v1/videos/list', [
+      ['tags', 'a'],
+      ['tags', 'x'],
+    ]),
+  );
+  expect(listed.body.total).toBe(0);
+});
+
 test('external content stays where it is, and has no link', async () => {
   const emulator = await startEmulator();
   const source = { sourcetype: 'url', sourceurl: 'https://a.test/x.mp4', sourceformat: 'mp4' };
@@ -155,6 +181,12 @@ test.each([
   ['videos/show', {}, 'ParameterMissing', 'video_key is missing.'],
   ['videos/show', { video_key: ' ' }, 'ParameterEmpty', 'video_key is empty.'],
   ['videos/delete', { video_key: ',' }, 'ParameterEmpty', 'video_key is empty.'],
+  [
+    'videos/delete',
+    { video_key: 'a,'.repeat(1001) },
+    'ParameterInvalid',
+    'video_key has more than 1000 keys.',
+  ],
   ['videos/create', { upload_method: 'fetch' }, 'ParameterMissing', 'download_url is missing.'],
   ['videos/create', { sourcetype: 'url' }, 'ParameterMissing', 'sourceurl is missing.'],
   ['videos/create', { sourcetype: 'tape' }, 'ParameterInvalid', 'sourcetype must be one of file, url.'],
