@@ -29,7 +29,7 @@ const context = createContext(config, {
   newId: randomUUID,
   newResourceId: () => randomUUID().slice(0, 8),
   newSecret: () => `secret-${(secrets += 1)}`,
-  assets: { dashboardStyle: '', dashboardScript: '', embedStyle: '', embedScript: '' },
+  assets: { folder: '', dashboardStyle: '', dashboardScript: '', embedStyle: '', embedScript: '' },
 });
 const start = Date.parse('2030-01-01T00:00:00Z');
 for (let index = 0; index < count; index += 1) {

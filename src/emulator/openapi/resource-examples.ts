@@ -225,7 +225,7 @@ function exampleOf(type: string, { siteId }: Seeded): ResourceExample {
       },
       update: { summary: 'Stop it', body: { metadata: { state: 'inactive' } } },
       q: 'state: paused',
-      shown: { total_items_ingested: 0, last_import: null },
+      shown: { total_items_ingested: 0, last_import: null, error_message: null },
     },
     channel: {
       id: 'ch4nne1A',
