@@ -8,25 +8,31 @@ export type Objections = (schema: object, value: unknown, fields?: Fields) => un
 
 /** @param schemas those of the description's components. */
 export function objectionsOf(schemas: object): Objections {
-  const compiled = {
-    told: new WeakMap<object, ValidateFunction>(),
-    any: new WeakMap<object, ValidateFunction>(),
+  const compilers = {
+    told: compilerOf(closed(schemas), closed),
+    any: compilerOf(schemas, (schema) => schema),
   };
-  const closedSchemas = closed(schemas);
   return (schema, value, fields = 'told') => {
-    const validate = compiled[fields].get(schema) ?? compile(schema, fields);
-    compiled[fields].set(schema, validate);
+    const validate = compilers[fields](schema);
     validate(value);
     return validate.errors ?? [];
   };
+}
 
-  function compile(schema: object, fields: Fields): ValidateFunction {
-    const ajv = new Ajv2020({ allErrors: true, strict: false });
-    addFormats(ajv);
-    return fields === 'told'
-      ? ajv.compile({ ...Object(closed(schema)), components: { schemas: closedSchemas } })
-      : ajv.compile({ ...schema, components: { schemas } });
-  }
+/** Compiles each schema once, and what it refers to as well. */
+function compilerOf(schemas: unknown, prepare: (schema: unknown) => unknown) {
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  addFormats(ajv);
+  ajv.addSchema({ $id: 'description', components: { schemas } });
+  const compiled = new WeakMap<object, ValidateFunction>();
+  return (schema: object): ValidateFunction => {
+    const known = compiled.get(schema);
+    if (known) return known;
+    const text = JSON.stringify(prepare(schema)).replaceAll('"$ref":"#/', '"$ref":"description#/');
+    const validate = ajv.compile(JSON.parse(text));
+    compiled.set(schema, validate);
+    return validate;
+  };
 }
 
 function closed(value: unknown): unknown {

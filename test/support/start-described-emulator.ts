@@ -1,6 +1,6 @@
 import { openApiDocument } from '../../src/emulator/openapi/document';
 import { deriveKeys } from '../../src/emulator/upstreams/derive-keys';
-import type { Method, Operation } from '../../src/http/openapi';
+import type { Answered, Method, Operation } from '../../src/http/openapi';
 import { objectionsOf } from './schema-objections';
 import { startEmulator, type TestEmulator } from './start-emulator';
 
@@ -34,11 +34,21 @@ export interface DescribedEmulator extends TestEmulator {
   readonly variables: Variables;
 }
 
-/** Starts what the examples of an operation speak of: one of each resource, in the state that it needs. */
-export async function startDescribedEmulator(operationId: string, path = ''): Promise<DescribedEmulator> {
+/** What an answer has of this media type; the description may tell of all types that begin alike. */
+export function contentOf(answered: Answered | undefined, type: string | undefined) {
+  return answered?.content?.[type ?? ''] ?? answered?.content?.[`${type?.split('/')[0]}/*`];
+}
+
+/** Starts what the examples of an operation speak of, each in the state that it needs. */
+export async function startDescribedEmulator(operation: Operation, path: string): Promise<DescribedEmulator> {
   const emulator = await startEmulator();
+  const { operationId } = operation;
   const seed = new Seed(emulator);
-  const mediaId = await seed.media();
+  const needed = `${path} ${JSON.stringify(operation['x-codeSamples'])}`.toUpperCase();
+  const needs = (...names: string[]) => names.some((name) => needed.includes(name));
+  const isOfMedia = needs('ORIGINAL_ID', 'TRACK_ID', 'RENDITION_ID', 'THUMBNAIL_ID', 'THUMBNAILS');
+  const isOfSite = needs('PLAYLIST', 'PLAYER', 'IMPORT', 'WEBHOOK');
+  const mediaId = needs('MEDIA', 'TAG') || isOfMedia || isOfSite ? await seed.media() : '';
   const variables = {
     EMULATOR_URL: '',
     EMULATOR_API_SECRET: 'demo-api-secret-0123456789',
@@ -46,12 +56,13 @@ export async function startDescribedEmulator(operationId: string, path = ''): Pr
     SITE_ID: 'demosite',
     CLIENT: emulator.client.name,
     CONTENT_ID: 'somecontentid',
+    ENDING: path.includes('poster') ? 'svg' : 'vtt',
     MEDIA_ID: mediaId,
-    ...(await seed.ofMedia(mediaId)),
-    ...(await seed.ofSite(mediaId, path)),
-    ...(await seed.live(operationId)),
-    ...(await seed.upload(operationId)),
-    KEY_ID: await seed.issuedKey(),
+    ...(isOfMedia && (await seed.ofMedia(mediaId))),
+    ...(isOfSite && (await seed.ofSite(mediaId, path))),
+    ...(needs('CHANNEL', 'EVENT_ID', 'PREVIEW') && (await seed.live(operationId))),
+    ...(needs('UPLOAD') && (await seed.upload(operationId))),
+    ...(needs('KEY_ID') && { KEY_ID: await seed.issuedKey() }),
   };
   return { ...emulator, variables };
 }
@@ -78,13 +89,19 @@ class Seed {
   }
 
   async ofMedia(mediaId: string): Promise<Variables> {
-    const { admin } = this.#emulator;
+    const { admin, unauthenticated } = this.#emulator;
     const below = (part: string) => `media/${mediaId}/${part}`;
     const { id: original } = await this.#make(below('originals'), { metadata: { name: 'Dubbed' } });
-    const { id: track } = await this.#make(below('text_tracks'), { metadata: { label: 'English' } });
+    const { id: track, upload_link } = await this.#make(below('text_tracks'), {
+      metadata: { label: 'English' },
+      upload: { auto_publish: true },
+    });
+    const { pathname, search } = new URL(String(upload_link));
+    await unauthenticated.put(`${pathname}${search}`).type('text/vtt').send('WEBVTT\n').expect(200);
     const { body } = await admin.get(`/v2/sites/demosite/${below('media_renditions')}/`).expect(200);
-    const relationships = { media: [{ id: mediaId, is_poster: true }] };
-    const { id: thumbnail } = await this.#make('thumbnails', { relationships });
+    const relationships = { media: [{ id: mediaId }] };
+    const upload = { source_type: 'video_position', source_media_id: mediaId, video_position: 1 };
+    const { id: thumbnail } = await this.#make('thumbnails', { relationships, upload });
     return {
       ORIGINAL_ID: String(original),
       TRACK_ID: String(track),

@@ -30,7 +30,7 @@ const positive = text.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at leas
 const words = text.default('');
 
 /** Parameters of the playlist's document. Players send others of their own, which change nothing. */
-const Parameters = Formatted.extend({
+export const PlaylistQuery = Formatted.extend({
   page_limit: positive.transform((limit) => Math.min(limit, MAX_PAGE)).default(MAX_PAGE),
   page_offset: positive.default(1),
   tags: text.transform((tags) => tags.split(',').filter((tag) => tag !== '')).default([]),
@@ -47,7 +47,7 @@ const Parameters = Formatted.extend({
   page_keywords: words,
 });
 
-type Parameters = z.output<typeof Parameters>;
+type Parameters = z.output<typeof PlaylistQuery>;
 
 /** The public documents of playlists. */
 export function mountPlaylists(app: Express, context: EmulatorContext): void {
@@ -60,7 +60,7 @@ export function mountPlaylists(app: Express, context: EmulatorContext): void {
         answer(response, NO_PLAYLIST, undefined);
         return;
       }
-      const given = readQuery(response, Parameters);
+      const given = readQuery(response, PlaylistQuery);
       if (!given) return;
       const address = `${originOf(request)}${request.originalUrl}`;
       sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);

@@ -138,9 +138,11 @@ function told(error: AnsweredError): Told {
   return { code: error, status, when, says: entry.says ?? entry.example ?? when };
 }
 
-/** A path of Express as OpenAPI writes it: `/media/:mediaId` is `/media/{media_id}`. */
+/** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}` is `/media/{media_id}`. */
 export function templateOf(path: string): string {
-  return path.replaceAll(/:(\w+)/g, (_whole, name: string) => `{${snakeCase(name)}}`);
+  return path
+    .replaceAll(/\{[^}]*\}/g, '')
+    .replaceAll(/:(\w+)/g, (_whole, name: string) => `{${snakeCase(name)}}`);
 }
 
 function snakeCase(name: string): string {
@@ -162,6 +164,7 @@ export function pathParameters(path: string, seeded: Seeded): OpenApi.ParameterO
 
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   client: 'The name of the client.',
+  ending: 'The ending of a file name.',
   content_id: 'The content: 1 to 200 letters, digits, `_`, `-` and `.`',
   part: 'The number of the part, from 1.',
   token: 'The token of the address that was given.',
