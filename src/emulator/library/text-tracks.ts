@@ -1,4 +1,3 @@
-import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import { TEXT_TRACK } from '../resources/media-table';
@@ -33,11 +32,6 @@ export function textTrackBehaviour(context: EmulatorContext): Behaviour<typeof T
     state.textTracks.changed(track);
   };
   const publish = (isPublished: boolean) => (track: TextTrack) => {
-    if (isPublished && track.status !== 'ready') {
-      const description =
-        'The file of this text track is not there yet. Upload it first, or make the track with upload.auto_publish.';
-      throw new HttpError(409, { code: 'conflict', description });
-    }
     track.isPublished = isPublished;
     changed(track);
     return undefined;

@@ -30,8 +30,6 @@ test('a text track waits for its file, and viewers get it when it is published',
     relationships: {},
     schema: null,
   });
-  const refused = await admin.put(`${site}${path}${made.id}/publish/`).expect(409);
-  expect(refused.body.errors[0].code).toBe('conflict');
   await send(upload_link, CAPTIONS);
   const delivery_url = `${url}/tracks/${made.id}.srt`;
   expect(await read(`${path}${made.id}`)).toMatchObject({ status: 'ready', published: false, delivery_url });
@@ -40,6 +38,19 @@ test('a text track waits for its file, and viewers get it when it is published',
   await admin.put(`${site}${path}${made.id}/unpublish/`).type('json').expect(204, '');
   expect((await read(`${path}${made.id}`)).published).toBe(false);
   expect(await told()).toEqual([`track_created ${media}`]);
+});
+
+test('a text track that is published before its file came is delivered when it is there', async () => {
+  const { post, path, read, send, admin, site } = await start();
+  const { id, upload_link } = await post(path);
+  await admin.put(`${site}${path}${id}/publish/`).expect(204);
+  expect(await read(`${path}${id}`)).toMatchObject({
+    status: 'created',
+    published: true,
+    delivery_url: null,
+  });
+  await send(upload_link, CAPTIONS);
+  expect(await read(`${path}${id}`)).toMatchObject({ status: 'ready', published: true });
 });
 
 test('a text track with auto_publish is published when its file is there', async () => {
