@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { onlyMethods } from '../../http/app';
-import { describeThrown, HttpError, toHttpError } from '../../http/errors';
+import { describeThrown, errorBody, HttpError, toHttpError } from '../../http/errors';
 import { html } from '../../http/html';
 import type { Log } from '../../http/log';
 import { securityHeaders } from '../../http/shell';
@@ -37,11 +37,14 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   app.use('/dashboard', showError(context.log));
 }
 
-/** The dashboard's one style sheet and its one script; the pages work without the latter. */
-function mountAssets(app: Express, { dashboardStyle, dashboardScript }: Assets): void {
+/** The dashboard's one style sheet and its scripts; the pages work without the latter. */
+function mountAssets(app: Express, assets: Assets): void {
   for (const [path, type, text] of [
-    ['/dashboard/style.css', 'css', dashboardStyle],
-    ['/dashboard/script.js', 'js', dashboardScript],
+    ['/dashboard/style.css', 'css', assets.dashboardStyle],
+    ['/dashboard/script.js', 'js', assets.dashboardScript],
+    ['/dashboard/forms.js', 'js', assets.dashboardFormsScript],
+    ['/dashboard/order.js', 'js', assets.dashboardOrderScript],
+    ['/dashboard/upload.js', 'js', assets.dashboardUploadScript],
   ] as const) {
     app
       .route(path)
@@ -150,16 +153,21 @@ const TITLES: Readonly<Record<number, string>> = {
   409: 'Not possible now',
 };
 
-/** Answers whatever goes wrong below /dashboard as a page. */
+/** Answers whatever goes wrong below /dashboard as a page, or as the management API does when a script asks. */
 function showError(log: Log): ErrorRequestHandler {
-  return (thrown: unknown, _request, response, next) => {
+  return (thrown: unknown, request, response, next) => {
     if (response.headersSent) {
       next(thrown);
       return;
     }
-    const { status, problems, headers, cause } = toHttpError(thrown);
+    const error = toHttpError(thrown);
+    const { status, problems, headers, cause } = error;
     const { requestId } = response.locals;
     if (status >= 500) log.error('page failed', { requestId, status, cause: describeThrown(cause) });
+    if (request.get('accept') === 'application/json') {
+      response.status(status).set(headers).json(errorBody(error));
+      return;
+    }
     const content = html`<section class="card">
       ${problems.map(({ description }) => html`<p>${description}</p>`)}
       <p class="muted">Status ${status} · request ${requestId}</p>
