@@ -13,6 +13,7 @@ import { mountClientsPage } from './clients';
 import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
 import { layout } from './layout';
+import { mountMediaPages } from './library/media';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
@@ -27,6 +28,7 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountOverviewPage(app, context);
   mountChannelPages(app, context);
   mountEventsPage(app, context);
+  mountMediaPages(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);
