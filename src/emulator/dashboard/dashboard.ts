@@ -14,6 +14,7 @@ import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
 import { layout } from './layout';
 import { mountMediaPages } from './library/media';
+import { mountPlaylistPages } from './library/playlists';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
@@ -29,6 +30,7 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountChannelPages(app, context);
   mountEventsPage(app, context);
   mountMediaPages(app, context);
+  mountPlaylistPages(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);

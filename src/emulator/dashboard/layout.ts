@@ -5,6 +5,7 @@ const SECTIONS = [
   { path: '/dashboard/channels', label: 'Channels' },
   { path: '/dashboard/events', label: 'Events' },
   { path: '/dashboard/media', label: 'Media' },
+  { path: '/dashboard/playlists', label: 'Playlists' },
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
