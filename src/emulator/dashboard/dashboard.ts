@@ -14,6 +14,7 @@ import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
 import { layout } from './layout';
 import { mountMediaPages } from './library/media';
+import { mountPlayerPages } from './library/players';
 import { mountPlaylistPages } from './library/playlists';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
@@ -31,6 +32,7 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountEventsPage(app, context);
   mountMediaPages(app, context);
   mountPlaylistPages(app, context);
+  mountPlayerPages(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);

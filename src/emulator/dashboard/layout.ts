@@ -6,6 +6,7 @@ const SECTIONS = [
   { path: '/dashboard/events', label: 'Events' },
   { path: '/dashboard/media', label: 'Media' },
   { path: '/dashboard/playlists', label: 'Playlists' },
+  { path: '/dashboard/players', label: 'Players' },
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
