@@ -16,6 +16,8 @@ import { layout } from './layout';
 import { mountMediaPages } from './library/media';
 import { mountPlayerPages } from './library/players';
 import { mountPlaylistPages } from './library/playlists';
+import { mountTagsPage } from './library/tags';
+import { mountUsagePage } from './library/usage';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
@@ -33,6 +35,8 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountMediaPages(app, context);
   mountPlaylistPages(app, context);
   mountPlayerPages(app, context);
+  mountTagsPage(app, context);
+  mountUsagePage(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);

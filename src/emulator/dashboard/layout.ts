@@ -7,6 +7,8 @@ const SECTIONS = [
   { path: '/dashboard/media', label: 'Media' },
   { path: '/dashboard/playlists', label: 'Playlists' },
   { path: '/dashboard/players', label: 'Players' },
+  { path: '/dashboard/tags', label: 'Tags' },
+  { path: '/dashboard/usage', label: 'Usage' },
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
