@@ -17,6 +17,7 @@ import { mountMediaPages } from './library/media';
 import { mountPlayerPages } from './library/players';
 import { mountPlaylistPages } from './library/playlists';
 import { mountTagsPage } from './library/tags';
+import { wantsJson } from './library/upload-zone';
 import { mountUsagePage } from './library/usage';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
@@ -174,7 +175,7 @@ function showError(log: Log): ErrorRequestHandler {
     const { status, problems, headers, cause } = error;
     const { requestId } = response.locals;
     if (status >= 500) log.error('page failed', { requestId, status, cause: describeThrown(cause) });
-    if (request.get('accept') === 'application/json') {
+    if (wantsJson(request)) {
       response.status(status).set(headers).json(errorBody(error));
       return;
     }
