@@ -14,6 +14,8 @@ export interface Content {
   errorMessage: string | null;
   /** What was begun last, until its file is there. */
   upload: Upload | undefined;
+  /** What the file came by. Its sender may have lost the answer, and sends it again. */
+  arrivedBy: Upload | undefined;
   /** What ends the fetch that was begun last. */
   fetching: AbortController | undefined;
   /** What was uploaded, or fetched. */
@@ -21,8 +23,15 @@ export interface Content {
 }
 
 /** What a content begins with. */
-export function noContent(): Pick<Content, 'status' | 'errorMessage' | 'upload' | 'fetching' | 'file'> {
-  return { status: 'created', errorMessage: null, upload: undefined, fetching: undefined, file: undefined };
+export function noContent(): Omit<Content, 'id' | 'siteId'> {
+  return {
+    status: 'created',
+    errorMessage: null,
+    upload: undefined,
+    arrivedBy: undefined,
+    fetching: undefined,
+    file: undefined,
+  };
 }
 
 /** The most that a file of a media may have: 5 GB. */
@@ -51,6 +60,7 @@ export function takeContent<Item extends Content>(
   const take = async (file: StoredFile) => {
     const before = content.file;
     content.file = mime_type ? { ...file, declaredType: mime_type } : file;
+    content.arrivedBy = content.upload;
     content.upload = undefined;
     content.fetching = undefined;
     content.errorMessage = null;
@@ -94,10 +104,12 @@ export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | '
   return isWatchable(content) ? 'updating' : 'processing';
 }
 
+/** An upload that is over holds its content no longer, and its link says so. */
 function endComing(uploads: EmulatorContext['uploads'], content: Content): void {
-  if (content.upload) uploads.cancel(content.upload);
+  for (const upload of [content.upload, content.arrivedBy]) if (upload) uploads.cancel(upload);
   content.fetching?.abort();
   content.upload = undefined;
+  content.arrivedBy = undefined;
   content.fetching = undefined;
 }
 

@@ -93,6 +93,20 @@ test('a reset ends uploads, fetches and processing, and nothing of them comes ba
   expect(context.state.thumbnails.all()).toEqual([]);
 });
 
+test.each(['delete', 'reupload'])('the link of a file that has come is over after a %s', async (how) => {
+  const { create, send, admin, site, context } = await startLibrary();
+  const { id, upload_link } = await create();
+  await send(upload_link);
+  // Who lost the answer sends the file again.
+  await send(upload_link);
+  const one = `${site}/media/${id}/`;
+  await (how === 'delete' ? admin.delete(one) : admin.put(`${one}reupload/`));
+  const { pathname, search } = new URL(upload_link);
+  const { body } = await admin.put(`${pathname}${search}`).send(FILM).expect(410);
+  expect(body.errors).toMatchObject([{ code: 'upload_expired' }]);
+  expect(context.uploads.list()).toHaveLength(how === 'delete' ? 0 : 1);
+});
+
 test('an upload that is cut in the middle leaves the media as it was, and the file can be sent again', async () => {
   const library = await startLibrary();
   const { create, read, send } = library;
