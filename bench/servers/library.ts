@@ -28,7 +28,10 @@ const context = createContext(config, {
   now: () => performance.now(),
   newId: randomUUID,
   newResourceId: () => randomUUID().slice(0, 8),
-  newSecret: () => `secret-${(secrets += 1)}`,
+  newSecret() {
+    secrets += 1;
+    return `secret-${secrets}`;
+  },
   assets: {
     folder: '',
     dashboardStyle: '',
