@@ -2,9 +2,13 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 import type { EmulatorContext } from './context';
 
-/** Where the caller reached the platform, as the start of addresses in an answer. */
+/** Where the caller reached the platform, as the start of addresses in an answer. It can always be read as a URL. */
 export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>): string {
-  return `${request.protocol}://${request.get('host') ?? `127.0.0.1:${request.socket.localPort}`}`;
+  const host = request.get('host') ?? '';
+  const named = `${request.protocol}://${host}`;
+  // A host name and a port, and nothing of the other parts of an address.
+  if (/^[^\s/?#@\\]+$/.test(host) && URL.canParse(named)) return named;
+  return `${request.protocol}://127.0.0.1:${request.socket.localPort}`;
 }
 
 /** Where the parts of the platform are reached, as seen by who asks. */

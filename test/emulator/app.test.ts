@@ -1,4 +1,5 @@
 import { deriveKeys } from '../../src/emulator/upstreams/derive-keys';
+import { signedPath } from '../support/sign-v1';
 import { startEmulator } from '../support/start-emulator';
 
 test('answers /healthz without a credential', async () => {
@@ -14,6 +15,24 @@ test('answers 404 in the error form where nothing is', async () => {
     errors: [{ code: 'not_found', description: 'There is nothing at this path.' }],
   });
 });
+
+test.each(['a b', '[::1', 'x:99999', '%', 'user@host', 'host/path', 'host?', 'host#', '\\'])(
+  'addresses in answers are those of loopback when the Host header %j is none',
+  async (host) => {
+    const emulator = await startEmulator();
+    const playlist = await emulator.admin
+      .post('/v2/sites/demosite/playlists/manual_playlist/')
+      .send({ metadata: { title: 'P' } })
+      .expect(201);
+    const document = await emulator.unauthenticated
+      .get(`/v2/playlists/${playlist.body.id}`)
+      .set('host', host)
+      .expect(200);
+    expect(new URL(document.body.links.first).origin).toBe(emulator.url);
+    const made = await emulator.unauthenticated.get(signedPath('/v1/videos/create')).set('host', host);
+    expect([made.status, made.body.link.address]).toEqual([200, new URL(emulator.url).host]);
+  },
+);
 
 test("carries the caller's request id, or a new one, in every answer", async () => {
   const { api, unauthenticated } = await startEmulator();

@@ -111,7 +111,7 @@ async function run({ platform, request }: Runner, name: string, call: PlatformCa
 
 /** A call of v1 as its client sends it, signed with the secret of the site. */
 function signedCall({ context, site }: Runner, { route, parameters }: V1Call): PlatformCall {
-  const { clock, newId, seeds } = context;
+  const { wallClock, newId, seeds } = context;
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     [value].flat().map((each) => ({ name, value: each })),
   );
@@ -121,7 +121,7 @@ function signedCall({ context, site }: Runner, { route, parameters }: V1Call): P
     api_format: 'json',
     api_key: site,
     api_nonce: String(nonce).padStart(8, '0'),
-    api_timestamp: String(Math.floor(clock.now().getTime() / 1000)),
+    api_timestamp: String(Math.floor(wallClock().getTime() / 1000)),
   };
   const signed = [...given, ...Object.entries(own).map(([name, value]) => ({ name, value }))];
   const pairs = [...signed, { name: 'api_signature', value: signatureOf(signed, seeds.v1Secret) }];

@@ -45,7 +45,7 @@ export function takeFromPlaylists(context: EmulatorContext, { id, siteId }: Medi
   );
 }
 
-/** Renames a tag in what playlists ask for; without a new name, it is asked for no longer. */
+/** Renames a tag in what playlists ask for. */
 export function changeTagOfPlaylists(
   context: EmulatorContext,
   siteId: string,

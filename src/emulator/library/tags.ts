@@ -49,7 +49,8 @@ function changeTag(context: EmulatorContext, siteId: string, tag: string, into: 
     updateMedia(context, media, { ...media.metadata, tags });
     count += 1;
   }
-  changeTagOfPlaylists(context, siteId, change);
+  // A playlist that no longer asked for its only tag would have every media.
+  if (into !== undefined) changeTagOfPlaylists(context, siteId, change);
   return count;
 }
 

@@ -69,6 +69,7 @@ export interface Verifier {
   /** The secret of the site whose id is the key; undefined for a key that is none. */
   readonly secretOf: (apiKey: string) => string | undefined;
   readonly signatures: SignatureMemory;
+  /** Real time. */
   readonly now: Date;
 }
 
@@ -131,7 +132,7 @@ function only(
 }
 
 function readTimestamp(written: string, now: number): number {
-  const clock = `the emulator's clock says ${now}`;
+  const clock = `this machine's clock says ${now}`;
   if (!/^\d{1,12}$/.test(written)) {
     throw new V1Error(
       'TimestampInvalid',

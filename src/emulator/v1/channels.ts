@@ -44,6 +44,11 @@ export const CHANNELS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | '
   update(call) {
     const { parts, view } = call;
     const { calls, ids } = channelIn(call);
+    const type = parts.ids.playlist_type ?? calls.resource.type;
+    if (type !== calls.resource.type) {
+      const message = 'type: a channel keeps its type. Leave it out, or create another channel.';
+      throw new V1Error('ParameterInvalid', message);
+    }
     const before = asJson(calls.read(ids, view));
     const custom_params = changeCustom(customParamsOf(before), parts.custom);
     calls.update(ids, { metadata: { ...metadataOf(call, before), custom_params } }, view);

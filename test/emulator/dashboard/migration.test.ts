@@ -57,6 +57,8 @@ test('shows the call of v2 for a curl command, and what is different, and calls 
 test('runs both calls and shows their answers side by side', async () => {
   const emulator = await startEmulator();
   const video_key = await createV1(emulator, 'video', { title: 'A' });
+  // Calls are signed with real time.
+  await emulator.advance(100 * 24 * 3600);
   const { html, text } = await paste(emulator, `/v1/videos/show?video_key=${video_key}`, 'run');
   expect(answersOf(html)).toMatchObject({
     'answer-v1-0': { status: 'ok', video: { key: video_key, title: 'A' } },

@@ -31,7 +31,7 @@ test.each([[{ tag: 'x' }], [{ name: 'x' }]])('a tag is taken off all media by %j
   expect(await tags()).toEqual([['old', 'new'], ['old'], []]);
 });
 
-test('playlists ask for a tag by its new name, and no longer for one that was removed', async () => {
+test('playlists ask for a tag by its new name, and go on to ask for one that was removed', async () => {
   const { post, read, admin, site } = await start();
   const media_filter = {
     include: { tags: { match: 'any', values: ['old', 'x'] }, custom_params: { values: { a: 'old' } } },
@@ -46,10 +46,24 @@ test('playlists ask for a tag by its new name, and no longer for one that was re
   await admin.put(`${site}/rename_tag`).send({ old_tag: 'old', new_tag: 'new' }).expect(202);
   await admin.put(`${site}/remove_tag`).send({ tag: 'x' }).expect(202);
   expect(await filterOf(dynamic.id, 'dynamic_playlist')).toEqual({
-    include: { tags: { match: 'any', values: ['new'] }, custom_params: { values: { a: 'old' } } },
+    include: { tags: { match: 'any', values: ['new', 'x'] }, custom_params: { values: { a: 'old' } } },
     exclude: { tags: { values: ['new'] } },
   });
   expect(await filterOf(manual.id, 'manual_playlist')).toEqual({ include: { values: ['old'] } });
+});
+
+test('a playlist whose only tag is removed has no media, and not all of them', async () => {
+  const { post, createReady, admin, site, unauthenticated } = await start();
+  const { id } = await createReady({ metadata: { tags: ['only'] } });
+  const media_filter = { include: { tags: { values: ['only'] } } };
+  const playlist = await post('/playlists/dynamic_playlist/', { metadata: { media_filter } });
+  const members = async () => {
+    const { body } = await unauthenticated.get(`/v2/playlists/${playlist.id}`).expect(200);
+    return body.playlist.map(({ mediaid }: { mediaid: string }) => mediaid);
+  };
+  expect(await members()).toEqual([id]);
+  await admin.put(`${site}/remove_tag`).send({ tag: 'only' }).expect(202);
+  expect(await members()).toEqual([]);
 });
 
 test('media of another site keep the tag', async () => {

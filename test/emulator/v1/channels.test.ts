@@ -104,6 +104,19 @@ async function startMembers() {
   return { emulator, channel_key, keyOf: (title: string) => keys.get(title) ?? '', members };
 }
 
+test('an update keeps the type, and may name it', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { title: 'C', type: 'dynamic' });
+  await okV1(emulator, 'channels/update', { channel_key, type: 'dynamic', title: 'D' });
+  expect(await refusedV1(emulator, 'channels/update', { channel_key, type: 'manual', title: 'E' })).toEqual([
+    400,
+    'ParameterInvalid',
+    'type: a channel keeps its type. Leave it out, or create another channel.',
+  ]);
+  const { channel } = await okV1(emulator, 'channels/show', { channel_key });
+  expect(channel).toMatchObject({ type: 'dynamic', title: 'D' });
+});
+
 test('members are added at the end, or at a position', async () => {
   const { emulator, channel_key, keyOf, members } = await startMembers();
   expect(await members()).toBe('ABC');
