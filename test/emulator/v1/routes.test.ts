@@ -1,4 +1,5 @@
 import { callV1, createV1, getV1, okV1, readyVideo } from '../../support/call-v1';
+import { processorMs } from '../../support/processor-time';
 import { signedPath } from '../../support/sign-v1';
 import { onceForAll, startEmulator, type TestEmulator } from '../../support/start-emulator';
 
@@ -179,12 +180,13 @@ test.each([
 
 test('a form of very many parameters takes no time to refuse', async () => {
   const { unauthenticated } = await startEmulator();
-  const started = performance.now();
-  for (const form of ['a=&'.repeat(85_000), Array.from({ length: 40_000 }, (_, at) => `${at}`).join('&')]) {
-    const { status, body } = await unauthenticated.post('/v1/videos/create').send(form);
-    expect([status, body.code]).toEqual([400, 'ApiKeyMissing']);
-  }
-  expect(performance.now() - started).toBeLessThan(3000);
+  const took = await processorMs(async () => {
+    for (const form of ['a=&'.repeat(85_000), Array.from({ length: 40_000 }, (_, at) => `${at}`).join('&')]) {
+      const { status, body } = await unauthenticated.post('/v1/videos/create').send(form);
+      expect([status, body.code]).toEqual([400, 'ApiKeyMissing']);
+    }
+  });
+  expect(took).toBeLessThan(3000);
 });
 
 test('a multipart form is told where parameters go', async () => {
