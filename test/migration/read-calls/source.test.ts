@@ -3,6 +3,7 @@ import { JAVASCRIPT } from '../../../src/migration/read-calls/javascript';
 import { PHP } from '../../../src/migration/read-calls/php';
 import { PYTHON } from '../../../src/migration/read-calls/python';
 import { findCalls, type Language, mayCallV1 } from '../../../src/migration/read-calls/source';
+import { processorMs } from '../../support/processor-time';
 
 const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));
 const A = 'https://api.jwplatform.com/v1';
@@ -261,10 +262,8 @@ test.each([
   [PYTHON, `jw.videos.create(**${"{'a': ".repeat(4000)}1${'}'.repeat(4000)})`],
   [PHP, `<?php $jw->call('/videos/create', ['title' => ${"'a' . ".repeat(4000)}'a']);`],
   [PHP, `<?php $jw->call('/videos/create', ${"['a' => ".repeat(4000)}1${']'.repeat(4000)});`],
-])('a program as deep as nobody writes one is read in no time', (language, text) => {
-  const started = performance.now();
-  findCalls(text, language);
-  expect(performance.now() - started).toBeLessThan(10_000);
+])('a program as deep as nobody writes one is read in no time', async (language, text) => {
+  expect(await processorMs(() => findCalls(text, language))).toBeLessThan(10_000);
 });
 
 test('what calls nothing is not parsed', () => {
