@@ -1,4 +1,4 @@
-import { isAuthentication } from '../mapping/fields';
+import { isAuthentication, shownValue } from '../mapping/fields';
 import { findRoute, shownRoute } from '../mapping/routes';
 import { type MigrateOptions, type Migration, migrateCall, type Verdict } from '../migrate-call';
 import type { V1Parameters } from '../parameters';
@@ -150,7 +150,7 @@ function kept(parameters: V1Parameters): V1Parameters {
   for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {
     const text = typeof value === 'string' ? value : (value.at(-1) ?? '');
     const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
-    result[name.slice(0, MAX_VALUE)] = isAuthentication(name) ? '' : short;
+    result[name.slice(0, MAX_VALUE)] = shownValue(name, short);
   }
   return result;
 }
