@@ -1,6 +1,7 @@
 import type { SyntaxNode, Tree } from '@lezer/common';
 import { isAuthentication } from '../mapping/fields';
 import { findRoute, ROUTES } from '../mapping/routes';
+import { isPlaceholder } from '../mapping/values';
 import { addParameter, type FoundCall, readUrl, UnreadableInput } from './found-call';
 
 /** A language whose calls are found, as its syntax tree names things. */
@@ -196,8 +197,8 @@ export class Finder {
 
   /** Tells a call with the parameters of these arguments. */
   found(at: SyntaxNode, route: string, literals: readonly Literal[], query: FoundCall['parameters'] = {}) {
-    const parameters: Record<string, string | string[]> = Object.assign(Object.create(null), query);
-    let isComplete = true;
+    const parameters = readable(query);
+    let isComplete = !Object.keys(query).some(isPlaceholder);
     for (const literal of literals) {
       if (literal.kind !== 'record') {
         isComplete = false;
@@ -219,14 +220,9 @@ export class Finder {
     const isFull = /^https?:\/\/[^/]*(?:jwplatform|jwplayer|bitsontherun)[^/]*\/v1\//i.test(text);
     const call = readUrl(text);
     if (!call || !(isFull || findRoute(call.route))) return;
-    const parameters: Record<string, string | string[]> = Object.create(null);
-    for (const [name, value] of Object.entries(call.parameters)) {
-      if (isAuthentication(name)) continue;
-      for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
-    }
     this.isRead(node);
     const line = this.#lineAt(node.from);
-    this.calls.push({ route: call.route, parameters, line, incomplete: true });
+    this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
   }
 
   /** The addresses in it belong to a call that is told by itself. */
@@ -245,6 +241,16 @@ export class Finder {
     }
     return low + 1;
   }
+}
+
+/** The parameters of an address without what signs it, and without variables that hold some or all of a query. */
+function readable(query: FoundCall['parameters']): Record<string, string | string[]> {
+  const parameters: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of Object.entries(query)) {
+    if (isAuthentication(name) || isPlaceholder(name)) continue;
+    for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
+  }
+  return parameters;
 }
 
 /** The parts of a list without its brackets, commas and comments. */

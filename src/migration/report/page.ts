@@ -77,7 +77,7 @@ ${ownNotes(entry).map(
     html`<li class="${byHand ? 'by_hand' : ''}">${kind}: ${field !== undefined && html`<code>${field}</code>: `}${sentence}</li>
 `,
 )}${answers !== undefined && html`<li>changed: answer: ${answers}</li>`}
-${entry.incomplete && html`<li>beware: ${INCOMPLETE}</li>`}
+${entry.incomplete && html`<li class="by_hand">beware: ${INCOMPLETE}</li>`}
 </ul>
 </section>
 `;

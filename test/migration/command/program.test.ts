@@ -285,11 +285,13 @@ test('a call by POST in a log may have more parameters than the log shows', asyn
     'a.log',
     '"POST /v1/videos/update?video_key=v HTTP/1.1"\n"GET /v1/videos/show?video_key=v HTTP/1.1"\n',
   );
-  const { entries } = await report(['a.log']);
+  const { code, entries } = await report(['a.log']);
+  expect(code).toBe(1);
   const mayHaveMore = entries.map(({ notes }: { notes: { sentence: string }[] }) =>
     notes.some(({ sentence }) => sentence.startsWith('Further parameters may be there')),
   );
   expect(mayHaveMore).toEqual([true, false]);
+  expect(entries.map(({ verdict }: { verdict: string }) => verdict)).toEqual(['by_hand', 'ready']);
 });
 
 test('the last line counts what was found', async () => {

@@ -254,6 +254,16 @@ test('faulty programs are read as far as they can be, and names of prototypes ar
 });
 
 test.each([
+  [JAVASCRIPT, `fetch(\`${A}/videos/show?\${params}&api_key=k&video_key=v\`)`],
+  [JAVASCRIPT, "jw.get('v1/videos/show?video_key=v&' + params)"],
+  [PHP, `<?php $url = '${A}/videos/show?' . $params . '&video_key=v';`],
+])('a variable that holds some of a query is no parameter: %#', (language, text) => {
+  expect(find(text, language)).toEqual([
+    { route: '/v1/videos/show', parameters: { video_key: 'v' }, line: 1, incomplete: true },
+  ]);
+});
+
+test.each([
   [JAVASCRIPT, `jw.videos.create({ title: ${"'a' + ".repeat(4000)}'a' })`],
   [JAVASCRIPT, `jw.videos.create(${'{ a: '.repeat(1000)}1${' }'.repeat(1000)})`],
   [JAVASCRIPT, `jw${'.videos'.repeat(4000)}.list()`],
