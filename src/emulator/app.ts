@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http';
 import { mountApiPage } from '../http/api-page';
-import { createApp, onlyMethods } from '../http/app';
+import { createApp, mountLazily, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
 import { mountDashboard } from './dashboard/dashboard';
-import { mountDelivery } from './delivery/delivery';
+import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { mountLibrary } from './library/library';
 import { mountChannels } from './live/channel-api';
@@ -36,16 +36,23 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountConfigService(app, context);
     mountKeyProvider(app, context);
     mountClearKeyLicense(app, context);
-    mountChannels(app, context);
-    mountEvents(app, context);
-    mountWebhooks(app, context);
-    mountLibrary(app, context);
-    mountUploads(app, context);
-    mountV1(app, context);
-    mountDelivery(app, context);
-    mountEmbed(app, context);
-    mountDashboard(app, context, (request, response) => platform(request, response));
-    context.faults.routes = routesOf(app.router.stack.slice(faultable));
+    const later = [
+      mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) => {
+        mountChannels(routes, context);
+        mountEvents(routes, context);
+        mountWebhooks(routes, context);
+        mountLibrary(routes, context);
+      }),
+      mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
+      mountLazily(app, ['/v1'], (routes) => mountV1(routes, context)),
+      mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
+      mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
+      mountLazily(app, ['/dashboard'], (routes) =>
+        mountDashboard(routes, context, (request, response) => platform(request, response)),
+      ),
+    ];
+    const now = app.router.stack.slice(faultable);
+    context.faults.routes = () => routesOf([...now, ...later.flatMap((made) => made().router.stack)]);
   });
   return platform;
 }

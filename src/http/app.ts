@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { requireType } from './body';
 import { httpError } from './errors';
 import { createShell, type Serve, type Shell, setHeaders } from './shell';
@@ -13,10 +13,7 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
 
 /** The routes that `mount` makes with Express, to be put into a shell. */
 export function createRoutes(mount: (app: express.Express) => void): Serve {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.set('query parser', 'simple');
+  const app = newApp();
   mount(app);
   // Last of all: Express would answer OPTIONS by itself. As a route, it is passed over by what others have thrown.
   app.options(/^/, () => {
@@ -28,6 +25,58 @@ export function createRoutes(mount: (app: express.Express) => void): Serve {
       fail(thrown ?? httpError('not_found')),
     );
   };
+}
+
+function newApp(): express.Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  return app;
+}
+
+/**
+ * Routes that are made with the first request below one of these paths: Express compiles each handler of each route,
+ * which a start with hundreds of them would wait for. What none of them answers goes on behind; what was thrown before
+ * them meets their error handlers, as it would if they stood here.
+ * @returns makes the routes, or answers those that are made.
+ */
+export function mountLazily(
+  app: express.Express,
+  paths: readonly string[],
+  mount: (app: express.Express) => void,
+): () => express.Express {
+  let made: express.Express | undefined;
+  const thrownBefore = new WeakMap<Request, unknown>();
+  const passed = new WeakSet<Request>();
+  const routes = () => {
+    if (!made) {
+      made = newApp();
+      made.use((request, _response, next) => next(thrownBefore.get(request)));
+      mount(made);
+    }
+    return made;
+  };
+  // Express takes paths in any letter case.
+  const isBelow = ({ path }: Request) =>
+    paths.some((each) => `${path.toLowerCase()}/`.startsWith(`${each}/`));
+  app.use((request, response, next) => {
+    if (!isBelow(request)) {
+      next();
+      return;
+    }
+    passed.add(request);
+    routes()(request, response, next);
+  });
+  app.use((thrown: unknown, request: Request, response: Response, next: NextFunction) => {
+    if (passed.has(request) || !isBelow(request)) {
+      next(thrown);
+      return;
+    }
+    thrownBefore.set(request, thrown);
+    routes()(request, response, next);
+  });
+  return routes;
 }
 
 /** For a path whose methods are all routed: answers 405 with the methods that exist. */

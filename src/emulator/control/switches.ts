@@ -87,7 +87,7 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: Emulato
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const description =
         webhookId === undefined
-          ? faultOfTarget(target, faults.routes)
+          ? faultOfTarget(target, faults.routes())
           : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
       if (description) throw new HttpError(400, { code: 'invalid_body', description });
       faults.add(target, fault, times);

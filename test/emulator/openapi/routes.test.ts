@@ -4,21 +4,25 @@ import type * as httpApp from '../../../src/http/app';
 import { OPERATIONS } from '../../support/start-described-emulator';
 import { startEmulator } from '../../support/start-emulator';
 
-let platform: Express | undefined;
+let apps: Express[] = [];
 
 jest.mock('../../../src/http/app', () => {
   const actual = jest.requireActual<typeof httpApp>('../../../src/http/app');
   const createApp: typeof actual.createApp = (shell, mount) =>
     actual.createApp(shell, (app) => {
-      // The platform's app is made before that of the control port.
-      platform ??= app;
+      apps.push(app);
       mount(app);
     });
-  return { ...actual, createApp };
+  const mountLazily: typeof actual.mountLazily = (app, paths, mount) => {
+    const made = actual.mountLazily(app, paths, mount);
+    apps.push(made());
+    return made;
+  };
+  return { ...actual, createApp, mountLazily };
 });
 
 afterEach(() => {
-  platform = undefined;
+  apps = [];
 });
 
 /** Pages for a person and what they load, and forms that they send. */
@@ -34,7 +38,8 @@ interface Layer {
 /** Every route of the platform port, as `METHOD /path/{name}`, without a slash at its end. */
 async function routes(): Promise<string[]> {
   await startEmulator();
-  const layers: readonly Layer[] = platform?.router.stack ?? [];
+  // The last app is that of the control port.
+  const layers: readonly Layer[] = apps.slice(0, -1).flatMap(({ router }) => router.stack);
   return layers.flatMap(({ route }) => {
     const { path, stack = [] } = route ?? {};
     if (path === undefined || path instanceof RegExp) return [];
@@ -60,9 +65,11 @@ it('describes every route of the platform port, and none beside them', async () 
 
 it('describes every route that a fault switch can mean', async () => {
   const { context } = await startEmulator();
-  const known = context.faults.routes.flatMap(({ path, methods }) =>
-    isOfPages(path) ? [] : methods.map((method) => `${method} ${namelessly(templateOf(path))}`),
-  );
+  const known = context.faults
+    .routes()
+    .flatMap(({ path, methods }) =>
+      isOfPages(path) ? [] : methods.map((method) => `${method} ${namelessly(templateOf(path))}`),
+    );
   expect(known.filter((route) => !titles.includes(route))).toEqual([]);
 });
 
