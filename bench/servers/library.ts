@@ -28,8 +28,20 @@ const context = createContext(config, {
   now: () => performance.now(),
   newId: randomUUID,
   newResourceId: () => randomUUID().slice(0, 8),
-  newSecret: () => `secret-${(secrets += 1)}`,
-  assets: { folder: '', dashboardStyle: '', dashboardScript: '', embedStyle: '', embedScript: '' },
+  newSecret() {
+    secrets += 1;
+    return `secret-${secrets}`;
+  },
+  assets: {
+    folder: '',
+    dashboardStyle: '',
+    dashboardScript: '',
+    dashboardFormsScript: '',
+    dashboardOrderScript: '',
+    dashboardUploadScript: '',
+    embedStyle: '',
+    embedScript: '',
+  },
 });
 const start = Date.parse('2030-01-01T00:00:00Z');
 for (let index = 0; index < count; index += 1) {

@@ -18,6 +18,9 @@ export interface Assets {
   readonly folder: string;
   readonly dashboardStyle: string;
   readonly dashboardScript: string;
+  readonly dashboardFormsScript: string;
+  readonly dashboardOrderScript: string;
+  readonly dashboardUploadScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
 }
@@ -29,6 +32,9 @@ export function readAssets(folder: string): Assets {
     folder,
     dashboardStyle: read('dashboard.css'),
     dashboardScript: read('dashboard.js'),
+    dashboardFormsScript: read('dashboard-forms.js'),
+    dashboardOrderScript: read('dashboard-order.js'),
+    dashboardUploadScript: read('dashboard-upload.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
   };

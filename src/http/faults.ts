@@ -142,7 +142,7 @@ function inside(schema: z.ZodType, name: PropertyKey): readonly z.ZodType[] {
 }
 
 /** What a schema makes optional, nullable, a default or a transformation of. */
-function unwrapped(schema: z.ZodType): z.ZodType {
+export function unwrapped(schema: z.ZodType): z.ZodType {
   if (
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable ||

@@ -12,9 +12,10 @@ export const V2_ADDRESS = 'https://api.jwplayer.com';
 /** A call as a command for a POSIX shell; the secret is read from the variable `V2_API_SECRET` there. */
 export function asCurl({ method, path, query, headers, body }: V2Call, address = V2_ADDRESS): string {
   // Else curl takes the braces of a placeholder for a pattern.
-  const plain = path.includes('{') ? ' -g' : '';
+  const url = `${path}${queryText(query)}`;
+  const plain = url.includes('{') ? ' -g' : '';
   const words = [method === 'GET' ? `curl${plain}` : `curl${plain} -X ${method}`];
-  words[0] += ` ${shellWord(`${address}${path}${queryText(query)}`)}`;
+  words[0] += ` ${shellWord(`${address}${url}`)}`;
   for (const [name, value] of Object.entries(headers)) {
     // The shell must replace the variable, and nothing else stands there.
     words.push(`-H ${value.includes('$') ? `"${name}: ${value}"` : shellWord(`${name}: ${value}`)}`);
@@ -24,7 +25,8 @@ export function asCurl({ method, path, query, headers, body }: V2Call, address =
 }
 
 function queryText(query: Readonly<Record<string, string>>): string {
-  const text = new URLSearchParams(query).toString();
+  // What is to be filled in must be readable.
+  const text = new URLSearchParams(query).toString().replaceAll(/%7B([\w.+-]+)%7D/g, '{$1}');
   return text === '' ? '' : `?${text}`;
 }
 

@@ -133,7 +133,7 @@ test('script copies what its button stands beside', async () => {
   const { page, url } = await open({ screen: 'laptop' });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.goto('/dashboard');
-  await page.getByRole('button', { name: 'Copy address of the management API' }).click();
+  await page.getByRole('button', { name: 'Copy address of the management API', exact: true }).click();
   await page.locator('#announcement', { hasText: 'Copied.' }).waitFor({ state: 'attached' });
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${url}/v2`);
 });

@@ -128,7 +128,7 @@ test(`finds no left-over of ${SIDECAR_KILLS} kills of a sidecar under load once 
       const sidecar = await startBuilt('sidecar', { cwd: folder, env: sidecarOn(folder) });
       await untilReady(sidecar.url);
       faults.push(...(await temporariesIn(folder)).map((name) => `start ${kill}: ${name} is left`));
-      await loadUntilKilled(sidecar, ledger, kill * 1000, 5 + 4 * (kill * SERIES + series));
+      await loadUntilKilled(sidecar, ledger, kill * 1000, 5 + kill * SERIES + series);
       faults.push(...ledger.faults(folder, shortText).map((fault) => `kill ${kill}: ${fault}`));
     }
     return { faults, left };

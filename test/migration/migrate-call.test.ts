@@ -180,6 +180,24 @@ test.each(TABLE)('%s is %s in v2', (call, verdict, ...calls) => {
   expect([migration.verdict, ...migration.calls.map(line)]).toEqual([verdict, ...calls]);
 });
 
+test.each([
+  [
+    '/v1/videos/thumbnails/update?video_key={k}&position=3',
+    'POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"{k}"}]},"upload":{"source_type":"video_position","source_media_id":"{k}","video_position":3,"thumbnail_type":"static"}}',
+    'PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"{k}","is_poster":true}]}}',
+  ],
+  [
+    '/v1/videos/conversions/create?video_key={k}&template_key={t}',
+    'POST /v2/sites/S/media/{k}/media_renditions/ {"relationships":{"media_rendition_template":{"id":"{t}"}}}',
+  ],
+  [
+    '/v1/videos/update?video_key={k}&title={title}&tags={tags}&date={date}',
+    'PATCH /v2/sites/S/media/{k}/ {"metadata":{"title":"{title}","tags":["{tags}"],"publish_start_date":"{date}"}}',
+  ],
+])('what is not known stands where its value would: %s', (call, ...calls) => {
+  expect(migrated(call).calls.map(line)).toEqual(calls);
+});
+
 test('the table has every route', () => {
   const routes = new Set(TABLE.map(([call]) => call.split('?')[0]));
   expect([...routes].sort()).toEqual(ROUTES.map(({ route }) => route).sort());

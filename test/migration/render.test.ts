@@ -25,6 +25,18 @@ test('a placeholder in the address is no pattern for curl', () => {
   );
 });
 
+test('a placeholder in the query can be read and filled in', () => {
+  const call = first('/v1/videos/list', {
+    result_limit: '{limit}',
+    result_offset: '{offset}',
+    search: 'a{b',
+  });
+  expect(asCurl(call).split('\n')[0]).toContain(
+    "curl -g 'https://api.jwplayer.com/v2/sites/S/media/?page={page}&page_length={limit}&q=",
+  );
+  expect(asCurl(call)).toContain('a%7Bb');
+});
+
 test.each([
   ['/v1/videos/show', { video_key: 'v' }, 'Media.get(site_id="S", media_id="v")'],
   [

@@ -6,6 +6,7 @@ import { readEmulatorConfig } from '../../src/emulator/config';
 import { createContext, type EmulatorContext, readAssets } from '../../src/emulator/context';
 
 import { createControlApp } from '../../src/emulator/control/app';
+import { once as onlyOnce } from '../../src/emulator/resources/resource-calls';
 import type { Client } from '../../src/emulator/upstreams/config-service';
 import type { Environment } from '../../src/http/config';
 import { createLog } from '../../src/http/log';
@@ -49,10 +50,37 @@ export interface TestEmulator {
 }
 
 const cleanups: (() => Promise<void>)[] = [];
+const lastCleanups: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
+
+afterAll(async () => {
+  for (const cleanup of lastCleanups.splice(0)) await cleanup();
+});
+
+/**
+ * Starts an emulator once for all tests of a file that call what is answered: those that only read, or that look at
+ * nothing but what they made. A webhook receiver of its own ends with the first test.
+ */
+export function onceForAll<Started>(start: () => Promise<Started>): () => Promise<Started> {
+  let started: Promise<Started> | undefined;
+  return async () => {
+    if (started) return started;
+    const earlier = cleanups.splice(0);
+    started = start();
+    try {
+      return await started;
+    } finally {
+      lastCleanups.push(...cleanups.splice(0));
+      cleanups.push(...earlier);
+    }
+  };
+}
+
+/** Read once for all emulators of a file. */
+const assets = onlyOnce(() => readAssets(publicFolder('emulator')));
 
 /**
  * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of
@@ -69,7 +97,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     now: () => 0,
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
-    assets: readAssets(publicFolder('emulator')),
+    assets: assets(),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
   const context = createContext(config, surroundings);

@@ -1,5 +1,4 @@
 import { Writable } from 'node:stream';
-import { setImmediate as turn } from 'node:timers/promises';
 import { type Clock, createClock } from '../../src/emulator/clock';
 import { FaultSwitches } from '../../src/emulator/control/faults';
 import type { Delivery } from '../../src/emulator/webhooks/delivery-queue';
@@ -11,6 +10,7 @@ import {
   Webhooks,
 } from '../../src/emulator/webhooks/webhooks';
 import { createLog } from '../../src/http/log';
+import { until } from './until';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');
 export const SITE = 'demosite';
@@ -93,7 +93,7 @@ export function startWebhooks(
       }
     },
     async tries(count) {
-      while (webhooks.history().length < count) await turn();
+      await until(() => webhooks.history().length >= count);
       return webhooks.history();
     },
     logText: () => logText,

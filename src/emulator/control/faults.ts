@@ -103,7 +103,7 @@ interface PlatformRoute {
 /** What an app's router keeps of its routes. */
 interface RouterLayer {
   readonly route?:
-    | { readonly path: string; readonly stack: readonly { readonly method: string }[] }
+    | { readonly path: string | readonly string[]; readonly stack: readonly { readonly method: string }[] }
     | undefined;
 }
 
@@ -113,7 +113,7 @@ export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
     if (!route) return [];
     // What answers every other method with 405 has no method.
     const methods = route.stack.flatMap(({ method }) => (method ? [method.toUpperCase()] : []));
-    return [{ path: route.path, methods: [...new Set(methods)] }];
+    return [route.path].flat().map((path) => ({ path, methods: [...new Set(methods)] }));
   });
 }
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { onlyMethods } from '../../http/app';
-import { describeThrown, HttpError, toHttpError } from '../../http/errors';
+import { describeThrown, errorBody, HttpError, toHttpError } from '../../http/errors';
 import { html } from '../../http/html';
 import type { Log } from '../../http/log';
 import { securityHeaders } from '../../http/shell';
@@ -13,6 +13,12 @@ import { mountClientsPage } from './clients';
 import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
 import { layout } from './layout';
+import { mountMediaPages } from './library/media';
+import { mountPlayerPages } from './library/players';
+import { mountPlaylistPages } from './library/playlists';
+import { mountTagsPage } from './library/tags';
+import { wantsJson } from './library/upload-zone';
+import { mountUsagePage } from './library/usage';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
 import { mountWebhookPages } from './webhooks';
@@ -27,6 +33,11 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountOverviewPage(app, context);
   mountChannelPages(app, context);
   mountEventsPage(app, context);
+  mountMediaPages(app, context);
+  mountPlaylistPages(app, context);
+  mountPlayerPages(app, context);
+  mountTagsPage(app, context);
+  mountUsagePage(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
   mountClientsPage(app, context);
@@ -37,11 +48,14 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   app.use('/dashboard', showError(context.log));
 }
 
-/** The dashboard's one style sheet and its one script; the pages work without the latter. */
-function mountAssets(app: Express, { dashboardStyle, dashboardScript }: Assets): void {
+/** The dashboard's one style sheet and its scripts; the pages work without the latter. */
+function mountAssets(app: Express, assets: Assets): void {
   for (const [path, type, text] of [
-    ['/dashboard/style.css', 'css', dashboardStyle],
-    ['/dashboard/script.js', 'js', dashboardScript],
+    ['/dashboard/style.css', 'css', assets.dashboardStyle],
+    ['/dashboard/script.js', 'js', assets.dashboardScript],
+    ['/dashboard/forms.js', 'js', assets.dashboardFormsScript],
+    ['/dashboard/order.js', 'js', assets.dashboardOrderScript],
+    ['/dashboard/upload.js', 'js', assets.dashboardUploadScript],
   ] as const) {
     app
       .route(path)
@@ -150,16 +164,21 @@ const TITLES: Readonly<Record<number, string>> = {
   409: 'Not possible now',
 };
 
-/** Answers whatever goes wrong below /dashboard as a page. */
+/** Answers whatever goes wrong below /dashboard as a page, or as the management API does when a script asks. */
 function showError(log: Log): ErrorRequestHandler {
-  return (thrown: unknown, _request, response, next) => {
+  return (thrown: unknown, request, response, next) => {
     if (response.headersSent) {
       next(thrown);
       return;
     }
-    const { status, problems, headers, cause } = toHttpError(thrown);
+    const error = toHttpError(thrown);
+    const { status, problems, headers, cause } = error;
     const { requestId } = response.locals;
     if (status >= 500) log.error('page failed', { requestId, status, cause: describeThrown(cause) });
+    if (wantsJson(request)) {
+      response.status(status).set(headers).json(errorBody(error));
+      return;
+    }
     const content = html`<section class="card">
       ${problems.map(({ description }) => html`<p>${description}</p>`)}
       <p class="muted">Status ${status} · request ${requestId}</p>

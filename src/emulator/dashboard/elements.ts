@@ -29,6 +29,22 @@ export function time(at: Date | undefined): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 10)} <span>${iso.slice(11, 19)} UTC</span></time>`;
 }
 
+/** A number of bytes, as people say it. */
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const power = Math.min(Math.floor(Math.log10(count) / 3), 4);
+  const value = count / 1000 ** power;
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`;
+}
+
+/** Seconds as 1:02:03. */
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (part: number) => String(part).padStart(2, '0');
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
 /** An address, whose lines end where its parts end. */
 export function address(text: string): Html {
   return html`<code class="address">${breakable(text)}</code>`;
@@ -68,18 +84,55 @@ export function secret(id: string, name: string, text: string, show = 'Show', hi
   </details>`;
 }
 
+interface ActionOptions {
+  readonly look?: 'plain' | 'main';
+  /** What it sends beside its path. */
+  readonly fields?: Content;
+}
+
 /** A button that changes something. */
-export function action(path: string, label: string, name: string, look: 'plain' | 'main' = 'plain'): Html {
-  return html`<form method="post" action="${path}"><button class="button button-small${look === 'main' && ' button-main'}">${label}${HIDDEN_NAME(name)}</button></form>`;
+export function action(
+  path: string,
+  label: string,
+  name: string,
+  { look, fields }: ActionOptions = {},
+): Html {
+  return html`<form method="post" action="${path}">${fields}<button class="button button-small${look === 'main' && ' button-main'}">${label}${HIDDEN_NAME(name)}</button></form>`;
+}
+
+interface ConfirmOptions extends Pick<ActionOptions, 'fields'> {
+  /** Of the place on the page, where several have the same path. */
+  readonly id?: string;
 }
 
 /** A button for what can't be undone: it is asked for twice. */
-export function confirmedAction(path: string, label: string, name: string, consequence: string): Html {
-  return html`<details class="confirm" id="confirm-${path}">
+export function confirmedAction(
+  path: string,
+  label: string,
+  name: string,
+  consequence: string,
+  { id = path, fields }: ConfirmOptions = {},
+): Html {
+  return html`<details class="confirm" id="confirm-${id}">
     <summary class="button button-small button-bad">${label}…${HIDDEN_NAME(name)}</summary>
-    <form method="post" action="${path}" class="confirm-form"><p>${consequence}</p>
+    <form method="post" action="${path}" class="confirm-form">${fields}<p>${consequence}</p>
     <button class="button button-small button-bad-main">${label}${HIDDEN_NAME(name)}</button></form>
   </details>`;
+}
+
+/** A button that opens a form. */
+export function openedForm(id: string, label: string, name: string, form: Content, isOpen = false): Html {
+  return html`<details class="opened-form" id="${id}"${isOpen && html` open`}>
+    <summary class="button button-small">${label}…${HIDDEN_NAME(name)}</summary>
+    ${form}
+  </details>`;
+}
+
+/** Fields that a form sends without asking for them. */
+export function hiddenFields(fields: Readonly<Record<string, string | number>>): Html[] {
+  return Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
 }
 
 interface Table {

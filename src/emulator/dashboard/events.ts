@@ -92,7 +92,7 @@ export function eventActions(event: LiveEvent): Content {
   const waitsForPublish = mode === 'manual' && !isOver(state) && publishedAt === undefined;
   return html`<div class="actions">
     ${!isOver(state) && html`<a class="button button-small" href="${previewPath(event)}">Preview${unseen}</a>`}
-    ${waitsForPublish && action(`/dashboard/channels/${channelId}/events/${id}/publish`, 'Publish', `event ${id}`, 'main')}
+    ${waitsForPublish && action(`/dashboard/channels/${channelId}/events/${id}/publish`, 'Publish', `event ${id}`, { look: 'main' })}
     ${
       isViewable(state) &&
       html`<a class="button button-small" href="/v2/media/${id}">${isOver(state) ? 'Replay' : 'Playlist'}${unseen}</a>`

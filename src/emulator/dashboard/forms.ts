@@ -24,6 +24,11 @@ export class FormBody {
     return this.texts(name)[0] ?? '';
   }
 
+  /** Whether the field was sent, empty or not. */
+  has(name: string): boolean {
+    return this.#fields.has(name);
+  }
+
   /** Every value of a field, such as the boxes that were ticked. */
   texts(name: string): string[] {
     const value = this.#fields.get(name);
@@ -80,6 +85,8 @@ function sentenceOf(fault: SchemaFault, labels: Readonly<Record<string, string>>
 
 interface Field {
   readonly name: string;
+  /** Of the input, behind `field-`, when the name alone is on the page already. */
+  readonly id?: string;
   readonly label: string;
   readonly hint?: string;
 }
@@ -107,16 +114,16 @@ interface SelectField extends Field {
   readonly choices: readonly Choice[];
 }
 
-export function selectField({ name, label, hint, value, choices }: SelectField): Html {
+export function selectField({ name, id = name, label, hint, value, choices }: SelectField): Html {
   return html`<div class="field">
-    <label for="field-${name}">${label}</label>
-    <select id="field-${name}" name="${name}"${describedBy(name, hint)}>
+    <label for="field-${id}">${label}</label>
+    <select id="field-${id}" name="${name}"${describedBy(id, hint)}>
       ${choices.map(
         (choice) =>
           html`<option value="${choice.value}"${choice.value === value && html` selected`}>${choice.label}</option>`,
       )}
     </select>
-    ${hintOf(name, hint)}
+    ${hintOf(id, hint)}
   </div>`;
 }
 
@@ -139,10 +146,10 @@ export function checkboxField({ name, label, hint, values, choices }: CheckboxFi
   </fieldset>`;
 }
 
-/** Which of the account's sites: no question when there is only one. */
-export function siteField(sites: readonly string[], chosen: string): Html {
-  const choices = sites.map((id) => ({ value: id, label: id }));
-  if (sites.length > 1) return selectField({ name: 'site', label: 'Site', value: chosen, choices });
+/** Which of the account's sites: no question when there is only one. @param id for a second one on the page. */
+export function siteField(sites: readonly string[], chosen: string, id = 'site'): Html {
+  const choices = sites.map((site) => ({ value: site, label: site }));
+  if (sites.length > 1) return selectField({ id, name: 'site', label: 'Site', value: chosen, choices });
   return html`<input type="hidden" name="site" value="${sites[0]}">`;
 }
 
@@ -167,17 +174,20 @@ interface Form {
 export function form({ id, title, path, submit, problems, fields }: Form): Html {
   return html`<section class="card" id="${id}" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${title}</h2>
-    ${
-      problems.length > 0 &&
-      html`<div class="message message-bad" role="alert"><p>This was not saved:</p><ul>${problems.map(
-        (problem) => html`<li>${problem}</li>`,
-      )}</ul></div>`
-    }
+    ${problemList(problems)}
     <form method="post" action="${path}" class="form">
       <div class="fields">${fields}</div>
       <p><button class="button button-main">${submit}</button></p>
     </form>
   </section>`;
+}
+
+/** What was wrong with what was sent, if anything was. */
+export function problemList(problems: readonly string[]): Content {
+  if (problems.length === 0) return undefined;
+  return html`<div class="message message-bad" role="alert"><p>This was not saved:</p><ul>${problems.map(
+    (problem) => html`<li>${problem}</li>`,
+  )}</ul></div>`;
 }
 
 /** What a page with a list and a form is asked to show. */

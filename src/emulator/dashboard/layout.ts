@@ -4,6 +4,11 @@ const SECTIONS = [
   { path: '/dashboard', label: 'Overview' },
   { path: '/dashboard/channels', label: 'Channels' },
   { path: '/dashboard/events', label: 'Events' },
+  { path: '/dashboard/media', label: 'Media' },
+  { path: '/dashboard/playlists', label: 'Playlists' },
+  { path: '/dashboard/players', label: 'Players' },
+  { path: '/dashboard/tags', label: 'Tags' },
+  { path: '/dashboard/usage', label: 'Usage' },
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
@@ -19,11 +24,37 @@ const DONE: Readonly<Record<string, string>> = {
   'channel-disabled': 'The channel is disabled: no encoder can connect.',
   'channel-deleted': 'The channel was deleted.',
   'event-published': 'The event is published: viewers can watch.',
+  'media-created': 'The media was created.',
+  'media-deleted': 'The media was deleted.',
+  'metadata-saved': 'The metadata was saved.',
+  'content-begun': 'The content is on its way.',
+  'file-received': 'The file was received.',
+  'poster-chosen': 'The poster was chosen.',
+  'picture-added': 'The picture was added.',
+  'picture-deleted': 'The picture was deleted.',
+  'track-created': 'The text track was created.',
+  'track-saved': 'The text track was saved.',
+  'track-published': 'The text track is published: viewers get it.',
+  'track-unpublished': 'The text track is not published any more.',
+  'track-deleted': 'The text track was deleted.',
+  'rendition-created': 'The rendition was created.',
+  'rendition-deleted': 'The rendition was deleted.',
+  'playlist-created': 'The playlist was created.',
+  'playlist-saved': 'The playlist was saved.',
+  'playlist-deleted': 'The playlist was deleted.',
+  'player-created': 'The player was created.',
+  'player-saved': 'The player was saved.',
+  'player-deleted': 'The player was deleted.',
+  'tag-renamed': 'The tag was renamed.',
+  'tag-removed': 'The tag was taken off all media.',
   'webhook-deleted': 'The webhook was deleted.',
   'credential-created': 'The credential was created.',
   'credential-deleted': 'The credential was deleted; its secret is refused from now on.',
   'credential-replaced': 'The credential has a new secret; the old one is refused from now on.',
 };
+
+/** Scripts for a subject of their own. */
+export type PageScript = 'upload' | 'order' | 'forms';
 
 interface Page {
   readonly title: string;
@@ -35,6 +66,8 @@ interface Page {
   /** A sentence on what the page is for. */
   readonly intro?: Content;
   readonly content: Content;
+  /** Beside the script of every page. */
+  readonly scripts?: readonly PageScript[];
   /** The word of `DONE` that stands in the address. */
   readonly done?: unknown;
 }
@@ -44,7 +77,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A whole page of the dashboard, as text to send. */
-export function layout({ title, above, section, aside, intro, content, done }: Page): string {
+export function layout({ title, above, section, aside, intro, content, scripts = [], done }: Page): string {
   const message = typeof done === 'string' && Object.hasOwn(DONE, done) ? DONE[done] : undefined;
   return html`<!doctype html>
 <html lang="en">
@@ -55,7 +88,9 @@ export function layout({ title, above, section, aside, intro, content, done }: P
   <title>${title} · Platform emulator</title>
   <link rel="icon" href="${ICON}">
   <link rel="stylesheet" href="/dashboard/style.css">
-  <script src="/dashboard/script.js" defer></script>
+  <script src="/dashboard/script.js" defer></script>${scripts.map(
+    (name) => html`<script src="/dashboard/${name}.js" defer></script>`,
+  )}
 </head>
 <body>
   <a class="skip" href="#content">Skip to the content</a>

@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../http/app';
-import { type Html, html } from '../../http/html';
+import { type Content, type Html, html } from '../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { copyable, copyableAddress, facts, live, time } from './elements';
@@ -17,7 +17,7 @@ export function mountOverviewPage(app: Express, context: EmulatorContext): void 
         layout({
           title: 'Overview',
           section: PATH,
-          content: html`${live('counts', html`${counts(context)}${context.state.channels.all().length === 0 && FIRST_STEP}`)}
+          content: html`${live('counts', html`${counts(context)}${firstSteps(context)}`)}
             <section class="card" aria-labelledby="addresses-title"><h2 id="addresses-title">Addresses</h2>${addressFacts(addressesFor(context, request))}</section>
             <section class="card" aria-labelledby="account-title"><h2 id="account-title">Account</h2>${live('account', accountFacts(context))}</section>`,
         }),
@@ -26,11 +26,29 @@ export function mountOverviewPage(app: Express, context: EmulatorContext): void 
     .all(onlyMethods('GET'));
 }
 
-const FIRST_STEP = html`<section class="card first" aria-labelledby="first-title">
-  <div><h2 id="first-title">Begin with a channel</h2>
-  <p>Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.</p></div>
-  <a class="button button-main" href="/dashboard/channels#new-channel">New channel</a>
-</section>`;
+/** What to begin with, while there is nothing. */
+function firstSteps({ state }: EmulatorContext): Content {
+  return [
+    state.channels.all().length === 0 &&
+      firstStep(
+        'first-channel',
+        'Begin with a channel',
+        'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.',
+        html`<a class="button button-main" href="/dashboard/channels#new-channel">New channel</a>`,
+      ),
+    state.media.all().length === 0 &&
+      firstStep(
+        'first-media',
+        'Or with a media',
+        'Upload a video or an audio file. It becomes ready by itself, and its page has everything that players ask for.',
+        html`<a class="button button-main" href="/dashboard/media#new-media">New media</a>`,
+      ),
+  ];
+}
+
+function firstStep(id: string, title: string, says: string, link: Html): Html {
+  return html`<section class="card first" aria-labelledby="${id}"><div><h2 id="${id}">${title}</h2><p>${says}</p></div>${link}</section>`;
+}
 
 function counts({ state, webhooks }: EmulatorContext): Html {
   const channels = state.channels.all();
@@ -41,7 +59,9 @@ function counts({ state, webhooks }: EmulatorContext): Html {
     ${tile('channels', channels.length, 'channel', 'channels')}
     ${tile('channels?state=active', active, 'active now', 'active now')}
     ${tile('events', state.events.all().length, 'event', 'events')}
-    ${tile('events?state=ended', state.media.all().length, 'replay or clip', 'replays and clips')}
+    ${tile('media', state.media.all().length, 'media', 'media')}
+    ${tile('playlists', state.playlists.all().length, 'playlist', 'playlists')}
+    ${tile('players', state.players.all().length, 'player', 'players')}
     ${tile('webhooks', webhooks.list().length, 'webhook', 'webhooks')}
     ${tile('credentials', state.credentials.list().length, 'credential', 'credentials')}
   </ul>`;

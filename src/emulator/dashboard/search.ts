@@ -28,6 +28,8 @@ export interface Searchable<T> {
   readonly filters: readonly ListFilter<T>[];
   /** Without anything in it. */
   readonly empty: Content;
+  /** How many are on a page, when it is not the whole page that the list has for itself. */
+  readonly pageLength?: number;
 }
 
 /** A part of a list as an address asks for it. */
@@ -52,7 +54,7 @@ interface Found<T> {
  * @param query of the address; what can't be read in it is as good as not there.
  */
 export function search<T>(items: readonly T[], query: PageQuery, how: Searchable<T>): Found<T> {
-  const { path, noun, texts, filters } = how;
+  const { path, noun, texts, filters, pageLength = PAGE_LENGTH } = how;
   const words = textOf(query.q).trim().slice(0, MAX_WORDS_LENGTH);
   const chosen = new Map(
     filters.map(({ name, choices }) => [name, choices.find(({ value }) => value === query[name])?.value]),
@@ -60,20 +62,19 @@ export function search<T>(items: readonly T[], query: PageQuery, how: Searchable
   const asked = searchedBy(words, chosen);
   const wanted = words.toLowerCase().split(/\s+/);
   const matching = items.filter((item) => {
+    if (!filters.every(({ name, of }) => (chosen.get(name) ?? of(item)) === of(item))) return false;
+    if (words === '') return true;
     const text = texts(item).join('\n').toLowerCase();
-    return (
-      filters.every(({ name, of }) => (chosen.get(name) ?? of(item)) === of(item)) &&
-      wanted.every((word) => text.includes(word))
-    );
+    return wanted.every((word) => text.includes(word));
   });
-  const pages = Math.max(Math.ceil(matching.length / PAGE_LENGTH), 1);
+  const pages = Math.max(Math.ceil(matching.length / pageLength), 1);
   const number = /^[1-9]\d{0,6}$/.exec(textOf(query.page))?.[0] ?? 1;
   const page = Math.min(Number(number), pages);
-  const end = matching.length - (page - 1) * PAGE_LENGTH;
+  const end = matching.length - (page - 1) * pageLength;
   const all = html`<a href="${path}">Show all</a>`;
   const isNarrowed = asked !== '';
   return {
-    items: matching.slice(Math.max(end - PAGE_LENGTH, 0), end).reverse(),
+    items: matching.slice(Math.max(end - pageLength, 0), end).reverse(),
     form: (items.length > 0 || isNarrowed) && searchForm(how, words, chosen),
     summary:
       matching.length > 0 &&
@@ -126,11 +127,17 @@ function searchForm<T>(
   </form>`;
 }
 
-function pageLinks(page: number, pages: number, address: (page: number) => string): Html {
+/** Links to the pages of a list on each side of this one. */
+export function pageLinks(
+  page: number,
+  pages: number,
+  address: (page: number) => string,
+  [before, after]: readonly [string, string] = ['Newer', 'Older'],
+): Html {
   const link = (to: number, label: string) =>
     to >= 1 && to <= pages && html`<a class="button button-small" href="${address(to)}">${label}</a>`;
   return html`<nav class="pager" aria-label="Pages">
-    ${link(page - 1, 'Newer')}<span>Page ${page} of ${pages}</span>${link(page + 1, 'Older')}
+    ${link(page - 1, before)}<span>Page ${page} of ${pages}</span>${link(page + 1, after)}
   </nav>`;
 }
 

@@ -44,7 +44,7 @@ export function mountDelivery(app: Express, context: EmulatorContext): void {
       }
       const asked = readQuery(response, Formatted);
       if (!asked) return;
-      sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
+      await sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
       if (request.method !== 'GET') return;
       state.usage.count(siteOf(watchable), clock.now(), 'deliveries');
       if (!watchable.live) watchable.media.views += 1;

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
-import Builder from 'fast-xml-builder';
 import * as z from 'zod';
+import { once } from '../resources/resource-calls';
 import { answer } from './answers';
 import { type Entry, type Feed, renderJson } from './documents';
 
@@ -12,19 +12,23 @@ export const Formatted = z.object({
 });
 
 /** Sends a feed in the format that is asked for. */
-export function sendFeed(response: Response, feed: Feed, format: Format): void {
-  if (format === 'mrss') answer(response, '', renderMrss(feed), 'application/rss+xml; charset=utf-8');
+export async function sendFeed(response: Response, feed: Feed, format: Format): Promise<void> {
+  if (format === 'mrss') answer(response, '', await renderMrss(feed), 'application/rss+xml; charset=utf-8');
   else answer(response, '', renderJson(feed));
 }
 
-const builder = new Builder({
-  attributeNamePrefix: '@',
-  ignoreAttributes: false,
-  format: true,
-  suppressEmptyNode: true,
-  suppressBooleanAttributes: false,
-  tagValueProcessor: (_name, value) => written(value),
-  attributeValueProcessor: (_name, value) => written(value),
+/** Loaded for the first document that is asked for as MRSS: few are. */
+const builder = once(async () => {
+  const { default: Builder } = await import('fast-xml-builder');
+  return new Builder({
+    attributeNamePrefix: '@',
+    ignoreAttributes: false,
+    format: true,
+    suppressEmptyNode: true,
+    suppressBooleanAttributes: false,
+    tagValueProcessor: (_name, value) => written(value),
+    attributeValueProcessor: (_name, value) => written(value),
+  });
 });
 
 /** Control characters and lone surrogates, which no XML 1.0 document can have, however they are written. */
@@ -35,7 +39,7 @@ function written(value: unknown): string {
 }
 
 /** RSS 2.0 with the extensions of Media RSS 1.5 and those of the platform's player, which reads it as a playlist. */
-function renderMrss(feed: Feed): string {
+async function renderMrss(feed: Feed): Promise<string> {
   const { title, description, kind, feedid, links, customParams = {}, entries, feedInstanceId } = feed;
   const channel = {
     title,
@@ -48,7 +52,8 @@ function renderMrss(feed: Feed): string {
       Object.entries(links ?? {}).map(([name, address]) => [`jwplayer:link_${name}`, address]),
     ),
   };
-  return builder.build({
+  const writer = await builder();
+  return writer.build({
     '?xml': { '@version': '1.0', '@encoding': 'UTF-8' },
     rss: {
       '@version': '2.0',

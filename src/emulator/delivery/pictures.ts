@@ -50,11 +50,27 @@ export function mountPictures(app: Express, context: EmulatorContext): void {
         return;
       }
       countBytes(context, response, media.siteId);
-      const { file } = thumbnail;
-      if (file) sendFile(response, file, await typeOf(thumbnail, file));
-      else drawPoster(response, media.metadata.title, width);
+      await sendThumbnail(response, thumbnail, { title: media.metadata.title, width });
     })
     .all(get);
+}
+
+interface Drawing {
+  /** What is written on a picture that the emulator draws. */
+  readonly title: string;
+  /** Pixels, as the query asks for them. */
+  readonly width: unknown;
+}
+
+/** Sends a picture that is ready, whether or not viewers may see it: as it was uploaded, or drawn. */
+export async function sendThumbnail(
+  response: Response,
+  thumbnail: Thumbnail,
+  { title, width }: Drawing,
+): Promise<void> {
+  const { file } = thumbnail;
+  if (file) sendFile(response, file, await typeOf(thumbnail, file));
+  else drawPoster(response, title, width);
 }
 
 /** The picture that somebody uploaded as the poster, or undefined when the emulator draws one. */

@@ -63,7 +63,7 @@ export function mountPlaylists(app: Express, context: EmulatorContext): void {
       const given = readQuery(response, PlaylistQuery);
       if (!given) return;
       const address = `${originOf(request)}${request.originalUrl}`;
-      sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);
+      await sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);
       if (request.method === 'GET') state.usage.count(playlist.siteId, clock.now(), 'deliveries');
     })
     .all(onlyMethods('GET'));

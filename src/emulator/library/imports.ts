@@ -5,7 +5,7 @@ import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import type { Behaviour, MetadataOf } from '../resources/resource';
 import { IMPORT } from '../resources/site-table';
-import { type FeedItem, readFeed } from './feed';
+import type { FeedItem } from './feed';
 
 /** A feed whose items become media. */
 export interface Import {
@@ -132,6 +132,7 @@ async function readOnce(
   const fetched = await uploads.fetchFile(url, { maxBytes: MAX_FEED_BYTES, signal, authorization });
   if (!fetched.ok) return fetched.problem;
   const bytes = await readFile(fetched.file.path).finally(() => uploads.remove(fetched.file));
+  const { readFeed } = await import('./feed');
   const feed = readFeed(bytes);
   if (!feed.ok) return feed.problem;
   const problems: string[] = [];

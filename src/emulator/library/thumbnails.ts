@@ -37,7 +37,11 @@ export function posterOf({ state }: Pick<EmulatorContext, 'state'>, media: Media
   return ready.find(({ isPoster }) => isPoster) ?? ready.at(-1);
 }
 
-function thumbnailsOf({ thumbnails, mediaThumbnails }: EmulatorContext['state'], { id }: Media): Thumbnail[] {
+/** The pictures of a media, in the order they became its. */
+export function thumbnailsOf(
+  { thumbnails, mediaThumbnails }: EmulatorContext['state'],
+  { id }: Media,
+): Thumbnail[] {
   return [...(mediaThumbnails.get(id) ?? [])].flatMap((each) => thumbnails.find(each) ?? []);
 }
 

@@ -85,8 +85,11 @@ const FILE_ERRORS: readonly V1Code[] = [
   'InternalError',
 ];
 
+/** A call's parameters have 256 KiB at most. */
+const TOO_LARGE = 413;
+
 /** The statuses that a file may be refused with, beside those of the codes. */
-const FILE_STATUSES = [408, 409, 410, 413, 415];
+const FILE_STATUSES = [408, 409, 410, TOO_LARGE, 415];
 
 function errorsOf(codes: readonly V1Code[], statuses: readonly number[] = []): Record<string, Answered> {
   const all = [...new Set([...codes.map((code) => V1_ERRORS[code].status), ...statuses])].sort(
@@ -96,7 +99,7 @@ function errorsOf(codes: readonly V1Code[], statuses: readonly number[] = []): R
     all.map((status) => {
       const own = codes.filter((code) => V1_ERRORS[code].status === status);
       const told = own.map((code) => `\`${code}\`: ${V1_ERRORS[code].title}`);
-      const description = told.length > 0 ? told.join('\n\n') : 'The file is refused.';
+      const description = told.length > 0 ? told.join('\n\n') : 'The body is refused.';
       return [status, { description, content: { [JSON_TYPE]: { schema: schemaRef('V1Error') } } }];
     }),
   );
@@ -169,7 +172,7 @@ const Form: Schema = {
 function describe(options: OperationOptions): Operation {
   return describeOperation(options, {
     security: [{ v1Signature: [] }],
-    errors: errorsOf(CALL_ERRORS),
+    errors: errorsOf(CALL_ERRORS, [TOO_LARGE]),
     command: { urlVariable: URL_VARIABLE, headers: [] },
   });
 }

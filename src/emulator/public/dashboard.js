@@ -31,10 +31,26 @@ const regions = () => [...document.querySelectorAll('[data-live]')];
 // As the server sent them: what is on the page may have been opened since.
 const sent = new Map(regions().map((region) => [region.id, region.innerHTML]));
 
+/** Whether somebody has changed what a field says. */
+function isEdited(field) {
+  if (field.type === 'checkbox') return field.checked !== field.defaultChecked;
+  if (field.type === 'file') return field.files.length > 0;
+  if (field.tagName !== 'SELECT') return field.value !== field.defaultValue;
+  const options = [...field.options];
+  return (
+    field.selectedIndex !==
+    Math.max(
+      options.findIndex((option) => option.defaultSelected),
+      0,
+    )
+  );
+}
+
 function isInUse(region) {
   const selection = getSelection();
   return (
-    region.querySelector(':focus-visible') ||
+    region.querySelector(':focus-visible, [data-busy]') ||
+    [...region.querySelectorAll('input, textarea, select')].some(isEdited) ||
     (selection && !selection.isCollapsed && region.contains(selection.anchorNode))
   );
 }
@@ -69,6 +85,9 @@ async function keepFresh() {
   setTimeout(keepFresh, REFRESH_MS);
 }
 setTimeout(keepFresh, REFRESH_MS);
+
+// Another script has changed what the page shows.
+document.addEventListener('dashboard-changed', () => refresh(false).catch(() => undefined));
 
 const search = document.querySelector('[data-search]');
 let typing;

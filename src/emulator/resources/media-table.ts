@@ -268,7 +268,6 @@ export const TEXT_TRACK = {
       title: 'Publish a text track',
       status: 204,
       says: 'Lets viewers have it.',
-      refusals: [{ status: 409, code: 'conflict', when: 'Its file is not there yet.' }],
     },
     unpublish: {
       methods: ['PUT'],

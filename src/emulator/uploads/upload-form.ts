@@ -93,7 +93,8 @@ function fileOf(
       if (!request.readableEnded) fail(toHttpError({ type: 'request.aborted' }));
     };
     request.on('close', ended).on('error', ended);
-    request.pipe(form);
+    if (request.destroyed) ended();
+    else request.pipe(form);
   });
 }
 

@@ -12,7 +12,7 @@ import { THUMBNAILS } from './thumbnails';
 import { TRACKS } from './tracks';
 import { type Handler, translate } from './translate';
 import { mountFormUploads } from './upload-api';
-import { mountCall, mountRest, type V1Call } from './v1-api';
+import { mountCalls, mountRest, type V1Call } from './v1-api';
 import { VIDEOS } from './videos';
 
 type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
@@ -35,8 +35,10 @@ const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
 /** Management API v1: every route of the mapping to v2, with the resources of v2, and its uploads. */
 export function mountV1(app: Express, context: EmulatorContext): void {
   mountFormUploads(app, context);
-  for (const mapping of ROUTES)
-    mountCall(app, context, mapping.route, (call) => answer(context, mapping, call));
+  const calls = ROUTES.map(
+    (mapping) => [mapping.route, (call: V1Call) => answer(context, mapping, call)] as const,
+  );
+  mountCalls(app, context, new Map(calls));
   mountRest(
     app,
     context,

@@ -1,4 +1,3 @@
-import Builder from 'fast-xml-builder';
 import type { Json, JsonObject } from '../../migration/mapping/values';
 
 /** An answer as text or bytes, with its media type. */
@@ -10,10 +9,10 @@ interface Serialized {
 /** The output formats of v1, by the value of `api_format`. */
 export const FORMATS = {
   json: (answer) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
-  xml: (answer) => ({ type: 'application/xml; charset=utf-8', body: toXml(answer) }),
+  xml: async (answer) => ({ type: 'application/xml; charset=utf-8', body: await toXml(answer) }),
   php: (answer) => ({ type: 'text/plain; charset=utf-8', body: toPhp(answer) }),
   py: (answer) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
-} as const satisfies Readonly<Record<string, (answer: JsonObject) => Serialized>>;
+} as const satisfies Readonly<Record<string, (answer: JsonObject) => Serialized | Promise<Serialized>>>;
 
 export type Format = keyof typeof FORMATS;
 
@@ -22,7 +21,9 @@ const XML_NAME = /^[A-Za-z_][\w.-]*$/;
 const FREE_NAMES = ['query', 'custom'];
 
 /** As documented: root `response`; keys, ids and totals are attributes, and a list has an element of its singular. */
-function toXml(answer: JsonObject): string {
+async function toXml(answer: JsonObject): Promise<string> {
+  // Loaded for the first one: few clients ask for XML.
+  const { default: Builder } = await import('fast-xml-builder');
   const builder = new Builder({ ignoreAttributes: false, attributeNamePrefix: '@', suppressEmptyNode: true });
   const response = xmlChildren(answer, 'response');
   return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build({ response })}`;

@@ -6,7 +6,6 @@ import { openFor } from '../delivery/delivery';
 import type { Received } from '../uploads/file-store';
 import type { Upload, UploadMethod } from '../uploads/upload';
 import { sentBy } from '../uploads/upload-api';
-import { receiveForm } from '../uploads/upload-form';
 import type { Uploads } from '../uploads/uploads';
 import { isSameSecret } from '../upstreams/config-service';
 import { toV1Error, V1Error } from './errors';
@@ -27,9 +26,10 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         const { key, query } = readLink(request, response);
         const upload = uploadOf(uploads, key, 'direct', valueIn(query, 'token'));
         const isNew = !upload.isFinished;
+        const { receiveForm } = await import('../uploads/upload-form');
         const received = await taken(receiveForm(request, upload, { check: checkOf(upload) }));
         if (isNew) wantedBy(upload)?.arrived?.();
-        send(response, 200, fileAnswer(upload, received));
+        await send(response, 200, fileAnswer(upload, received));
       })
       .all(onlyPost);
   }
@@ -51,7 +51,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         return;
       }
       await taken(upload.complete(checkOf(upload)));
-      send(response, 200, { status: 'ok', ...wantedBy(upload)?.answer, file: { size: String(size) } });
+      await send(response, 200, { status: 'ok', ...wantedBy(upload)?.answer, file: { size: String(size) } });
     })
     .all(onlyPost);
 }

@@ -47,30 +47,40 @@ const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
 
 const readRaw = raw({ limit: '256kb', type: () => true });
 
-/** Makes a route of v1: it takes GET and POST, with or without a slash at its end. */
-export function mountCall(
+/**
+ * Makes the routes of v1: they take GET and POST, with or without a slash at their end. All in one, as Express reads the
+ * path of every handler of every route at the start, and these are a third of all.
+ */
+export function mountCalls(
   app: Application,
   context: EmulatorContext,
-  path: string,
-  answer: AnswerCall,
+  calls: ReadonlyMap<string, AnswerCall>,
 ): void {
-  const handler: RequestHandler = async (request, response) => {
+  const handler: RequestHandler = async (request, response, next) => {
+    const path = pathOf(request);
+    const answer = calls.get(path);
+    if (!answer) return next();
     const { signed, parameters } = readCall(request);
     const shown: Shown = { format: formatOf(signed) };
     response.locals.v1 = shown;
     const siteId = siteOf(context, signed, request);
     limitCalls(context, `v1 ${siteId} ${path}`, { limit: LIMITS[path], shown });
     const fields = await answer({ siteId, parameters, request });
-    send(response, 200, { status: 'ok', ...fields });
+    await send(response, 200, { status: 'ok', ...fields });
   };
   app
-    .route(path)
+    .route([...calls.keys()])
     .get(readRaw, handler)
     .post(readRaw, handler)
     .all((request) => {
-      const message = `Call ${path} with GET or POST, not ${request.method}.`;
+      const message = `Call ${pathOf(request)} with GET or POST, not ${request.method}.`;
       throw new V1Error('NotSupported', message, { headers: { allow: 'GET, POST' } });
     });
+}
+
+/** As the mapping writes it: Express takes capitals, too. */
+function pathOf({ path }: Pick<Request, 'path'>): string {
+  return path.toLowerCase().replace(/\/$/, '');
 }
 
 /** Answers every other path below `/v1`, and everything that the routes throw, in the form of v1. */
@@ -81,7 +91,7 @@ export function mountRest(app: Application, context: EmulatorContext, routes: re
     if (classes.has(path)) throw new V1Error('NoMethod', `${path} needs a method, as ${path}/list.`);
     throw new V1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
   });
-  const answerError: ErrorRequestHandler = (thrown, request, response, next) => {
+  const answerError: ErrorRequestHandler = async (thrown, request, response, next) => {
     if (response.headersSent) {
       next(thrown);
       return;
@@ -91,7 +101,7 @@ export function mountRest(app: Application, context: EmulatorContext, routes: re
     response.locals.v1 ??= { format: formatAsked(request) };
     logFailure(context, response, error);
     response.set(error.headers);
-    send(response, error.status, v1ErrorBody(error));
+    await send(response, error.status, v1ErrorBody(error));
   };
   app.use('/v1', answerError);
 }
@@ -143,9 +153,9 @@ function isFormat(name: string): name is Format {
 }
 
 /** Answers in the format that the call asked for. */
-export function send(response: Response, status: number, fields: JsonObject): void {
+export async function send(response: Response, status: number, fields: JsonObject): Promise<void> {
   const { format = 'json', rateLimit } = response.locals.v1 ?? {};
-  const { type, body } = FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });
+  const { type, body } = await FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });
   response.status(status).set('content-type', type).send(Buffer.from(body));
 }
 

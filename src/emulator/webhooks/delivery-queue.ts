@@ -145,7 +145,8 @@ export class DeliveryQueue {
     const { clock, now, log, record, retryDelaysMs } = this.#tools;
     const about = this.#about(notification);
     const to = { webhookId: this.#webhook.id, key: this.#key };
-    const signed = signNotification(notification, to, happened);
+    const signed = await signNotification(notification, to, happened);
+    if (this.#ended) return;
     for (let attempt = 1; ; attempt += 1) {
       const { webhook_url: url } = this.#webhook.metadata;
       const [at, started] = [clock.now(), now()];

@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import jwt from 'jsonwebtoken';
 
 /** Every kind of notification, by its name on the wire. */
 export const EVENT_NAMES = [
@@ -57,11 +56,13 @@ export interface SignedNotification {
 }
 
 /** Writes a notification for one webhook and signs it. The order of the keys is part of the wire shape. */
-export function signNotification(
+export async function signNotification(
   { event, siteId, subject }: Notification,
   to: { readonly webhookId: string; readonly key: KeyObject },
   happened: Date,
-): SignedNotification {
+): Promise<SignedNotification> {
+  // Loaded for the first one: most processes send none.
+  const { default: jwt } = await import('jsonwebtoken');
   const body = JSON.stringify({
     event,
     ...('channelId' in subject ? { channel_id: subject.channelId } : { media_id: subject.mediaId }),

@@ -38,19 +38,34 @@ function CodeSamples() {
   return { wrapComponents: { responses: withSamples } };
 }
 
-const ui = SwaggerUIBundle({
-  url: 'openapi.json',
-  dom_id: '#api',
-  deepLinking: true,
-  displayRequestDuration: true,
-  defaultModelsExpandDepth: -1,
-  // What is secret is forgotten with the page.
-  persistAuthorization: false,
-  // Swagger's own validator would be sent the address of this service.
-  validatorUrl: null,
-  syntaxHighlight: { theme: 'tomorrow-night' },
-  plugins: [CodeSamples],
-  onComplete: () => {
-    document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
-  },
-});
+/** Beyond so many operations, all of them at once make each click slow. */
+const MOST_UNFOLDED = 40;
+
+/** Whether the groups of operations begin unfolded. */
+async function docExpansion() {
+  const { paths } = await (await fetch('openapi.json')).json();
+  const count = Object.values(paths).flatMap((item) => Object.keys(item)).length;
+  return count > MOST_UNFOLDED ? 'none' : 'list';
+}
+
+async function show() {
+  const ui = SwaggerUIBundle({
+    url: 'openapi.json',
+    dom_id: '#api',
+    deepLinking: true,
+    displayRequestDuration: true,
+    docExpansion: await docExpansion().catch(() => 'list'),
+    defaultModelsExpandDepth: -1,
+    // What is secret is forgotten with the page.
+    persistAuthorization: false,
+    // Swagger's own validator would be sent the address of this service.
+    validatorUrl: null,
+    syntaxHighlight: { theme: 'tomorrow-night' },
+    plugins: [CodeSamples],
+    onComplete: () => {
+      document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
+    },
+  });
+}
+
+void show();

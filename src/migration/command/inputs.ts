@@ -33,6 +33,8 @@ export interface Reading {
 
 /** Reads an input of the command line: a command, an address, a file or a folder. @throws Failure */
 export async function readInput(reading: Reading, word: string): Promise<void> {
+  // An empty path would be the folder that the program was started in.
+  if (word.trim() === '') throw new Failure('unusable_input', 'An input is empty; name a file or a folder.');
   const path = resolve(reading.cwd, word);
   // A command or an address is no name of a file that is there.
   const found = await stat(path).catch((thrown: unknown) => {
@@ -58,7 +60,18 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
   }
   const kind = reading.from ?? kindOfWord(word);
   if (kind !== 'curl' && kind !== 'url') throw new Failure('unusable_input', await missing(path, word));
-  readText(reading, kind, word, 'The argument');
+  const name = 'The argument';
+  try {
+    readText(reading, kind, word, name);
+  } catch (thrown) {
+    throw named(name, thrown);
+  }
+}
+
+/** What can't be read is told with the name of the input. */
+function named(name: string, thrown: unknown): unknown {
+  if (!(thrown instanceof UnreadableInput)) return thrown;
+  return new Failure('unusable_input', `${name} ${thrown.message}.`);
 }
 
 async function missing(path: string, word: string): Promise<string> {
@@ -66,7 +79,8 @@ async function missing(path: string, word: string): Promise<string> {
     (entry) => entry.isSymbolicLink(),
     () => false,
   );
-  const name = word.length > 200 ? 'The argument' : word;
+  // What is no name of a file may hold a secret.
+  const name = word.length > 200 || /[?=\s]/.test(word) ? 'The argument' : word;
   if (isLink) return `${name} is a link that leads nowhere.`;
   return `${name} is no file or folder that is there, and no curl command or address with /v1/.`;
 }
@@ -89,8 +103,7 @@ export async function readPieces(reading: Reading, { name, source, total }: Inpu
     else if (kind === 'source') await readSource(reading, name, pieces);
     else readText(reading, kind, await wholeText(pieces, name), name);
   } catch (thrown) {
-    if (!(thrown instanceof UnreadableInput)) throw thrown;
-    throw new Failure('unusable_input', `${name} ${thrown.message}.`);
+    throw named(name, thrown);
   } finally {
     progress.stop();
   }

@@ -183,9 +183,11 @@ function tell(thrown: unknown, out: Output, interrupted: AbortSignal): ExitCode 
   }
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT.done;
-    out.errors([
-      { code: 'usage', description: thrown.message.replace(/^error: /, '').replaceAll(/\s+/g, ' ') },
-    ]);
+    // The value of an option that isn't known may be a secret.
+    const sentence = thrown.message
+      .replace(/^error: /, '')
+      .replace(/(unknown option '[^'=]*)=[^']*'/s, "$1'");
+    out.errors([{ code: 'usage', description: sentence.replaceAll(/\s+/g, ' ') }]);
     return EXIT.unusable;
   }
   const name = thrown instanceof Error ? thrown.name : typeof thrown;

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../../http/errors';
-import type { FoundCall } from '../read-calls/found-call';
+import { type FoundCall, UnreadableInput } from '../read-calls/found-call';
 import { type LanguageName, languageOfFile, loadLanguage } from '../read-calls/kind';
 import { findCalls, mayCallV1 } from '../read-calls/source';
 
@@ -19,6 +19,9 @@ const SKIPPED = new Set([
 ]);
 /** A larger file is no program that somebody wrote. */
 const MAX_FILE = 2 * 1024 * 1024;
+
+/** So many files that can't be read are named. */
+const MAX_TOLD = 20;
 
 /** What was found in a folder. */
 export interface TreeSummary {
@@ -51,14 +54,20 @@ export async function readTree(
       if (text === 'huge') huge += 1;
       if (text === undefined || text === 'huge') continue;
       files += 1;
-      for (const call of await callsIn(text.text, language)) onCall(call, below.name);
+      try {
+        for (const call of await callsIn(text.text, language)) onCall(call, below.name);
+      } catch (thrown) {
+        if (!(thrown instanceof UnreadableInput)) throw thrown;
+        unread.push(`${below.name} ${thrown.message} and left out`);
+      }
     }
     // The last is taken first, and the report is in the order of the names.
     waiting.push(...folders.reverse());
   }
   const leftOut = [
     ...(huge > 0 ? [`${huge} larger than ${MAX_FILE / 1024 / 1024} MiB left out`] : []),
-    ...unread.slice(0, 20).map((name) => `${name} can't be read`),
+    ...unread.slice(0, MAX_TOLD),
+    ...(unread.length > MAX_TOLD ? [`${unread.length - MAX_TOLD} more can't be read`] : []),
   ];
   return { files, leftOut };
 }
@@ -73,7 +82,7 @@ async function entriesOf(path: string, name: string, unread: string[]): Promise<
     return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
   } catch (thrown) {
     if (systemCode(thrown) === undefined) throw thrown;
-    unread.push(name);
+    unread.push(`${name} can't be read`);
     return [];
   }
 }
@@ -89,7 +98,7 @@ async function textOf(
     return bytes.subarray(0, 8192).includes(0) ? undefined : { text: bytes.toString() };
   } catch (thrown) {
     if (systemCode(thrown) === undefined) throw thrown;
-    unread.push(name);
+    unread.push(`${name} can't be read`);
     return undefined;
   }
 }

@@ -204,7 +204,15 @@ export const AUTHENTICATION: readonly string[] = [
 
 /** Whether a parameter only says who calls; what looks like a secret is taken for one, too. */
 export function isAuthentication(name: string): boolean {
-  return AUTHENTICATION.includes(name) || /^api_|secret|signature/i.test(name);
+  return !name.startsWith('custom.') && (AUTHENTICATION.includes(name) || SECRET.test(name));
+}
+
+const SECRET = /^api[_-]?|secret|signature|passw|token|^authorization$/i;
+
+/** A value as it may be shown: a custom parameter whose name looks like that of a secret keeps its place alone. */
+export function shownValue(name: string, value: string): string {
+  if (isAuthentication(name)) return '';
+  return SECRET.test(name.replace(/^custom\.-?/, '')) ? '{value}' : value;
 }
 
 /** The fields of each resource of v1, which are its parameters, too. */

@@ -25,9 +25,12 @@ export function isPlaceholder(text: string): boolean {
 /** The form of the values of a field, in v1 and in v2. */
 export type ValueKind = keyof typeof CODECS;
 
-/** Placeholders stay as they are, whatever the kind. */
+/** The kinds whose values are put into something else in v2: a placeholder, too. */
+const WRAPPED: readonly ValueKind[] = ['list', 'relation', 'media_relation'];
+
+/** Placeholders stay as they are, where v2 has the value by itself. */
 export function toV2Value(kind: ValueKind, text: string): Translated {
-  return isPlaceholder(text) ? translated(text) : CODECS[kind].toV2(text);
+  return isPlaceholder(text) && !WRAPPED.includes(kind) ? translated(text) : CODECS[kind].toV2(text);
 }
 
 /** A value of v2, which has the kind, as v1 answers it; null stays null. */

@@ -1,6 +1,6 @@
 import { type ParseEntry, parse } from 'shell-quote';
 import type { V1Call } from '../migrate-call';
-import { addParameter, readForm, readJsonForm, readUrl } from './found-call';
+import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
 /** What was read of a text with curl commands. */
 export interface CurlCalls {
@@ -43,7 +43,11 @@ type Option = 'other' | 'header' | 'data' | 'raw' | 'encode' | 'json' | 'form' |
 /** More words than any command that a person writes. */
 const MAX_WORDS = 5000;
 
-/** Reads the curl commands of a text: several lines, pipes and other programs beside them are no matter. */
+/**
+ * Reads the curl commands of a text: several lines, pipes and other programs beside them are no matter.
+ *
+ * @throws UnreadableInput when a shell would not read it either: a quote or a `${` has no end.
+ */
 export function readCurl(text: string): CurlCalls {
   const calls: V1Call[] = [];
   const fromFiles = new Set<string>();
@@ -62,27 +66,49 @@ function unescapedCmd(text: string): string {
   return text.replaceAll(/\^\r?\n/g, ' ').replaceAll(/\^([\s\S])/g, '$1');
 }
 
-/** The lines of a shell's text, with those joined that a backslash or a quote continues. */
+/** What a quote ends with, and whether a backslash escapes in it. */
+const QUOTES: ReadonlyMap<string, { readonly end: string; readonly escapes: boolean }> = new Map([
+  ["'", { end: "'", escapes: false }],
+  ["$'", { end: "'", escapes: true }],
+  ['"', { end: '"', escapes: true }],
+]);
+
+/** The lines of a shell's text without comments, with those joined that a backslash or a quote continues. */
 function commandLines(given: string): string[] {
   const text = /\^["\r\n]/.test(given) ? unescapedCmd(given) : given;
   const lines: string[] = [];
   let line = '';
-  let quote = '';
-  const signs = text.matchAll(/\\\r?\n|\\[\s\S]|['"]|\r?\n|[^\\'"\r\n]+|[\s\S]/g);
-  for (const [sign] of signs) {
-    if (quote === "'") line += sign;
-    else if (/^\\\r?\n$/.test(sign)) line += quote === '' ? ' ' : '';
-    else if (/^\r?\n$/.test(sign) && quote === '') {
+  let quote: ReturnType<typeof QUOTES.get>;
+  let isComment = false;
+  let before = '';
+  for (const [sign] of text.matchAll(/\\\r?\n|\\[\s\S]|\$?'|["#]|\r?\n|[^\\'"#$\r\n]+|[\s\S]/g)) {
+    const isEnd = /^\r?\n$/.test(sign) || (isComment && sign.endsWith('\n'));
+    if (isEnd && !quote) {
       lines.push(line);
       line = '';
-      continue;
-    } else line += sign;
-    if (sign === quote) quote = '';
-    else if (quote === '' && (sign === "'" || sign === '"')) quote = sign;
-    // In single quotes a backslash is a sign as any other, and a quote may follow it.
-    else if (quote === "'" && sign.length === 2 && sign.startsWith('\\') && sign.endsWith("'")) quote = '';
+      isComment = false;
+    } else if (!isComment && !quote && sign === '#' && /^\s?$/.test(before)) isComment = true;
+    else if (!isComment) {
+      const isJoin = /^\\\r?\n$/.test(sign) && quote?.escapes !== false;
+      line += isJoin ? (quote ? '' : ' ') : sign;
+      if (!quote) quote = QUOTES.get(sign);
+      else if (sign.endsWith(quote.end) && !(quote.escapes && sign.startsWith('\\'))) quote = undefined;
+    }
+    before = isEnd ? '' : sign.slice(-1);
   }
+  // A shell would wait for the rest, and what stands there would be lost.
+  if (quote && line.includes('curl'))
+    throw new UnreadableInput(`has a quote (${quote.end}) that is not closed`);
   return [...lines, line].filter((each) => each.includes('curl'));
+}
+
+function wordsOf(line: string): ParseEntry[] {
+  try {
+    return parse(line, (name) => `{${name}}`);
+  } catch {
+    // The only thing that the parser throws for.
+    throw new UnreadableInput('has a ${ that is not closed');
+  }
 }
 
 /** The words behind each `curl` of a line. */
@@ -90,7 +116,7 @@ function curlCommands(line: string): string[][] {
   const commands: string[][] = [];
   let words: string[] | undefined;
   let isRest = false;
-  for (const entry of parse(line, (name) => `{${name}}`).slice(0, MAX_WORDS)) {
+  for (const entry of wordsOf(line).slice(0, MAX_WORDS)) {
     const word = wordOf(entry);
     if (word === undefined) {
       // An address with & that nobody quoted: the shell would cut it there, and its writer did not mean that.
@@ -198,15 +224,22 @@ function takeBody(value: string, sent: Sent): void {
 function takeEncoded(value: string, sent: Sent): void {
   const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
   if (sign === '=' && name !== '') addParameter(sent.parameters, name, content);
-  else if (sign === '@') sent.fromFiles.add(name || 'the whole body');
+  else if (sign === '@') takeFromFile(name, content, sent);
+}
+
+/** What a named file holds is the value: its place in the call is known. */
+function takeFromFile(name: string, file: string, sent: Sent): void {
+  if (name === '') sent.fromFiles.add('the whole body');
+  else addParameter(sent.parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
 }
 
 /** `name=content;type=…`, `name=@file` or `name=<file`. */
-function takeField(value: string, mayBeFile: boolean, sent: Sent): void {
-  const [name = '', content = ''] = value.split(/=(.*)/s);
-  if (mayBeFile && /^[@<]/.test(content)) sent.fromFiles.add(name);
-  else
-    addParameter(sent.parameters, name, mayBeFile ? content.replace(/;(?:type|filename)=.*$/s, '') : content);
+function takeField(given: string, mayBeFile: boolean, sent: Sent): void {
+  const [name = '', content = ''] = given.split(/=(.*)/s);
+  const value = mayBeFile ? content.replace(/;(?:type|filename)=.*$/s, '') : content;
+  if (mayBeFile && content.startsWith('<')) takeFromFile(name, value.slice(1), sent);
+  else if (mayBeFile && content.startsWith('@')) sent.fromFiles.add(name);
+  else addParameter(sent.parameters, name, value);
 }
 
 /** v1 read its parameters from the query and the form alike. */

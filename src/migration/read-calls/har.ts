@@ -1,7 +1,7 @@
 import { Tokenizer, TokenParser, TokenType } from '@streamparser/json';
 import { ROUTES } from '../mapping/routes';
 import type { V1Call } from '../migrate-call';
-import { looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
+import { type FoundCall, looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
 /** Deeper than any archive of calls is. */
 const MAX_DEPTH = 100;
@@ -23,11 +23,11 @@ export class HarReader {
   readonly #tokenizer = new Tokenizer();
   readonly #parser = new TokenParser({ paths: ['$.log.entries.*.request'], keepStack: false });
   readonly #cutter = new TextCutter();
-  readonly #onCall: (call: V1Call) => void;
+  readonly #onCall: (call: FoundCall) => void;
   #depth = 0;
   #sinceEntry = 0;
 
-  constructor(onCall: (call: V1Call) => void) {
+  constructor(onCall: (call: FoundCall) => void) {
     this.#onCall = onCall;
     this.#tokenizer.onToken = (token) => {
       const { token: type } = token;
@@ -120,19 +120,22 @@ const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 
 interface HarRequest {
+  readonly method?: unknown;
   readonly url?: unknown;
-  readonly postData?: { readonly text?: unknown; readonly params?: unknown };
+  readonly postData?: { readonly mimeType?: unknown; readonly text?: unknown; readonly params?: unknown };
 }
 
-function readRequest(value: unknown): V1Call | undefined {
+function readRequest(value: unknown): FoundCall | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { url, postData }: HarRequest = value;
-  if (typeof url !== 'string') return undefined;
+  const { method, url, postData }: HarRequest = value;
+  // What a browser asks before it calls is no call.
+  if (typeof url !== 'string' || method === 'OPTIONS') return undefined;
   const call = readUrl(url);
   if (!call) return undefined;
-  const parameters = Object.assign(Object.create(null), call.parameters, bodyParameters(postData));
+  const body = bodyParameters(postData);
+  const parameters = Object.assign(Object.create(null), call.parameters, body);
   if (!isOfV1(url, call.route, parameters)) return undefined;
-  return { route: call.route, parameters };
+  return { route: call.route, parameters, ...(!body && { incomplete: true as const }) };
 }
 
 /** Other services have paths with `/v1/`, too: an unknown route counts at a known host or with a v1 signature. */
@@ -141,9 +144,12 @@ function isOfV1(url: string, route: string, parameters: V1Call['parameters']): b
   return HOSTS.test(url) || 'api_signature' in parameters || looksLikeV1(route);
 }
 
-function bodyParameters(postData: HarRequest['postData']): V1Call['parameters'] {
+/** The parameters of a body; undefined when it has some that can't be read. */
+function bodyParameters(postData: HarRequest['postData']): V1Call['parameters'] | undefined {
   if (typeof postData !== 'object' || postData === null) return {};
-  const { text, params } = postData;
+  const { mimeType, text, params } = postData;
+  // Some browsers write the values of `params` as they were encoded, but all write the text as it was sent.
+  if (/^application\/x-www-form-urlencoded/i.test(String(mimeType)) && text) return readForm(String(text));
   if (Array.isArray(params) && params.length > 0) {
     const pairs = params.filter(
       (param): param is { name: string; value: string } =>
@@ -151,6 +157,20 @@ function bodyParameters(postData: HarRequest['postData']): V1Call['parameters'] 
     );
     return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
   }
-  if (typeof text !== 'string') return {};
-  return readJsonForm(text) ?? (text.includes('\n') ? {} : readForm(text));
+  if (typeof text !== 'string' || text === '') return {};
+  if (/^multipart\/form-data/i.test(String(mimeType))) return readMultipart(text);
+  return readJsonForm(text) ?? (text.includes('\n') ? undefined : readForm(text));
+}
+
+/** The fields of a form in parts; files are none. */
+function readMultipart(text: string): V1Call['parameters'] | undefined {
+  const [boundary = ''] = text.split(/\r?\n/, 1);
+  if (!boundary.startsWith('--')) return undefined;
+  const fields: Record<string, string> = Object.create(null);
+  for (const part of text.split(boundary)) {
+    const [, head = '', value = ''] = /^\r?\n([\s\S]*?)\r?\n\r?\n([\s\S]*?)\r?\n?$/.exec(part) ?? [];
+    const [, name] = /\bname="([^"]*)"/i.exec(head) ?? [];
+    if (name !== undefined && !/\bfilename\*?=/i.test(head)) fields[name] = value;
+  }
+  return fields;
 }

@@ -9,15 +9,13 @@ import { type Finder, itemsOf, type Language, type Literal, OTHER } from './sour
  */
 export const JAVASCRIPT: Language = {
   parse: (text) => PARSER.parse(text),
-  visit: (node, finder) => {
-    if (node.name === 'VariableDeclaration') readDeclaration(node, finder);
-    else if (node.name === 'AssignmentExpression') readAssignment(node, finder);
-    else if (node.name === 'CallExpression') readCall(node, finder);
-    else if (['String', 'TemplateString', 'BinaryExpression'].includes(node.name)) {
-      const text = textOf(node, finder);
-      if (text !== undefined) finder.foundAddress(node, text);
-    }
-  },
+  readers: new Map([
+    ['VariableDeclaration', readDeclaration],
+    ['AssignmentExpression', readAssignment],
+    ['CallExpression', readCall],
+  ]),
+  texts: ['String', 'TemplateString', 'BinaryExpression'],
+  textOf,
 };
 
 const PARSER = parser.configure({ dialect: 'ts jsx' });

@@ -37,7 +37,8 @@ export async function loadLanguage(name: LanguageName): Promise<Language> {
 /** A word of the command line that is no file: a command or an address. */
 export function kindOfWord(word: string): 'curl' | 'url' | undefined {
   if (/^\s*(?:\$\s*)?curl\s/.test(word)) return 'curl';
-  return /^\s*(?:https?:\/\/|\/?v1\/)/.test(word) ? 'url' : undefined;
+  // Also as people copy an address: without its scheme.
+  return /^\s*(?:https?:\/\/|\/?v1\/|(?:[\w-]+\.)*[\w-]+(?::\d+)?\/v1\/)/i.test(word) ? 'url' : undefined;
 }
 
 /** What a text is, by its beginning. */

@@ -5,14 +5,12 @@ import { type Finder, itemsOf, type Language, type Literal, OTHER } from './sour
 /** PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, and addresses in texts. */
 export const PHP: Language = {
   parse: (text) => parser.parse(text),
-  visit: (node, finder) => {
-    if (node.name === 'AssignmentExpression') readAssignment(node, finder);
-    else if (node.name === 'CallExpression') readCall(node, finder);
-    else if (node.name === 'String' || node.name === 'BinaryExpression') {
-      const text = textOf(node, finder);
-      if (text !== undefined) finder.foundAddress(node, text);
-    }
-  },
+  readers: new Map([
+    ['AssignmentExpression', readAssignment],
+    ['CallExpression', readCall],
+  ]),
+  texts: ['String', 'BinaryExpression'],
+  textOf,
 };
 
 function readAssignment(node: SyntaxNode, finder: Finder): void {

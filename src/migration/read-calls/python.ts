@@ -5,14 +5,12 @@ import { type Finder, itemsOf, type Language, type Literal, OTHER } from './sour
 /** Python: `client.videos.tracks.create(video_key=…, **params)` of the package jwplatform, and addresses in texts. */
 export const PYTHON: Language = {
   parse: (text) => parser.parse(text),
-  visit: (node, finder) => {
-    if (node.name === 'AssignStatement') readAssignment(node, finder);
-    else if (node.name === 'CallExpression') readCall(node, finder);
-    else if (['String', 'FormatString', 'ContinuedString', 'BinaryExpression'].includes(node.name)) {
-      const text = textOf(node, finder);
-      if (text !== undefined) finder.foundAddress(node, text);
-    }
-  },
+  readers: new Map([
+    ['AssignStatement', readAssignment],
+    ['CallExpression', readCall],
+  ]),
+  texts: ['String', 'FormatString', 'ContinuedString', 'BinaryExpression'],
+  textOf,
 };
 
 /** What the client takes beside the parameters of the call. */

@@ -1,13 +1,18 @@
 import type { SyntaxNode, Tree } from '@lezer/common';
 import { isAuthentication } from '../mapping/fields';
 import { findRoute, ROUTES } from '../mapping/routes';
-import { addParameter, type FoundCall, readUrl } from './found-call';
+import { isPlaceholder } from '../mapping/values';
+import { addParameter, type FoundCall, readUrl, UnreadableInput } from './found-call';
 
 /** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
   parse(text: string): Tree;
-  /** Looks at a node; what it finds it tells the finder. */
-  visit(node: SyntaxNode, finder: Finder): void;
+  /** By the name of a node, what looks at it; what it finds it tells the finder. */
+  readonly readers: ReadonlyMap<string, (node: SyntaxNode, finder: Finder) => void>;
+  /** The names of the nodes that are texts, or texts put together. */
+  readonly texts: readonly string[];
+  /** The text of such a node, with placeholders for what isn't known. */
+  textOf(node: SyntaxNode, finder: Finder): string | undefined;
 }
 
 /** What an expression is, as far as the program's text alone says. */
@@ -27,6 +32,8 @@ const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list'
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
 const MAX_DEPTH = 40;
+/** Brackets in brackets: behind that, parsing takes minutes. */
+const MAX_NESTING = 5000;
 
 const MENTION =
   /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
@@ -39,17 +46,47 @@ export function mayCallV1(text: string): boolean {
   return MENTION.test(text) || CLIENT_CALL.test(text);
 }
 
-/** Finds the calls of v1 in a program; faulty programs are read as far as they can be. */
+/**
+ * Finds the calls of v1 in a program; faulty programs are read as far as they can be.
+ *
+ * @throws UnreadableInput when it is nested deeper than a parser gets through in a reasonable time.
+ */
 export function findCalls(text: string, language: Language): FoundCall[] {
+  if (isNestedDeeper(text, MAX_NESTING)) {
+    throw new UnreadableInput(`is nested deeper than ${MAX_NESTING} brackets`);
+  }
   const finder = new Finder(text);
   language.parse(text).iterate({
-    enter: ({ node }) => {
+    // Only what is looked at becomes a node: making one takes longer the deeper it stands.
+    enter: (place) => {
+      const { name } = place;
       // All three grammars call the parameters of a function so.
-      if (node.name === 'ParamList') finder.forget(node);
-      language.visit(node, finder);
+      if (name === 'ParamList') finder.forget(place);
+      const read = language.readers.get(name);
+      if (read) read(place.node, finder);
+      else if (language.texts.includes(name) && finder.mayHoldAddress(place)) {
+        const { node } = place;
+        const address = language.textOf(node, finder);
+        if (address !== undefined) finder.foundAddress(node, address);
+      }
     },
   });
   return finder.calls;
+}
+
+/** Whether more brackets are open at a time. Those in texts and comments count, too: nobody writes so many. */
+function isNestedDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  for (const [bracket] of text.matchAll(/[()[\]{}]/g)) {
+    depth = '([{'.includes(bracket) ? depth + 1 : Math.max(0, depth - 1);
+    if (depth > limit) return true;
+  }
+  return false;
+}
+
+interface Extent {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Collects the calls of one program, and what its variables hold, in the order of its text. */
@@ -58,12 +95,16 @@ export class Finder {
   readonly calls: FoundCall[] = [];
   readonly #variables = new Map<string, Literal>();
   readonly #lineStarts: number[] = [0];
+  readonly #isOfV1: boolean;
+  /** Where `v1` stands next, from the place that was asked about last. */
+  #version = -1;
   /** Addresses before this place belong to a call that is told. */
   #readUntil = 0;
   #depth = 0;
 
   constructor(text: string) {
     this.text = text;
+    this.#isOfV1 = MENTION.test(text);
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1);
   }
 
@@ -78,8 +119,17 @@ export class Finder {
     }
   }
 
-  textOf({ from, to }: SyntaxNode): string {
+  textOf({ from, to }: Extent): string {
     return this.text.slice(from, to);
+  }
+
+  /** Whether a version stands in it, in a program that is asked about from its beginning to its end. */
+  mayHoldAddress({ from, to }: Extent): boolean {
+    if (this.#version < from) {
+      const at = this.text.indexOf('v1', from);
+      this.#version = at < 0 ? Number.POSITIVE_INFINITY : at;
+    }
+    return this.#version < to;
   }
 
   assign(name: string, value: Literal): void {
@@ -87,8 +137,8 @@ export class Finder {
   }
 
   /** What a function is given can't be known, whatever had the same name before. */
-  forget(parameters: SyntaxNode): void {
-    for (const name of this.text.slice(parameters.from, parameters.to).match(/\$?\w+/g) ?? []) {
+  forget({ from, to }: Extent): void {
+    for (const name of this.text.slice(from, to).match(/\$?\w+/g) ?? []) {
       this.#variables.delete(name);
     }
   }
@@ -125,7 +175,7 @@ export class Finder {
     const method = names.at(-1) ?? '';
     if (names.some((name) => OTHER_SERVICES.test(name))) return undefined;
     // Others have videos and players, too: of a client that is not named as one, the program must tell.
-    if (!MENTION.test(this.text) && !names.some((name) => CLIENT.test(name))) return undefined;
+    if (!this.#isOfV1 && !names.some((name) => CLIENT.test(name))) return undefined;
     for (let start = 1; start < names.length - 1; start += 1) {
       const route = `/v1/${names.slice(start).join('/')}`;
       const isMethod = CLASSES.has(names[start] ?? '') && METHODS.has(method);
@@ -147,8 +197,8 @@ export class Finder {
 
   /** Tells a call with the parameters of these arguments. */
   found(at: SyntaxNode, route: string, literals: readonly Literal[], query: FoundCall['parameters'] = {}) {
-    const parameters: Record<string, string | string[]> = Object.assign(Object.create(null), query);
-    let isComplete = true;
+    const parameters = readable(query);
+    let isComplete = !Object.keys(query).some(isPlaceholder);
     for (const literal of literals) {
       if (literal.kind !== 'record') {
         isComplete = false;
@@ -170,14 +220,9 @@ export class Finder {
     const isFull = /^https?:\/\/[^/]*(?:jwplatform|jwplayer|bitsontherun)[^/]*\/v1\//i.test(text);
     const call = readUrl(text);
     if (!call || !(isFull || findRoute(call.route))) return;
-    const parameters: Record<string, string | string[]> = Object.create(null);
-    for (const [name, value] of Object.entries(call.parameters)) {
-      if (isAuthentication(name)) continue;
-      for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
-    }
     this.isRead(node);
     const line = this.#lineAt(node.from);
-    this.calls.push({ route: call.route, parameters, line, incomplete: true });
+    this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
   }
 
   /** The addresses in it belong to a call that is told by itself. */
@@ -196,6 +241,16 @@ export class Finder {
     }
     return low + 1;
   }
+}
+
+/** The parameters of an address without what signs it, and without variables that hold some or all of a query. */
+function readable(query: FoundCall['parameters']): Record<string, string | string[]> {
+  const parameters: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of Object.entries(query)) {
+    if (isAuthentication(name) || isPlaceholder(name)) continue;
+    for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
+  }
+  return parameters;
 }
 
 /** The parts of a list without its brackets, commas and comments. */

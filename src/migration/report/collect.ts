@@ -1,4 +1,4 @@
-import { isAuthentication } from '../mapping/fields';
+import { isAuthentication, shownValue } from '../mapping/fields';
 import { findRoute, shownRoute } from '../mapping/routes';
 import { type MigrateOptions, type Migration, migrateCall, type Verdict } from '../migrate-call';
 import type { V1Parameters } from '../parameters';
@@ -124,7 +124,7 @@ export class Collector {
   report(options: MigrateOptions): Report {
     const entries = [...this.#groups.values()]
       .filter(({ count }) => count > 0)
-      .map(({ call, ...rest }) => ({ migration: migrateCall(call, options), ...rest }))
+      .map(({ call, ...rest }) => ({ migration: completed(migrateCall(call, options), rest), ...rest }))
       .sort((one, other) => other.count - one.count);
     const totals = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
     for (const { migration, count } of entries) totals[migration.verdict] += count;
@@ -136,6 +136,11 @@ export class Collector {
       inputs: this.#inputs,
     };
   }
+}
+
+/** A call that may have more than is known of it is not ready as it is shown. */
+function completed(migration: Migration, { incomplete }: Pick<Group, 'incomplete'>): Migration {
+  return incomplete && migration.verdict === 'ready' ? { ...migration, verdict: 'by_hand' } : migration;
 }
 
 function sorted(parameters: V1Parameters): [string, unknown][] {
@@ -150,7 +155,7 @@ function kept(parameters: V1Parameters): V1Parameters {
   for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {
     const text = typeof value === 'string' ? value : (value.at(-1) ?? '');
     const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
-    result[name.slice(0, MAX_VALUE)] = isAuthentication(name) ? '' : short;
+    result[name.slice(0, MAX_VALUE)] = shownValue(name, short);
   }
   return result;
 }

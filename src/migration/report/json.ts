@@ -9,7 +9,7 @@ export function jsonReport(report: Report, how: Shown) {
 
 function entryOf({ migration, count, places, morePlaces, incomplete }: Entry, how: Shown) {
   const { route, verdict, calls, notes, answers } = migration;
-  const beware = { kind: 'beware', sentence: INCOMPLETE, byHand: false };
+  const beware = { kind: 'beware', sentence: INCOMPLETE, byHand: true };
   return {
     route,
     verdict,

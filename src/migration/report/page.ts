@@ -46,16 +46,18 @@ ${entries.map((entry, index) => section(entry, index, how))}
 `}`;
 }
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
+// Without quotes and angle brackets, which would be escaped.
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff;overflow-wrap:anywhere}
 a{color:inherit}table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
-pre{background:#f2f4f7;overflow-x:auto;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}code,td{overflow-wrap:anywhere}
+pre{background:#f2f4f7;padding:.6rem;white-space:pre-wrap}td:first-child{min-width:17rem}td:last-child{min-width:11rem}
 .by_hand,.unknown,.unsupported{color:#9a3412;font-weight:600}.ready{color:#14622d}
-@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#12161b}pre{background:#1e242c}th,td{border-color:#3a424c}.by_hand,.unknown,.unsupported{color:#fdba74}.ready{color:#7ee2a0}}`;
+@media (max-width:50rem){thead{display:none}tr{display:block;border-bottom:1px solid #d0d7de;padding:.4rem 0}td,td:first-child{display:block;border:0;padding:0;min-width:0}td::before{content:attr(data-label)}}
+@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#12161b}pre{background:#1e242c}th,td,tr{border-color:#3a424c}.by_hand,.unknown,.unsupported{color:#fdba74}.ready{color:#7ee2a0}}`;
 
 function row({ migration: { route, verdict, calls }, count }: Entry, index: number): Html {
   return html`<tr>
 <td><a href="#call-${index + 1}"><code>${route}</code></a></td>
-<td>${number(count)}</td>
+<td data-label="Calls: ">${number(count)}</td>
 <td>${calls.map(({ method, path }) => html`<div><code>${method} ${path}</code></div>`)}</td>
 <td class="${verdict}">${VERDICTS[verdict]}</td>
 </tr>
@@ -77,7 +79,7 @@ ${ownNotes(entry).map(
     html`<li class="${byHand ? 'by_hand' : ''}">${kind}: ${field !== undefined && html`<code>${field}</code>: `}${sentence}</li>
 `,
 )}${answers !== undefined && html`<li>changed: answer: ${answers}</li>`}
-${entry.incomplete && html`<li>beware: ${INCOMPLETE}</li>`}
+${entry.incomplete && html`<li class="by_hand">beware: ${INCOMPLETE}</li>`}
 </ul>
 </section>
 `;

@@ -44,7 +44,7 @@ function block(entry: Entry, how: Shown): string {
   });
   const answers = answersText(entry);
   if (answers !== undefined) notes.push(`  - changed: answer: ${answers}`);
-  if (incomplete) notes.push(`  - beware: ${INCOMPLETE}`);
+  if (incomplete) notes.push(`  ! beware: ${INCOMPLETE}`);
   return [...lines, '', ...notes, ''].join('\n');
 }
 

@@ -5,6 +5,7 @@ import { type KeyFile, keyFileLines, renderKeyFile } from '../../../src/drm/key-
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { POST_MANUAL } from '../../support/post-manual';
+import { processorMs } from '../../support/processor-time';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { checkAll, codes, type Inputs, said } from './compare-inputs';
@@ -234,7 +235,7 @@ describe('of a comparison, a content key is hidden', () => {
 
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
 
-it('a folder of thousands of key files is compared in little time', () => {
+it('a folder of thousands of key files is compared in little time', async () => {
   const number = (index: number, byte: number) => {
     const bytes = Buffer.alloc(16, byte);
     bytes.writeUInt32BE(index, 4);
@@ -247,7 +248,8 @@ it('a folder of thousands of key files is compared in little time', () => {
     ]),
   );
   const checked = checkAll(inputs);
-  const start = performance.now();
-  expect(compareInputs(withoutAnswered(checked))).toEqual({ compared: [], faults: [] });
-  expect(performance.now() - start).toBeLessThan(5000);
+  const took = await processorMs(() =>
+    expect(compareInputs(withoutAnswered(checked))).toEqual({ compared: [], faults: [] }),
+  );
+  expect(took).toBeLessThan(5000);
 });

@@ -25,7 +25,7 @@ test('shows addresses as who asks reaches them, and how much there is', async ()
     expect(text.replaceAll('<wbr>', '')).toContain(`>${address}</code>`);
   }
   expect(textOf(text)).toContain(
-    '0 channels 0 active now 0 events 0 replays and clips 0 webhooks 1 credential Begin with a channel',
+    '0 channels 0 active now 0 events 0 media 0 playlists 0 players 0 webhooks 1 credential Begin with a channel',
   );
 });
 
@@ -40,7 +40,9 @@ test('counts one thing as one', async () => {
   const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [siteId] };
   context.webhooks.create({ ...metadata, events: ['channel_idle'] });
   const text = textOf((await unauthenticated.get('/dashboard')).text);
-  expect(text).toContain('1 channel 1 active now 1 event 1 replay or clip 1 webhook 1 credential Addresses');
+  expect(text).toContain(
+    '1 channel 1 active now 1 event 1 media 0 playlists 0 players 1 webhook 1 credential Addresses',
+  );
 });
 
 test('lets an address end its lines after slashes, and in a long piece after a sign', () => {
@@ -121,16 +123,18 @@ test('says nothing of its own making when the address holds an unknown word', as
   }
 });
 
-test('serves the style sheet and the script with their types', async () => {
+test('serves the style sheet and the scripts with their types', async () => {
   const { unauthenticated } = await startEmulator();
   await unauthenticated
     .get('/dashboard/style.css')
     .expect(200)
     .expect('content-type', 'text/css; charset=utf-8');
-  await unauthenticated
-    .get('/dashboard/script.js')
-    .expect(200)
-    .expect('content-type', /^text\/javascript/);
+  for (const name of ['script', 'forms', 'order', 'upload']) {
+    await unauthenticated
+      .get(`/dashboard/${name}.js`)
+      .expect(200)
+      .expect('content-type', /^text\/javascript/);
+  }
 });
 
 test('writes no secret and no form into the log', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type Fields, readFilter } from '../../../src/emulator/listing/filter';
 import { parseQuery } from '../../../src/emulator/listing/query';
+import { processorMs } from '../../support/processor-time';
 
 interface Film {
   readonly title: string;
@@ -196,13 +197,12 @@ test('reads the deepest query that is allowed', () => {
   expect(found(Array(140).fill('(title: a)').join(' OR '))).toEqual([]);
 });
 
-test('takes time in proportion to the text, however many wildcards there are', () => {
+test('takes time in proportion to the text, however many wildcards there are', async () => {
   const title = 'a'.repeat(100_000);
   const filter = readFilter(`title: ${'a*'.repeat(900)}b`, FIELDS);
   const whole = { title, tags: [], year: undefined, created: new Date(0) };
-  const started = performance.now();
-  expect(filter.ok && filter.predicate?.(whole)).toBe(false);
-  expect(performance.now() - started).toBeLessThan(500);
+  const took = await processorMs(() => expect(filter.ok && filter.predicate?.(whole)).toBe(false));
+  expect(took).toBeLessThan(500);
 });
 
 test('takes values that are no numbers and no times as absent', () => {

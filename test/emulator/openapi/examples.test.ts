@@ -1,14 +1,17 @@
 import request from 'supertest';
+import type { Method, Operation } from '../../../src/http/openapi';
 import { readCurl } from '../../support/read-curl';
 import { START, v1Signature } from '../../support/sign-v1';
 import {
   contentOf,
+  type DescribedEmulator,
   FILE,
   OPERATIONS,
   objections,
   startDescribedEmulator,
   type Variables,
 } from '../../support/start-described-emulator';
+import { onceForAll } from '../../support/start-emulator';
 
 const EXAMPLES = OPERATIONS.flatMap(({ title, method, path, operation }) =>
   operation['x-codeSamples'].map((sample) => ({
@@ -20,6 +23,17 @@ const EXAMPLES = OPERATIONS.flatMap(({ title, method, path, operation }) =>
     label: sample.label,
   })),
 );
+
+/** What only reads leaves the emulator to the other examples of the same operation. */
+const READ = new Map<Operation, () => Promise<DescribedEmulator>>();
+
+function startFor(method: Method, operation: Operation, path: string): Promise<DescribedEmulator> {
+  const start = () => startDescribedEmulator(operation, path);
+  if (method !== 'get') return start();
+  const shared = READ.get(operation) ?? onceForAll(start);
+  READ.set(operation, shared);
+  return shared();
+}
 
 /** In bodies the names of the variables stand for their values. */
 function filled(text: string, variables: Variables): string {
@@ -50,7 +64,7 @@ describe.each(EXAMPLES)('$title, $label', ({ method, path, operation, sample }) 
   });
 
   it('is answered as its schema says', async () => {
-    const { url, variables } = await startDescribedEmulator(operation, path);
+    const { url, variables } = await startFor(method, operation, path);
     const all = { ...variables, TIMESTAMP: String(START), NONCE: '12345678' };
     const first = readCurl(sample.source, all);
     const query = first.target.split('?')[1] ?? first.body ?? '';

@@ -26,7 +26,7 @@ const isOfPages = (path: string) => path === '/' || /^\/(?:dashboard|docs)\b/.te
 
 interface Layer {
   readonly route?: {
-    readonly path: string | RegExp;
+    readonly path: string | readonly string[] | RegExp;
     readonly stack: readonly { readonly method?: string }[];
   };
 }
@@ -37,9 +37,12 @@ async function routes(): Promise<string[]> {
   const layers: readonly Layer[] = platform?.router.stack ?? [];
   return layers.flatMap(({ route }) => {
     const { path, stack = [] } = route ?? {};
-    if (typeof path !== 'string' || isOfPages(path)) return [];
+    if (path === undefined || path instanceof RegExp) return [];
+    const paths = [path].flat().filter((each) => !isOfPages(each));
     const methods = new Set(stack.flatMap(({ method }) => method ?? []));
-    return [...methods].map((method) => `${method.toUpperCase()} ${namelessly(templateOf(path))}`);
+    return paths.flatMap((each) =>
+      [...methods].map((method) => `${method.toUpperCase()} ${namelessly(templateOf(each))}`),
+    );
   });
 }
 

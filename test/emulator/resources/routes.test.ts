@@ -1,10 +1,14 @@
 import { RESOURCES } from '../../../src/emulator/resources/table';
+import type { Environment } from '../../../src/http/config';
 import { CREATABLE, idName, pathWith } from '../../support/resource-bodies';
+import { onceForAll } from '../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../support/start-library';
 
-/** An emulator with a media, and what ids the paths need. */
-async function start(env = {}) {
-  const library = await startLibrary(env);
+const shared = onceForAll(() => startLibrary());
+
+/** An emulator with a media of the test's own, and what ids the paths need. */
+async function start(env?: Environment) {
+  const library = await (env ? startLibrary(env) : shared());
   const media = await library.createReady();
   return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
 }

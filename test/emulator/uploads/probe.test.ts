@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { probe } from '../../../src/emulator/uploads/probe';
+import { processorMs } from '../../support/processor-time';
 
 const MEDIA = join(__dirname, '..', '..', 'vectors', 'media');
 const folder = mkdtempSync(join(tmpdir(), 'probe-test-'));
@@ -121,9 +122,10 @@ test('finds the description behind 6 GB of film, and reads a few bytes only', as
   writeSync(file, longBox('mdat', Buffer.alloc(0), BigInt(hole)), 0, 16, FTYP.length);
   writeSync(file, MOOV, 0, MOOV.length, FTYP.length + hole);
   closeSync(file);
-  const started = performance.now();
-  expect(await probe({ path })).toMatchObject({ mediaType: 'video', duration: 2 });
-  expect(performance.now() - started).toBeLessThan(3000);
+  const took = await processorMs(async () => {
+    expect(await probe({ path })).toMatchObject({ mediaType: 'video', duration: 2 });
+  });
+  expect(took).toBeLessThan(3000);
 });
 
 test.each([
@@ -141,9 +143,8 @@ test.each([
   ['a film without a track', Buffer.concat([FTYP, box('moov', box('mvhd', Buffer.alloc(100)))])],
   ['its first box alone', FTYP],
 ])('of a movie with %s it says nothing, soon', async (_what, bytes) => {
-  const started = performance.now();
-  expect(await probeBytes(bytes)).toBeUndefined();
-  expect(performance.now() - started).toBeLessThan(3000);
+  const took = await processorMs(async () => expect(await probeBytes(bytes)).toBeUndefined());
+  expect(took).toBeLessThan(3000);
 });
 
 /** The film with these bytes of its `mvhd` in place of its own, from the place on. */

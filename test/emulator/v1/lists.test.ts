@@ -1,6 +1,6 @@
 import { createV1, okV1, refusedV1 } from '../../support/call-v1';
 import { START } from '../../support/sign-v1';
-import { startEmulator } from '../../support/start-emulator';
+import { onceForAll, startEmulator } from '../../support/start-emulator';
 
 type Parameters = Readonly<Record<string, string>>;
 
@@ -19,9 +19,12 @@ async function startVideos(videos: readonly Parameters[]) {
 }
 
 const SEVEN = Array.from({ length: 7 }, (_, at) => ({ title: `T${at}` }));
+/** For tests that make nothing. */
+const sevenVideos = onceForAll(() => startVideos(SEVEN));
+const noVideos = onceForAll(() => startVideos([]));
 
 test('a list has the newest first, fifty at most when nothing is said', async () => {
-  const { emulator, titlesOf } = await startVideos(SEVEN);
+  const { emulator, titlesOf } = await sevenVideos();
   const { limit, offset, total } = await okV1(emulator, 'videos/list');
   expect([limit, offset, total]).toEqual([50, 0, 7]);
   expect(await titlesOf({})).toEqual(['T6', 'T5', 'T4', 'T3', 'T2', 'T1', 'T0']);
@@ -36,7 +39,7 @@ test.each([
   [{ result_limit: '0', result_offset: '6' }, ['T0']],
   [{ result_limit: '1000', result_offset: '999999999999999' }, []],
 ] as const)('the window %j may begin anywhere', async (parameters, titles) => {
-  const { emulator, titlesOf } = await startVideos(SEVEN);
+  const { emulator, titlesOf } = await sevenVideos();
   expect(await titlesOf(parameters)).toEqual(titles);
   expect((await okV1(emulator, 'videos/list', parameters)).total).toBe(7);
 });
@@ -58,7 +61,7 @@ test.each([
   [{ 'search:shoesize': '9' }, 'search:shoesize names a field that this list does not have.'],
   [{ 'search:shoesize,custom.*': '9' }, 'search:shoesize names a field that this list does not have.'],
 ] as const)('the window %j is refused', async (parameters, message) => {
-  const { emulator } = await startVideos([]);
+  const { emulator } = await noVideos();
   expect(await refusedV1(emulator, 'videos/list', parameters)).toEqual([400, 'ParameterInvalid', message]);
 });
 

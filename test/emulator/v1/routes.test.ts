@@ -1,6 +1,7 @@
 import { callV1, createV1, getV1, okV1, readyVideo } from '../../support/call-v1';
+import { processorMs } from '../../support/processor-time';
 import { signedPath } from '../../support/sign-v1';
-import { startEmulator, type TestEmulator } from '../../support/start-emulator';
+import { onceForAll, startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 /** Everything that a call can mean. */
 async function startLibrary() {
@@ -13,6 +14,8 @@ async function startLibrary() {
   const conversion_key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
   return { emulator, keys: { video_key, channel_key, player_key, track_key, conversion_key } };
 }
+
+const shared = onceForAll(startLibrary);
 
 type Keys = Awaited<ReturnType<typeof startLibrary>>['keys'];
 
@@ -62,7 +65,8 @@ const shapeOf = ({ status, body }: { status: number; body: object }) => [status,
 
 test.each(SUPPORTED.map((row) => [row[0], row] as const))('%s answers ok', async (_call, row) => {
   const [call, parametersOf, ...fields] = row;
-  const { emulator, keys } = await startLibrary();
+  // What deletes has one of its own.
+  const { emulator, keys } = await (call.endsWith('delete') ? startLibrary() : shared());
   const answer = await callV1(emulator, call, parametersOf(keys));
   expect(shapeOf(answer)).toEqual([200, ['status', ...fields]]);
   expect(answer.body.status).toBe('ok');
@@ -176,12 +180,13 @@ test.each([
 
 test('a form of very many parameters takes no time to refuse', async () => {
   const { unauthenticated } = await startEmulator();
-  const started = performance.now();
-  for (const form of ['a=&'.repeat(85_000), Array.from({ length: 40_000 }, (_, at) => `${at}`).join('&')]) {
-    const { status, body } = await unauthenticated.post('/v1/videos/create').send(form);
-    expect([status, body.code]).toEqual([400, 'ApiKeyMissing']);
-  }
-  expect(performance.now() - started).toBeLessThan(3000);
+  const took = await processorMs(async () => {
+    for (const form of ['a=&'.repeat(85_000), Array.from({ length: 40_000 }, (_, at) => `${at}`).join('&')]) {
+      const { status, body } = await unauthenticated.post('/v1/videos/create').send(form);
+      expect([status, body.code]).toEqual([400, 'ApiKeyMissing']);
+    }
+  });
+  expect(took).toBeLessThan(3000);
 });
 
 test('a multipart form is told where parameters go', async () => {

@@ -176,6 +176,7 @@ test('the programs of a folder are read with their lines, and nothing that is no
   await fs.symlink(join(cwd, 'outside'), join(cwd, 'src/link'));
   await fs.symlink(join(cwd, 'outside/d.js'), join(cwd, 'src/link.js'));
   await fs.symlink('.', join(cwd, 'src/circle'));
+  await put('src/deep.js', `jwplatform.videos.list(${'['.repeat(6000)}`);
   const { code, entries, inputs } = await report(['src']);
   expect(code).toBe(0);
   expect(entries).toMatchObject([
@@ -192,7 +193,15 @@ test('the programs of a folder are read with their lines, and nothing that is no
   ]);
   expect(entries).toHaveLength(1);
   expect(inputs).toEqual([
-    { name: 'src', kind: 'source, 3 files', calls: 4, leftOut: ['1 larger than 2 MiB left out'] },
+    {
+      name: 'src',
+      kind: 'source, 4 files',
+      calls: 4,
+      leftOut: [
+        '1 larger than 2 MiB left out',
+        'src/deep.js is nested deeper than 5000 brackets and left out',
+      ],
+    },
   ]);
 });
 
@@ -223,6 +232,13 @@ test.each([
   [['https://example.com/'], 'The argument calls no route of v1: the path has no /v1/ in it.'],
   [['curl https://example.com/'], 'The argument calls no route of v1: the path has no /v1/ in it.'],
   [['--from', 'curl', 'wget x'], 'The argument has no curl command.'],
+  [[`curl '${A}/videos/list`], "The argument has a quote (') that is not closed."],
+  [[''], 'An input is empty; name a file or a folder.'],
+  [
+    ['--from', 'har', `${A}/videos/list?api_key=${SECRET}`],
+    'The argument is no file or folder that is there, and no curl command or address with /v1/.',
+  ],
+  [[`--api-key=${SECRET}`], "unknown option '--api-key'"],
   [
     ['--from', 'tar', 'x'],
     "option '--from <kind>' argument 'tar' is invalid. Allowed choices are curl, url, har, log, source.",
@@ -269,11 +285,13 @@ test('a call by POST in a log may have more parameters than the log shows', asyn
     'a.log',
     '"POST /v1/videos/update?video_key=v HTTP/1.1"\n"GET /v1/videos/show?video_key=v HTTP/1.1"\n',
   );
-  const { entries } = await report(['a.log']);
+  const { code, entries } = await report(['a.log']);
+  expect(code).toBe(1);
   const mayHaveMore = entries.map(({ notes }: { notes: { sentence: string }[] }) =>
     notes.some(({ sentence }) => sentence.startsWith('Further parameters may be there')),
   );
   expect(mayHaveMore).toEqual([true, false]);
+  expect(entries.map(({ verdict }: { verdict: string }) => verdict)).toEqual(['by_hand', 'ready']);
 });
 
 test('the last line counts what was found', async () => {
@@ -308,7 +326,10 @@ test('it stops when it is interrupted', async () => {
 });
 
 test('no secret is in any form of the report, whatever it was read from', async () => {
-  const query = `api_key=${SECRET}&api_signature=${SECRET}&api_secret=${SECRET}&player_key=p`;
+  const query = [
+    ...['api_key', 'api_signature', 'api_secret', 'apikey', 'access_token', 'password', 'authorization'],
+    ...['custom.client_secret', 'custom.-token'],
+  ].reduce((all, name) => `${all}&${name}=${SECRET}`, 'player_key=p');
   await put('a.log', `"GET /v1/players/update?${query} HTTP/1.1"\n"GET /v1/x/${SECRET}?${query} HTTP/1.1"\n`);
   await put(
     'a.har',
@@ -320,7 +341,7 @@ test('no secret is in any form of the report, whatever it was read from', async 
   );
   const curl = `curl -u me:${SECRET} -H 'Authorization: Bearer ${SECRET}' '${A}/videos/show?${query}'`;
   for (const input of ['a.log', 'a.har', 'src', curl, `${A}/videos/list?${query}`]) {
-    const text = await migrate(['--html', 'out.html', input]);
+    const text = await migrate(['--html', 'out.html', input], { isTTY: true });
     const all = [
       text,
       await migrate([input]),

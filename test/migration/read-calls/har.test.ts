@@ -103,3 +103,45 @@ test('requests of other forms are passed over', () => {
   expect(read(har(odd))).toEqual([{ route: '/v1/status', parameters: {} }]);
   expect(read('{"__proto__":{"log":1},"log":{"entries":{"a":{"request":{"url":"x"}}}}}')).toEqual([]);
 });
+
+const FORM = 'application/x-www-form-urlencoded; charset=UTF-8';
+const MULTIPART = 'multipart/form-data; boundary=x';
+
+test.each([
+  [
+    'as it was sent, whatever the browser made of its parts',
+    { mimeType: FORM, text: 'title=a%20b', params: [{ name: 'title', value: 'a%20b' }] },
+    { parameters: { title: 'a b' } },
+  ],
+  [
+    'without the files of a form in parts',
+    {
+      mimeType: MULTIPART,
+      text: [
+        '--x\r\nContent-Disposition: form-data; name="title"\r\n\r\na\r\nb\r\n',
+        '--x\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\nContent-Type: video/mp4\r\n\r\n00\r\n',
+        '--x--\r\n',
+      ].join(''),
+    },
+    { parameters: { title: 'a\r\nb' } },
+  ],
+  ['as one that can not be read', { mimeType: MULTIPART, text: 'cut' }, { parameters: {}, incomplete: true }],
+  ['as one that can not be read', { mimeType: 'text/x', text: 'a\nb' }, { parameters: {}, incomplete: true }],
+  ['as nothing when it is empty', { mimeType: FORM, text: '', params: [] }, { parameters: {} }],
+])('a body is read %s', (_how, postData, found) => {
+  expect(read(har([entry(`${A}/videos/create`, postData)]))).toEqual([
+    { route: '/v1/videos/create', ...found },
+  ]);
+});
+
+test('what a browser asks before a call is no call', () => {
+  const { request, ...rest } = entry(`${A}/videos/list`);
+  expect(
+    read(
+      har([
+        { ...rest, request: { ...request, method: 'OPTIONS' } },
+        { request, ...rest },
+      ]),
+    ),
+  ).toHaveLength(1);
+});

@@ -28,6 +28,8 @@ test.each([
   ['https://a/v1/status', 'url'],
   ['/v1/status', 'url'],
   ['v1/status', 'url'],
+  ['api.jwplatform.com/v1/videos/list?tags=a', 'url'],
+  ['127.0.0.1:8080/v1/status', 'url'],
   ['access.log', undefined],
   ['curl', undefined],
 ])('the word %j is known', (word, kind) => {

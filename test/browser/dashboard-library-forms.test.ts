@@ -1,0 +1,201 @@
+import type { Page } from 'playwright-core';
+import { SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
+import { startLibraryPages } from '../support/start-library-pages';
+
+const browser = startBrowser();
+jest.setTimeout(120_000);
+
+const screens = Object.keys(SCREENS) as Screen[];
+
+async function open(screen: Screen, { javaScriptEnabled = true, env = {} } = {}) {
+  const emulator = await startLibraryPages(env);
+  const page = await browser.open({ ...SCREENS[screen], javaScriptEnabled, baseURL: emulator.url });
+  return { ...emulator, page };
+}
+
+/** A page with a manual playlist of three media: One, Two and Three. */
+async function openPlaylist(screen: Screen, options = {}) {
+  const emulator = await open(screen, options);
+  const { post, siteId, context, createReady, page } = emulator;
+  await post('playlists', { site: siteId, title: 'Favourites', type: 'manual_playlist' });
+  const [playlist] = context.state.playlists.all();
+  if (!playlist) throw new Error('There is no playlist.');
+  for (const title of ['One', 'Two', 'Three'])
+    await post(`playlists/${playlist.id}/add`, { media: (await createReady({ title })).id });
+  const stored = () => {
+    const { media_filter: filter } = playlist.metadata as {
+      media_filter: { include: { values: readonly string[] } };
+    };
+    return filter.include.values.map((id) => context.state.media.find(id)?.metadata.title);
+  };
+  const untilStored = async (...titles: string[]) => {
+    for (let tries = 0; tries < 100 && stored().join() !== titles.join(); tries += 1)
+      await page.waitForTimeout(50);
+    expect(stored()).toEqual(titles);
+  };
+  await page.goto(`/dashboard/playlists/${playlist.id}`);
+  return { ...emulator, playlist, untilStored };
+}
+
+/** Moves of the pointer arrive with the next frame. */
+async function untilShown(page: Page, ...titles: string[]) {
+  const names = page.locator('.order .name');
+  for (let tries = 0; tries < 140 && (await names.allTextContents()).join() !== titles.join(); tries += 1)
+    await page.waitForTimeout(50);
+  expect(await names.allTextContents()).toEqual(titles);
+}
+
+/** Drags the handle of one row to the middle of another's, a little beyond. */
+async function dragTo(page: Page, name: string, other: string) {
+  const handle = page.locator(`.order li[data-name="${name}"] .handle`);
+  await handle.scrollIntoViewIfNeeded();
+  const from = await handle.boundingBox();
+  const to = await page.locator(`.order li[data-name="${other}"]`).boundingBox();
+  if (!from || !to) throw new Error('A row is not shown.');
+  await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
+  await page.mouse.down();
+  const beyond = to.y > from.y ? to.y + to.height - 2 : to.y + 2;
+  await page.mouse.move(from.x + from.width / 2, (from.y + beyond) / 2, { steps: 4 });
+  await page.mouse.move(from.x + from.width / 2, beyond, { steps: 4 });
+}
+
+describe.each(screens)('on a %s', (screen) => {
+  test('media of a playlist are dragged into another order, which is kept', async () => {
+    const { page, untilStored } = await openPlaylist(screen);
+    await dragTo(page, 'One', 'Three');
+    await untilShown(page, 'Two', 'Three', 'One');
+    await page.mouse.up();
+    await untilStored('Two', 'Three', 'One');
+    await page.reload();
+    await untilShown(page, 'Two', 'Three', 'One');
+  });
+
+  test('without script, media are found, added, moved and removed with buttons', async () => {
+    const { page, untilStored, createReady } = await openPlaylist(screen, { javaScriptEnabled: false });
+    expect(await page.locator('.handle:visible').count()).toBe(0);
+    await createReady({ title: 'Weather' });
+    await page.getByRole('searchbox').fill('weather');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('button', { name: 'Add Weather' }).click();
+    await page.getByRole('button', { name: 'Up: Weather' }).click();
+    await page.getByRole('button', { name: 'Down: One' }).click();
+    await page.getByRole('button', { name: 'Remove Two' }).click();
+    await untilStored('One', 'Weather', 'Three');
+  });
+
+  test('a player is made, refused with what is wrong in its configuration, corrected and deleted', async () => {
+    const { page, context } = await open(screen);
+    await page.goto('/dashboard/players');
+    await page.getByLabel('Name', { exact: true }).fill('Main');
+    await page.getByLabel('Setup configuration').fill('{\n  "autostart": true,\n}');
+    await page.getByRole('button', { name: 'Create player' }).click();
+    await page.getByRole('alert').getByText('look at line 3, column 1').waitFor();
+    await page.getByLabel('Setup configuration').fill('{ "autostart": true }');
+    for (const [number, name] of [
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ] as const) {
+      await page.getByLabel(`Custom parameters: name ${number}`).fill(name);
+      await page.getByLabel(`Custom parameters: value ${number}`).fill(String(number));
+    }
+    await page.getByRole('button', { name: 'Create player' }).click();
+    await page.getByText('The player was created.').waitFor();
+    const [player] = context.state.players.all();
+    expect(player?.metadata).toMatchObject({
+      setup_config: { autostart: true },
+      custom_params: { a: '1', b: '2', c: '3' },
+    });
+    await page.locator('summary', { hasText: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('The player was deleted.').waitFor();
+    expect(context.state.players.all()).toEqual([]);
+  });
+
+  test('a tag is renamed and removed, after a second question', async () => {
+    const { page, createReady } = await open(screen);
+    const media = await createReady({ title: 'News', tags: ['news', 'old'] });
+    await page.goto('/dashboard/tags');
+    await page.locator('summary', { hasText: 'Rename… news' }).click();
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'Rename news' })
+      .getByLabel('New tag')
+      .fill('current affairs');
+    await page.getByRole('button', { name: 'Rename news' }).click();
+    await page.getByText('The tag was renamed.').waitFor();
+    await page.locator('summary', { hasText: 'Remove… old' }).click();
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'Remove old' })
+      .getByText('1 media loses this tag.')
+      .waitFor();
+    await page.getByRole('button', { name: 'Remove old' }).click();
+    await page.getByText('The tag was taken off all media.').waitFor();
+    expect(media.metadata.tags).toEqual(['current affairs']);
+  });
+
+  test('usage is shown for other days, another site and another measure, with a table behind it', async () => {
+    const { page, context } = await open(screen, { env: { EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' } });
+    const { usage } = context.state;
+    usage.count('siteAAAA', new Date('2029-11-15T00:00:00Z'), 'deliveries', 12);
+    usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploadedBytes', 3_000_000);
+    await page.goto('/dashboard/usage');
+    await page.getByText('Nothing was used in these days.').waitFor();
+    await page.getByRole('link', { name: '90 days' }).click();
+    await page.getByRole('img', { name: 'The most on one day: 12, on 2029-11-15.' }).waitFor();
+    await page.getByLabel('Site').selectOption('siteBBBB');
+    await page.getByLabel('First day').fill('2029-11-10');
+    await page.getByLabel('Last day').fill('2029-11-20');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByRole('link', { name: '3.0 MB Uploaded' }).click();
+    await page.getByRole('img', { name: 'The most on one day: 3.0 MB, on 2029-11-16.' }).waitFor();
+    await page.locator('summary', { hasText: 'the figures' }).click();
+    await page.getByRole('row').filter({ hasText: '2029-11-16' }).getByText('3.0 MB').waitFor();
+    const heights = `[...document.querySelectorAll('.plot-bar')].map((bar) => Number(bar.getBoundingClientRect().height > 20))`;
+    expect(await page.evaluate(heights)).toEqual([0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+  });
+});
+
+test('the arrow keys move a media, say where it is, and keep the focus', async () => {
+  const { page, untilStored } = await openPlaylist('laptop');
+  await page.getByRole('button', { name: 'Move One:' }).focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.locator('#announcement', { hasText: 'One is at place 3.' }).waitFor({ state: 'attached' });
+  await untilStored('Two', 'Three', 'One');
+  await page.keyboard.press('ArrowUp');
+  await untilStored('Two', 'One', 'Three');
+  expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toMatch(/^Move One:/);
+  await page.getByRole('button', { name: 'Up: One' }).focus();
+  await page.keyboard.press('Enter');
+  await untilStored('One', 'Two', 'Three');
+  expect(await page.evaluate('document.activeElement.closest("li").dataset.name')).toBe('One');
+});
+
+test('a row that is dragged stays in the hand while others change the list, and Escape puts it back', async () => {
+  const { page, playlist, post, untilStored, createReady } = await openPlaylist('laptop');
+  await dragTo(page, 'Three', 'One');
+  const weather = await createReady({ title: 'Weather' });
+  await post(`playlists/${playlist.id}/add`, { media: weather.id });
+  await page.waitForResponse((response) => response.url().includes('/dashboard/playlists/'));
+  await page.waitForTimeout(500);
+  await untilShown(page, 'Three', 'One', 'Two');
+  await page.keyboard.press('Escape');
+  await page.mouse.up();
+  await untilShown(page, 'One', 'Two', 'Three', 'Weather');
+  await dragTo(page, 'Weather', 'One');
+  await page.mouse.up();
+  await untilStored('Weather', 'One', 'Two', 'Three');
+});
+
+test('a search in the page of a playlist is shown while it is typed', async () => {
+  const { page, untilStored, createReady } = await openPlaylist('laptop');
+  await createReady({ title: 'Weather' });
+  await page.getByRole('searchbox').pressSequentially('weath');
+  await page.getByText('1 of 4 media').first().waitFor();
+  await page.getByRole('button', { name: 'Add Weather' }).click();
+  await untilStored('One', 'Two', 'Three', 'Weather');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('weath');
+});

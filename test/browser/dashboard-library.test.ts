@@ -1,0 +1,283 @@
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
+import { drop, fileOf } from '../support/dropped-file';
+import { FAINT_TEXTS } from '../support/faint-texts';
+import { startLibraryPages, type TestLibraryPages } from '../support/start-library-pages';
+
+const browser = startBrowser();
+jest.setTimeout(120_000);
+
+const VECTORS = join(__dirname, '..', 'vectors', 'media');
+const FILM = fileOf(join(VECTORS, 'film.mp4'), 'Evening news.mp4', 'video/mp4');
+const PICTURE = fileOf(join(VECTORS, 'picture.png'), 'poster.png', 'image/png');
+const TRACK = {
+  name: 'en.vtt',
+  type: 'text/vtt',
+  bytes: Buffer.from('WEBVTT\n\n00:00.000 --> 00:01.000\nHi\n'),
+};
+const EMPTY = { name: 'empty.mp4', type: 'video/mp4', bytes: Buffer.alloc(0) };
+const screens = Object.keys(SCREENS) as Screen[];
+
+async function open(options: {
+  screen: Screen;
+  javaScriptEnabled?: boolean;
+  colorScheme?: 'light' | 'dark';
+}) {
+  const emulator = await startLibraryPages();
+  const { screen, ...rest } = options;
+  const page = await browser.open({ ...SCREENS[screen], ...rest, baseURL: emulator.url });
+  return { ...emulator, page };
+}
+
+/** Lets a media be processed, on the emulator's clock, until its page says that it is ready. */
+async function untilReady({ context, advance }: TestLibraryPages, page: Page) {
+  const [media] = context.state.media.all();
+  while (media?.status !== 'ready') {
+    await advance(5);
+    await page.waitForTimeout(20);
+  }
+  await advance(5);
+  return media;
+}
+
+const zone = (page: Page, id = 'upload-media') => page.locator(`#${id}`);
+const sent = (page: Page, id?: string) => zone(page, id).locator('.transfer-done');
+
+describe.each(screens)('on a %s', (screen) => {
+  test('a file that is dropped becomes a media, its picture the poster, and its text track is published', async () => {
+    const { page, ...emulator } = await open({ screen });
+    await page.goto('/dashboard/media');
+    await drop(zone(page), [FILM]);
+    await sent(page).waitFor();
+    await page.getByRole('link', { name: 'Evening news', exact: true }).waitFor();
+    const media = await untilReady(emulator as TestLibraryPages, page);
+    await page.getByRole('cell').getByText('ready', { exact: true }).waitFor();
+    expect([media.metadata.title, media.file?.size]).toEqual(['Evening news', FILM.bytes.length]);
+    await zone(page).getByRole('link', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: 'Evening news', level: 1 }).waitFor();
+
+    await drop(zone(page, 'upload-picture'), [PICTURE]);
+    await page.getByRole('button', { name: 'Use as poster' }).click();
+    await page.getByText('The poster was chosen.').waitFor();
+    expect(emulator.context.state.thumbnails.all().map(({ isPoster }) => isPoster)).toEqual([false, true]);
+    await page.locator('.picture-poster img').scrollIntoViewIfNeeded();
+    const width = `document.querySelector('.picture-poster img').naturalWidth`;
+    while ((await page.evaluate(width)) === 0) await page.waitForTimeout(20);
+
+    const track = page.locator('#upload-track');
+    await track.getByLabel('Label').fill('English');
+    await track.getByLabel('Language code').fill('en');
+    await track
+      .getByLabel('File', { exact: true })
+      .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
+    await page.getByRole('button', { name: 'Create text track' }).click();
+    await sent(page, 'upload-track').waitFor();
+    const row = page.getByRole('row').filter({ hasText: 'English' });
+    await row.getByRole('button', { name: 'Publish' }).click();
+    await page.getByText('The text track is published').waitFor();
+    expect(emulator.context.state.textTracks.all()).toMatchObject([
+      { status: 'ready', isPublished: true, metadata: { label: 'English', srclang: 'en' } },
+    ]);
+  });
+
+  test('without script, a media is made and its file, its picture and its text track are sent as forms', async () => {
+    const { page, context } = await open({ screen, javaScriptEnabled: false });
+    await page.goto('/dashboard/media');
+    expect(await zone(page).isVisible()).toBe(false);
+    await page.getByLabel('Title').fill('Evening news');
+    await page.getByRole('button', { name: 'Create media' }).click();
+    await page.getByText('The media was created.').waitFor();
+    for (const [id, file, done] of [
+      ['upload-content', FILM, 'The file was received.'],
+      ['upload-picture', PICTURE, 'The picture was added.'],
+    ] as const) {
+      await zone(page, id)
+        .locator('input[type=file]')
+        .setInputFiles({ name: file.name, mimeType: file.type, buffer: file.bytes });
+      await zone(page, id).getByRole('button', { name: 'Upload' }).click();
+      await page.getByText(done).waitFor();
+    }
+    await page.locator('#upload-track').getByLabel('Label').fill('English');
+    await page.getByRole('button', { name: 'Create text track' }).click();
+    await page
+      .locator('.waits input[type=file]')
+      .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
+    await page.locator('.waits').getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('The file was received.').waitFor();
+    const { media, thumbnails, textTracks } = context.state;
+    expect(media.all()[0]?.file?.size).toBe(FILM.bytes.length);
+    expect([...thumbnails.all(), ...textTracks.all()].map(({ status }) => status)).toEqual([
+      'ready',
+      'ready',
+    ]);
+  });
+});
+
+test('files that are dropped together are sent one after the other; an empty one says why it was not taken', async () => {
+  const { page, context } = await open({ screen: 'laptop' });
+  await page.goto('/dashboard/media');
+  await drop(zone(page), [EMPTY, FILM]);
+  await sent(page).waitFor();
+  await zone(page).locator('.transfer-failed').getByText('The file is empty.').waitFor();
+  await zone(page).getByRole('button', { name: 'Try again empty.mp4' }).waitFor();
+  expect(context.state.media.all().map(({ metadata }) => metadata.title)).toEqual(['Evening news']);
+});
+
+test('an upload that is cancelled leaves nothing behind', async () => {
+  const { page, context } = await open({ screen: 'laptop' });
+  await page.route('**/uploads/**', () => undefined);
+  await page.goto('/dashboard/media');
+  await drop(zone(page), [FILM]);
+  await page.waitForRequest('**/uploads/**');
+  expect(context.state.media.all()).toHaveLength(1);
+  await page.getByRole('button', { name: 'Cancel Evening news.mp4' }).click();
+  await page.getByText('There is no media yet.').waitFor();
+  expect([context.state.media.all(), await page.locator('.transfer').count()]).toEqual([[], 0]);
+});
+
+test('a broken connection is tried again by itself', async () => {
+  const { page, context } = await open({ screen: 'laptop' });
+  let tries = 0;
+  await page.route('**/uploads/**', (route) => {
+    tries += 1;
+    return tries === 1 ? route.abort('connectionreset') : route.continue();
+  });
+  await page.goto('/dashboard/media');
+  await drop(zone(page), [FILM]).catch(() => undefined);
+  await sent(page).waitFor();
+  expect([tries, context.state.media.all().length]).toEqual([2, 1]);
+  browser.forgive(/ERR_CONNECTION_RESET/);
+});
+
+test('a large file goes in parts, and after a reload of the page only those that are missing', async () => {
+  const { page, ...emulator } = await open({ screen: 'laptop' });
+  const { id } = await emulator.createReady({ title: 'News' });
+  const media = emulator.context.state.media.find(id);
+  const parts: string[] = [];
+  let isBroken = true;
+  await page.route('**/uploads/*/parts/*', (route) => {
+    const part = /parts\/(\d+)/.exec(route.request().url())?.[1] ?? '';
+    if (isBroken && part === '3') return route.abort('connectionreset');
+    parts.push(part);
+    return route.continue();
+  });
+  const partBytes = Math.ceil(FILM.bytes.length / 4);
+  const path = `/dashboard/media/${id}`;
+  const dropFilm = async () => {
+    await page.evaluate(`document.querySelector('#upload-content').dataset.partBytes = ${partBytes}`);
+    await drop(zone(page, 'upload-content'), [FILM]);
+  };
+  await page.goto(path);
+  await dropFilm();
+  await page.waitForRequest((request) => /parts\/3/.test(request.url()));
+  page.once('dialog', (dialog) => void dialog.accept());
+  await page.goto(path);
+  const before = [...parts];
+  isBroken = false;
+  await dropFilm();
+  await sent(page, 'upload-content').waitFor();
+  expect([before, parts]).toEqual([
+    ['1', '2'],
+    ['1', '2', '3', '4'],
+  ]);
+  expect(media?.file?.size).toBe(FILM.bytes.length);
+  browser.forgive(/ERR_CONNECTION_RESET/);
+});
+
+test('what is typed into a form stays while states around it change', async () => {
+  const { page, context, post, createReady } = await open({ screen: 'laptop' });
+  const { id } = await createReady();
+  await post(`media/${id}/tracks`, { label: 'English', position: '0', track_kind: 'captions' });
+  await page.goto(`/dashboard/media/${id}`);
+  await page.getByLabel('Title').fill('Late news');
+  await page.locator('summary', { hasText: 'Change' }).click();
+  const label = page.locator('#tracks').getByLabel('Label');
+  await label.fill('British English');
+  await page.getByRole('heading', { name: 'Renditions' }).click();
+  const [track] = context.state.textTracks.all();
+  await post(`media/${id}/tracks/${track?.id}/publish`);
+  await post(`media/${id}/source`, { source_url: 'https://cdn.example.com/b.mp4' });
+  await page.locator('#content-facts').getByText('https://cdn.example.com/b.mp4').waitFor();
+  expect(await label.inputValue()).toBe('British English');
+  expect(await page.getByLabel('Title').inputValue()).toBe('Late news');
+});
+
+const LONG_TITLE =
+  'Town hall meeting with a title that needs more than one line, and averyverylongwordwithoutanyspaceinit';
+const looks = screens.flatMap((screen) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ screen, colorScheme })),
+);
+
+/** A label counts for the box in it. */
+const SMALL_TARGETS = `[...document.querySelectorAll('main a, main button, main summary, main input, main select, main textarea')]
+  .filter((element) => !element.closest('.skip, .unseen') && element.checkVisibility() && element.type !== 'hidden')
+  .map((element) => [element, element.getBoundingClientRect()])
+  .filter(([, { width, height }]) => width < 24 || height < 24)
+  .map(([element, { width, height }]) => element.outerHTML.slice(0, 100) + ' is ' + width + ' by ' + height)`;
+
+const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
+  .map(({ id }) => id)
+  .filter((id, place, ids) => ids.indexOf(id) !== place)`;
+
+test.each(looks)(
+  'nothing is cut, too wide, too small or faint on a $screen in $colorScheme',
+  async ({ screen, colorScheme }) => {
+    const { page, post, context, siteId, createMedia, createReady, unauthenticated } = await open({
+      screen,
+      colorScheme,
+    });
+    const media = await createReady({
+      title: LONG_TITLE,
+      tags: ['news', 'averyverylongtagwithoutanyspaceinitatall'],
+      custom_params: { channel: 'one' },
+    });
+    await createReady({ title: 'نشرة الأخبار المسائية', tags: ['news'] });
+    await createMedia({ title: 'Untold', publish_start_date: '2031-01-01T00:00:00Z' });
+    await unauthenticated
+      .post(`/dashboard/media/${media.id}/pictures/file`)
+      .attach('file', PICTURE.bytes, { filename: PICTURE.name, contentType: PICTURE.type });
+    for (const label of ['English', LONG_TITLE])
+      await post(`media/${media.id}/tracks`, { label, srclang: 'en', position: '0', track_kind: 'captions' });
+    await post(`media/${media.id}/renditions`, { media_rendition_template: '720p' });
+    for (const type of ['manual_playlist', 'dynamic_playlist', 'search_playlist'])
+      await post('playlists', { site: siteId, title: type === 'manual_playlist' ? LONG_TITLE : type, type });
+    const [manual, dynamic, search] = context.state.playlists.all();
+    for (const { id } of context.state.media.all()) await post(`playlists/${manual?.id}/add`, { media: id });
+    await post('players', {
+      site: siteId,
+      name: LONG_TITLE,
+      release_channel: 'production',
+      setup_config: '{"autostart":true}',
+    });
+    for (let day = 0; day < 20; day += 1)
+      context.state.usage.count(siteId, new Date(Date.UTC(2029, 11, 10 + day)), 'deliveries', (day * 7) % 23);
+    const faults: unknown[] = [];
+    for (const [name, path] of Object.entries({
+      overview: '',
+      media: '/media',
+      'media-page': `/media/${media.id}`,
+      playlists: '/playlists',
+      manual: `/playlists/${manual?.id}`,
+      dynamic: `/playlists/${dynamic?.id}`,
+      search: `/playlists/${search?.id}?search=news`,
+      players: '/players',
+      player: `/players/${context.state.players.all()[0]?.id}`,
+      tags: '/tags',
+      usage: '/usage',
+    })) {
+      await page.goto(`/dashboard${path}`);
+      for (const way of ['', '-open']) {
+        if (way !== '') for (const summary of await page.locator('main summary').all()) await summary.click();
+        faults.push(
+          ...(await picture(page, `${screen}-${colorScheme}-${name}${way}`)).map(
+            (fault) => `${name}: ${fault}`,
+          ),
+        );
+        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
+          faults.push(...(await page.evaluate<string[]>(program)).map((fault) => `${name}: ${fault}`));
+      }
+    }
+    expect(faults).toEqual([]);
+  },
+);

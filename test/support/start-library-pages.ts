@@ -1,0 +1,69 @@
+import type { Response } from 'supertest';
+import type { Media } from '../../src/emulator/library/media';
+import type { Environment } from '../../src/http/config';
+import { startUploads, type TestUploads } from './start-uploads';
+
+export interface TestLibraryPages extends TestUploads {
+  /** Sends a form of the dashboard. Several values of a field are an array. */
+  post(path: string, fields?: object): Promise<Response>;
+  /** The text of a page of the dashboard. */
+  page(path: string): Promise<string>;
+  /** Makes a media by the management API. */
+  createMedia(metadata?: object, upload?: object): Promise<Media>;
+  /** Makes a media whose content is elsewhere, and lets it become ready. */
+  createReady(metadata?: object): Promise<Media>;
+}
+
+/** An emulator with what tests of the library's pages do again and again. */
+export async function startLibraryPages(env: Environment = {}): Promise<TestLibraryPages> {
+  const emulator = await startUploads(env);
+  const { admin, unauthenticated, siteId, context, advance } = emulator;
+  const createMedia = async (metadata: object = {}, upload: object = {}) => {
+    const { body } = await admin.post(`/v2/sites/${siteId}/media/`).send({ metadata, upload }).expect(201);
+    const media = context.state.media.find(body.id);
+    if (!media) throw new Error('The media is not there.');
+    return media;
+  };
+  return {
+    ...emulator,
+    post: (path, fields = {}) => unauthenticated.post(`/dashboard/${path}`).type('form').send(fields),
+    page: async (path) => (await unauthenticated.get(`/dashboard/${path}`).expect(200)).text,
+    createMedia,
+    async createReady(metadata = {}) {
+      const media = await createMedia(metadata, {
+        method: 'external',
+        source_url: 'https://cdn.example.com/a.mp4',
+      });
+      await advance(5);
+      return media;
+    },
+  };
+}
+
+/** What the fields of a form on a page say, as a browser would send them untouched. @param mark what stands in its tag. */
+export function fieldsOfForm(page: string, mark: string): Record<string, string | string[]> {
+  const start = page.indexOf(mark);
+  if (start === -1) throw new Error(`No form with ${mark}.`);
+  const form = page.slice(page.lastIndexOf('<form', start), page.indexOf('</form>', start));
+  const fields: Record<string, string | string[]> = {};
+  const add = (name: string, value: string) => {
+    const before = fields[name];
+    fields[name] = before === undefined ? value : [...[before].flat(), value];
+  };
+  const text = (raw: string) =>
+    raw.replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code)));
+  const controls =
+    /<input\b([^>]*)>|<textarea\b([^>]*)>\n?([\s\S]*?)<\/textarea>|<select\b([^>]*)>([\s\S]*?)<\/select>/g;
+  for (const [, input, area, content = '', select, options = ''] of form.matchAll(controls)) {
+    const attributes = input ?? area ?? select ?? '';
+    const name = /\bname="([^"]*)"/.exec(attributes)?.[1];
+    if (name === undefined || /type="file"/.test(attributes)) continue;
+    if (/type="checkbox"/.test(attributes) && !/ checked/.test(attributes)) continue;
+    const chosen =
+      /<option value="([^"]*)" selected>/.exec(options) ?? /<option value="([^"]*)"/.exec(options);
+    if (input !== undefined) add(name, text(/\bvalue="([^"]*)"/.exec(attributes)?.[1] ?? ''));
+    else if (area !== undefined) add(name, text(content).replaceAll(/\r?\n/g, '\r\n'));
+    else add(name, text(chosen?.[1] ?? ''));
+  }
+  return fields;
+}
