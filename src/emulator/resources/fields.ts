@@ -101,12 +101,18 @@ export const Moment = z
     error: 'is no moment that exists',
     abort: true,
   })
-  .transform((written) => wireTime(new Date(written)));
+  .transform((written) => wireTime(new Date(written)))
+  // In UTC it may be in another year, and other years have more digits.
+  .refine((time) => isYear(time), 'must be in the years 1 to 9999 in UTC');
 
 /** Whether a day such as 2030-01-31 is in the calendar: `Date` takes the 31st of February for one of March. */
 function isDay(written: string): boolean {
   const day = new Date(`${written}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(written);
+  return !Number.isNaN(day.getTime()) && isYear(written) && day.toISOString().startsWith(written);
+}
+
+function isYear(written: string): boolean {
+  return /^(?!0000)\d{4}-/.test(written);
 }
 
 /** A day in UTC. */

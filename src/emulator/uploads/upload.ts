@@ -127,9 +127,9 @@ export class Upload implements Identity {
 
   /**
    * Puts the parts together. Once that is done, it changes nothing.
-   * @throws HttpError 409 that names the missing parts, 410, 413; the parts stay.
+   * @throws HttpError 409 that names the missing parts, 410, 413, or what `check` answers; the parts stay.
    */
-  complete(): Promise<void> {
+  complete(check?: Sent['check']): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#finished) return;
       const numbers = [...this.#parts.keys()].sort((a, b) => a - b);
@@ -138,6 +138,11 @@ export class Upload implements Identity {
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
       const whole = await this.#follow(this.#store.join(files));
+      const wrong = check?.(whole);
+      if (wrong) {
+        await this.#store.remove(whole);
+        throw wrong;
+      }
       await this.#finish({ ...whole, declaredType: undefined });
       await this.#deleteParts();
     });

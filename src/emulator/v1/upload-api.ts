@@ -40,7 +40,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
       const { key } = readLink(request, response);
       const upload = uploadOf(uploads, key, 'multipart', request.get('x-session-id'));
       const { first, last, total } = rangeOf(request);
-      const number = numberOfChunk(upload, first);
+      const number = numberOfChunk(upload, first, last + 1);
       await taken(
         upload.receivePart(number, request, { ...sentBy(request), check: lengthOf(last - first + 1) }),
       );
@@ -50,7 +50,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         response.status(201).set({ range, 'content-type': 'text/plain; charset=utf-8' }).send(range);
         return;
       }
-      await taken(upload.complete());
+      await taken(upload.complete(checkOf(upload)));
       await send(response, 200, { status: 'ok', ...wantedBy(upload)?.answer, file: { size: String(size) } });
     })
     .all(onlyPost);
@@ -128,11 +128,19 @@ function rangeOf(request: Request): { first: number; last: number; total: number
 /** Of each upload in chunks, at which byte each of its parts begins. */
 const BEGINNINGS = new WeakMap<Upload, number[]>();
 
-/** Chunks come one behind the other; the same one may come again. @throws V1Error PreconditionFailed */
-function numberOfChunk(upload: Upload, first: number): number {
+/**
+ * Chunks come one behind the other; the same one may come again.
+ * @param end the first byte behind it. @throws V1Error PreconditionFailed
+ */
+function numberOfChunk(upload: Upload, first: number, end: number): number {
   const beginnings = BEGINNINGS.get(upload) ?? [];
   BEGINNINGS.set(upload, beginnings);
   const known = beginnings.indexOf(first);
+  const following = beginnings[known + 1] ?? end;
+  if (known >= 0 && following !== end) {
+    const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
+    throw new V1Error('PreconditionFailed', message);
+  }
   if (known >= 0) return known + 1;
   const next = sizeOf(upload);
   if (first !== next || upload.parts.size < beginnings.length) {

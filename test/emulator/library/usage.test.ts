@@ -73,6 +73,7 @@ test.each([
     { start_date: '2030-02-31', end_date: 'today' },
     ['start_date: is no day that exists', 'end_date: must be a day such as 2030-01-31'],
   ],
+  [{ end_date: '0000-01-10' }, ['end_date: is no day that exists']],
   [{ start_date: 7 }, ['start_date: must be a string']],
 ])('days such as %j are refused', async (body, faults) => {
   const { admin, site } = await startLibrary();

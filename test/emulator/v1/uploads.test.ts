@@ -119,9 +119,13 @@ test('the method s3 is told where to PUT the bytes', async () => {
 });
 
 /** Sends chunks of a resumable upload, each with the range that it says. */
-async function startChunks() {
+async function startChunks(announced: Readonly<Record<string, string>> = {}) {
   const emulator = await startEmulator();
-  const made = await okV1(emulator, 'videos/create', { upload_method: 'multipart', title: 'A' });
+  const made = await okV1(emulator, 'videos/create', {
+    upload_method: 'multipart',
+    title: 'A',
+    ...announced,
+  });
   const { session_id } = made as { session_id: string };
   const send = async (range: string, bytes: string, headers: Readonly<Record<string, string>> = {}) => {
     const { status, body, text } = await request(emulator.url)
@@ -160,6 +164,30 @@ test('a chunk that was lost is told, and one that came already may come again', 
   expect(await send('0-1/4', 'ab')).toEqual([201, '0-1/4']);
   expect(await send('0-1/4', 'AB')).toEqual([201, '0-1/4']);
   expect(await send('3-3/4', 'd')).toEqual([412, 'PreconditionFailed']);
+});
+
+test('a chunk that comes again keeps its length, as another one follows it', async () => {
+  const { send } = await startChunks();
+  await send('0-3/8', 'abcd');
+  expect(await send('0-5/8', 'abcdef')).toEqual([201, '0-5/8']);
+  expect(await send('6-6/8', 'g')).toEqual([201, '0-6/8']);
+  expect(await send('0-3/8', 'abcd')).toEqual([412, 'PreconditionFailed']);
+  expect(await send('0-5/8', 'ABCDEF')).toEqual([201, '0-6/8']);
+});
+
+test.each([
+  [{ md5: md5Of('abce') }, 'DigestInvalid'],
+  [{ size: '5' }, 'FileSizeInvalid'],
+])('chunks whose file is not as %j said are refused, and may come again', async (announced, code) => {
+  const { emulator, send, key } = await startChunks(announced);
+  expect(await send('0-1/4', 'ab')).toEqual([201, '0-1/4']);
+  expect(await send('2-3/4', 'cd')).toEqual([400, code]);
+  expect(emulator.context.uploads.usedBytes).toBe(4);
+  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
+    status: 'created',
+  });
+  const again = await send('2-3/4', 'ce');
+  expect(again[0]).toBe('md5' in announced ? 200 : 400);
 });
 
 test.each([
