@@ -3,7 +3,6 @@ import { mountApiPage } from '../http/api-page';
 import { createApp, mountLazily, onlyMethods } from '../http/app';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
-import { mountDashboard } from './dashboard/dashboard';
 import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { mountLibrary } from './library/library';
@@ -14,7 +13,6 @@ import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
-import { mountV1 } from './v1/mount';
 import { mountWebhooks } from './webhooks/webhook-api';
 
 /** What probes, embeds and open dashboards ask for every few seconds. */
@@ -44,15 +42,22 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
         mountLibrary(routes, context);
       }),
       mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
-      mountLazily(app, ['/v1'], (routes) => mountV1(routes, context)),
+      mountLazily(app, ['/v1'], async (routes) => {
+        const { mountV1 } = await import('./v1/mount');
+        mountV1(routes, context);
+      }),
       mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
       mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
-      mountLazily(app, ['/dashboard'], (routes) =>
-        mountDashboard(routes, context, (request, response) => platform(request, response)),
-      ),
+      mountLazily(app, ['/dashboard'], async (routes) => {
+        const { mountDashboard } = await import('./dashboard/dashboard');
+        mountDashboard(routes, context, (request, response) => platform(request, response));
+      }),
     ];
     const now = app.router.stack.slice(faultable);
-    context.faults.routes = () => routesOf([...now, ...later.flatMap((made) => made().router.stack)]);
+    context.faults.routes = async () => {
+      const made = await Promise.all(later.map((make) => make()));
+      return routesOf([...now, ...made.flatMap(({ router }) => router.stack)]);
+    };
   });
   return platform;
 }

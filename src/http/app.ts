@@ -44,37 +44,39 @@ function newApp(): express.Express {
 export function mountLazily(
   app: express.Express,
   paths: readonly string[],
-  mount: (app: express.Express) => void,
-): () => express.Express {
-  let made: express.Express | undefined;
+  mount: (app: express.Express) => void | Promise<void>,
+): () => Promise<express.Express> {
+  let made: Promise<express.Express> | undefined;
   const thrownBefore = new WeakMap<Request, unknown>();
   const passed = new WeakSet<Request>();
+  const make = async () => {
+    const inner = newApp();
+    inner.use((request, _response, next) => next(thrownBefore.get(request)));
+    await mount(inner);
+    return inner;
+  };
   const routes = () => {
-    if (!made) {
-      made = newApp();
-      made.use((request, _response, next) => next(thrownBefore.get(request)));
-      mount(made);
-    }
+    made ??= make();
     return made;
   };
   // Express takes paths in any letter case.
   const isBelow = ({ path }: Request) =>
     paths.some((each) => `${path.toLowerCase()}/`.startsWith(`${each}/`));
-  app.use((request, response, next) => {
+  app.use(async (request, response, next) => {
     if (!isBelow(request)) {
       next();
       return;
     }
     passed.add(request);
-    routes()(request, response, next);
+    (await routes())(request, response, next);
   });
-  app.use((thrown: unknown, request: Request, response: Response, next: NextFunction) => {
+  app.use(async (thrown: unknown, request: Request, response: Response, next: NextFunction) => {
     if (passed.has(request) || !isBelow(request)) {
       next(thrown);
       return;
     }
     thrownBefore.set(request, thrown);
-    routes()(request, response, next);
+    (await routes())(request, response, next);
   });
   return routes;
 }

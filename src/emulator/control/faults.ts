@@ -25,7 +25,7 @@ export interface Faults {
 /** The fault switches that the control port sets. */
 export class FaultSwitches implements Faults {
   /** What a target can mean; the platform's app tells it. */
-  routes: () => readonly PlatformRoute[] = () => [];
+  routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
 

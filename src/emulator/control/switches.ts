@@ -82,12 +82,12 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: Emulato
   app
     .route('/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
-    .post(readJson, (request, response) => {
+    .post(readJson, async (request, response) => {
       const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const description =
         webhookId === undefined
-          ? faultOfTarget(target, faults.routes())
+          ? faultOfTarget(target, await faults.routes())
           : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
       if (description) throw new HttpError(400, { code: 'invalid_body', description });
       faults.add(target, fault, times);

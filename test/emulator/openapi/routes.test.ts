@@ -4,7 +4,7 @@ import type * as httpApp from '../../../src/http/app';
 import { OPERATIONS } from '../../support/start-described-emulator';
 import { startEmulator } from '../../support/start-emulator';
 
-let apps: Express[] = [];
+let apps: (Express | Promise<Express>)[] = [];
 
 jest.mock('../../../src/http/app', () => {
   const actual = jest.requireActual<typeof httpApp>('../../../src/http/app');
@@ -39,7 +39,8 @@ interface Layer {
 async function routes(): Promise<string[]> {
   await startEmulator();
   // The last app is that of the control port.
-  const layers: readonly Layer[] = apps.slice(0, -1).flatMap(({ router }) => router.stack);
+  const made = await Promise.all(apps.slice(0, -1));
+  const layers: readonly Layer[] = made.flatMap(({ router }) => router.stack);
   return layers.flatMap(({ route }) => {
     const { path, stack = [] } = route ?? {};
     if (path === undefined || path instanceof RegExp) return [];
@@ -65,11 +66,9 @@ it('describes every route of the platform port, and none beside them', async () 
 
 it('describes every route that a fault switch can mean', async () => {
   const { context } = await startEmulator();
-  const known = context.faults
-    .routes()
-    .flatMap(({ path, methods }) =>
-      isOfPages(path) ? [] : methods.map((method) => `${method} ${namelessly(templateOf(path))}`),
-    );
+  const known = (await context.faults.routes()).flatMap(({ path, methods }) =>
+    isOfPages(path) ? [] : methods.map((method) => `${method} ${namelessly(templateOf(path))}`),
+  );
   expect(known.filter((route) => !titles.includes(route))).toEqual([]);
 });
 
