@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { contentOf, OPERATIONS, objections } from '../../support/start-described-emulator';
-import { startEmulator } from '../../support/start-emulator';
+import { onceForAll, startEmulator } from '../../support/start-emulator';
 
 interface Oddity {
   readonly authorization?: string;
@@ -48,18 +48,24 @@ const ODDITIES: readonly [what: string, oddity: Oddity][] = [
 
 const IN_BODIES = ['post', 'put', 'patch'];
 
+/** Of what the odd requests make, no other one is about. */
+const platform = onceForAll(async () => {
+  const emulator = await startEmulator();
+  emulator.context.state.credentials.add({
+    id: 'viewer00',
+    name: 'reads',
+    permission: 'Viewer',
+    siteIds: ['demosite'],
+    secret: 'viewer-secret',
+    created: new Date(0),
+  });
+  return emulator;
+});
+
 it.each(OPERATIONS)(
   '$title answers nothing that its description does not tell of',
   async ({ method, path, operation }) => {
-    const { url, context } = await startEmulator();
-    context.state.credentials.add({
-      id: 'viewer00',
-      name: 'reads',
-      permission: 'Viewer',
-      siteIds: ['demosite'],
-      secret: 'viewer-secret',
-      created: new Date(0),
-    });
+    const { url } = await platform();
     for (const [
       what,
       { authorization = ADMIN, query = '', type, body, site = 'demosite', id = 'absent00' },
