@@ -1,7 +1,7 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@lezer/javascript';
 import { looksLikeV1 } from './found-call';
-import { type Finder, itemsOf, type Language, type Literal, OTHER } from './source';
+import { type Finder, itemsOf, type Language, type Literal, OTHER, plainLiteral } from './source';
 
 /**
  * JavaScript and TypeScript, with JSX: `client.videos.show({…})` of the package jwplatform, `api.get('v1/videos/show',
@@ -121,21 +121,12 @@ function literalOf(node: SyntaxNode, finder: Finder): Literal {
 
 function readLiteral(node: SyntaxNode, finder: Finder): Literal {
   switch (node.name) {
-    case 'Number':
-    case 'BooleanLiteral':
-      return { kind: 'text', text: finder.textOf(node) };
-    case 'UnaryExpression':
-      return /^-[\d.]+$/.test(finder.textOf(node)) ? { kind: 'text', text: finder.textOf(node) } : OTHER;
     case 'ObjectExpression':
       return recordOf(node, finder);
-    case 'VariableName':
-      return finder.variable(finder.textOf(node));
     case 'ParenthesizedExpression':
       return literalOf(itemsOf(node)[0] ?? node.cursor().node, finder);
-    default: {
-      const text = textOf(node, finder);
-      return text === undefined ? OTHER : { kind: 'text', text };
-    }
+    default:
+      return plainLiteral(node, finder, textOf);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@lezer/php';
-import { type Finder, itemsOf, type Language, type Literal, OTHER } from './source';
+import { type Finder, itemsOf, type Language, type Literal, OTHER, plainLiteral } from './source';
 
 /** PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, and addresses in texts. */
 export const PHP: Language = {
@@ -43,26 +43,9 @@ function readCall(node: SyntaxNode, finder: Finder): void {
 }
 
 function literalOf(node: SyntaxNode, finder: Finder): Literal {
-  return finder.nested(() => readLiteral(node, finder), OTHER);
-}
-
-function readLiteral(node: SyntaxNode, finder: Finder): Literal {
-  switch (node.name) {
-    case 'Integer':
-    case 'Float':
-    case 'Boolean':
-      return { kind: 'text', text: finder.textOf(node) };
-    case 'UnaryExpression':
-      return /^-[\d.]+$/.test(finder.textOf(node)) ? { kind: 'text', text: finder.textOf(node) } : OTHER;
-    case 'VariableName':
-      return finder.variable(finder.textOf(node));
-    case 'ArrayExpression':
-      return arrayOf(node, finder);
-    default: {
-      const text = textOf(node, finder);
-      return text === undefined ? OTHER : { kind: 'text', text };
-    }
-  }
+  const read = () =>
+    node.name === 'ArrayExpression' ? arrayOf(node, finder) : plainLiteral(node, finder, textOf);
+  return finder.nested(read, OTHER);
 }
 
 function arrayOf(node: SyntaxNode, finder: Finder): Literal {

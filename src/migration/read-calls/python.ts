@@ -1,6 +1,6 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@lezer/python';
-import { type Finder, itemsOf, type Language, type Literal, OTHER } from './source';
+import { type Finder, itemsOf, type Language, type Literal, OTHER, plainLiteral } from './source';
 
 /** Python: `client.videos.tracks.create(video_key=…, **params)` of the package jwplatform, and addresses in texts. */
 export const PYTHON: Language = {
@@ -85,23 +85,14 @@ function literalOf(node: SyntaxNode, finder: Finder): Literal {
 
 function readLiteral(node: SyntaxNode, finder: Finder): Literal {
   switch (node.name) {
-    case 'Number':
-    case 'Boolean':
-      return { kind: 'text', text: finder.textOf(node) };
-    case 'UnaryExpression':
-      return /^-[\d.]+$/.test(finder.textOf(node)) ? { kind: 'text', text: finder.textOf(node) } : OTHER;
-    case 'VariableName':
-      return finder.variable(finder.textOf(node));
     case 'DictionaryExpression':
       return dictionaryOf(node, finder);
     case 'CallExpression': {
       const isDict = node.firstChild && finder.textOf(node.firstChild) === 'dict';
       return isDict && node.lastChild ? keywordsOf(node.lastChild, finder) : OTHER;
     }
-    default: {
-      const text = textOf(node, finder);
-      return text === undefined ? OTHER : { kind: 'text', text };
-    }
+    default:
+      return plainLiteral(node, finder, textOf);
   }
 }
 

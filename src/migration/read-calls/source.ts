@@ -24,6 +24,26 @@ export type Literal =
 
 export const OTHER: Literal = { kind: 'other' };
 
+/** The literals that all three grammars have, by the names that one or the other gives them. */
+export function plainLiteral(node: SyntaxNode, finder: Finder, textOf: Language['textOf']): Literal {
+  switch (node.name) {
+    case 'Number':
+    case 'Integer':
+    case 'Float':
+    case 'Boolean':
+    case 'BooleanLiteral':
+      return { kind: 'text', text: finder.textOf(node) };
+    case 'UnaryExpression':
+      return /^-[\d.]+$/.test(finder.textOf(node)) ? { kind: 'text', text: finder.textOf(node) } : OTHER;
+    case 'VariableName':
+      return finder.variable(finder.textOf(node));
+    default: {
+      const text = textOf(node, finder);
+      return text === undefined ? OTHER : { kind: 'text', text };
+    }
+  }
+}
+
 /** The classes of v1, as `videos`, and its methods. */
 const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
 const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list']);
