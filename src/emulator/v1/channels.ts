@@ -9,12 +9,11 @@ import {
   asJson,
   customParamsOf,
   type Handler,
-  keysIn,
   listAnswer,
   listWindow,
   notFound,
   objectIn,
-  removeAll,
+  removeKeys,
   required,
   type Translated,
 } from './translate';
@@ -56,9 +55,7 @@ export const CHANNELS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | '
   },
 
   delete(call) {
-    const { context, siteId, view } = call;
-    const all = keysIn(call, 'channel_key').map((playlistId) => ({ siteId, playlistId }));
-    removeAll(context.library.playlists, all, view);
+    removeKeys(call, call.context.library.playlists, 'channel_key', 'playlistId');
     return {};
   },
 };

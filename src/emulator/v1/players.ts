@@ -6,11 +6,10 @@ import {
   asJson,
   customParamsOf,
   type Handler,
-  keysIn,
   listAnswer,
   listWindow,
   objectIn,
-  removeAll,
+  removeKeys,
   required,
   type Translated,
 } from './translate';
@@ -48,9 +47,7 @@ export const PLAYERS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'u
   },
 
   delete(call) {
-    const { context, siteId, view } = call;
-    const all = keysIn(call, 'player_key').map((playerId) => ({ siteId, playerId }));
-    removeAll(context.library.players, all, view);
+    removeKeys(call, call.context.library.players, 'player_key', 'playerId');
     return {};
   },
 };

@@ -164,6 +164,13 @@ export function removeAll(calls: ResourceCalls, all: readonly PathIds[], view: V
   for (const ids of all) calls.remove(ids);
 }
 
+/** Removes what the keys of a site's own resource name, as `removeAll` does. @param idName the id in its paths. */
+export function removeKeys(call: Translated, calls: ResourceCalls, keyName: string, idName: string): void {
+  const { siteId, view } = call;
+  const all = keysIn(call, keyName).map((key) => ({ siteId, [idName]: key }));
+  removeAll(calls, all, view);
+}
+
 /** The most that a list of v1 has at once, and that a call deletes. */
 const MAX_LIMIT = 1000;
 

@@ -6,10 +6,9 @@ import {
   asJson,
   customParamsOf,
   type Handler,
-  keysIn,
   listAnswer,
   listWindow,
-  removeAll,
+  removeKeys,
   required,
   type Translated,
 } from './translate';
@@ -54,9 +53,7 @@ export const VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
   },
 
   delete(call) {
-    const { context, siteId, view } = call;
-    const all = keysIn(call, 'video_key').map((mediaId) => ({ siteId, mediaId }));
-    removeAll(context.library.media, all, view);
+    removeKeys(call, call.context.library.media, 'video_key', 'mediaId');
     return {};
   },
 };
