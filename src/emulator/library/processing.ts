@@ -6,12 +6,11 @@ import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
 import { dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
 import { isPublished, type Media, publicationOf } from './media';
-import { dropRenditions, keepOriginal, makeRenditions } from './renditions';
+import { CONVERSION_MS, dropRenditions, keepOriginal, makeRenditions } from './renditions';
 import { makePoster } from './thumbnails';
 
-/** By the platform's clock: how long after its file came a media can be played, and all its renditions are there. */
+/** By the platform's clock: how long after its file came a media can be played. Its renditions come behind that. */
 const READY_MS = 1_000;
-const CONVERTED_MS = 3_000;
 
 /** Begins to take the content of a media, its first one or a new one. What it has stays until the new one is there. */
 export function beginContent(context: EmulatorContext, media: Media, given: GivenUpload): void {
@@ -123,8 +122,7 @@ function process(context: EmulatorContext, media: Media): void {
     state.media.changed(media);
     media.announced = false;
     announce(context, media);
-    media.timers.processing =
-      media.file && clock.after(CONVERTED_MS - READY_MS, () => convert(context, media));
+    media.timers.processing = media.file && clock.after(CONVERSION_MS, () => convert(context, media));
   });
 }
 

@@ -1,8 +1,9 @@
 import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
-import { type MEDIA_RENDITION, ORIGINAL } from '../resources/media-table';
+import { MEDIA, type MEDIA_RENDITION, ORIGINAL } from '../resources/media-table';
 import type { Behaviour, MetadataOf, PathIds } from '../resources/resource';
+import { notFound } from '../resources/resource-calls';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import {
@@ -55,25 +56,26 @@ export interface Rendition {
 export function mediaOf({ state }: EmulatorContext, { siteId = '', mediaId = '' }: PathIds): Media {
   const media = state.media.findOf(siteId, mediaId);
   if (media) return media;
-  throw new HttpError(404, { code: 'not_found', description: 'This site has no media with this id.' });
+  throw notFound(MEDIA);
+}
+
+/** What a part of a media begins with. */
+export function partOf({ clock, newResourceId }: EmulatorContext, { id: mediaId, siteId }: Media) {
+  const created = clock.now();
+  return { id: newResourceId(), siteId, mediaId, created, lastModified: created };
 }
 
 /** What is special about originals. */
 export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {
-  const { state, clock, newResourceId } = context;
+  const { state, clock } = context;
   return {
     list: (ids) => state.originals.list(mediaOf(context, ids).id),
     find: (ids) => state.originals.findOf(mediaOf(context, ids).id, ids.originalId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
-      const created = clock.now();
       const original: Original = {
         ...noContent(),
-        id: newResourceId(),
-        siteId: media.siteId,
-        mediaId: media.id,
-        created,
-        lastModified: created,
+        ...partOf(context, media),
         metadata: { ...valuesAfter(ORIGINAL.metadata, metadata), type: metadata.type ?? 'alternate' },
         isPrimary: false,
         ...NOTHING_KNOWN,
@@ -133,13 +135,9 @@ function formatOf(mimeType: string | null): string | null {
 }
 
 /** Keeps the file of a media as its primary original, in place of the one before. @param duration of the whole file. */
-export function keepOriginal(
-  { state, clock, newResourceId }: EmulatorContext,
-  media: Media,
-  duration: number,
-): void {
-  const { siteId, id: mediaId, width, height, file } = media;
-  const created = clock.now();
+export function keepOriginal(context: EmulatorContext, media: Media, duration: number): void {
+  const { state, clock } = context;
+  const { width, height, file } = media;
   const facts = {
     containerFormat: formatOf(media.mimeType),
     duration,
@@ -147,9 +145,9 @@ export function keepOriginal(
     height,
     file,
     status: 'ready' as const,
-    lastModified: created,
+    lastModified: clock.now(),
   };
-  const before = state.originals.of(mediaId).find(({ isPrimary }) => isPrimary);
+  const before = state.originals.of(media.id).find(({ isPrimary }) => isPrimary);
   if (before) {
     Object.assign(before, facts);
     state.originals.changed(before);
@@ -157,10 +155,7 @@ export function keepOriginal(
   }
   state.originals.add({
     ...noContent(),
-    id: newResourceId(),
-    siteId,
-    mediaId,
-    created,
+    ...partOf(context, media),
     metadata: valuesAfter(ORIGINAL.metadata, {}),
     isPrimary: true,
     ...facts,
@@ -192,7 +187,7 @@ export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof M
       const { width, height } = media;
       const rendition = addRendition(context, media, templateId, { width, height, isAutomatic: false });
       if (rendition.status === 'processing' && media.status === 'ready')
-        context.clock.after(CONVERTED_MS, () => finish(context, media, rendition));
+        context.clock.after(CONVERSION_MS, () => finish(context, media, rendition));
       return rendition;
     },
     remove: (rendition) => state.renditions.remove(rendition),
@@ -210,7 +205,8 @@ export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof M
   };
 }
 
-const CONVERTED_MS = 2_000;
+/** How long a conversion takes, by the platform's clock. */
+export const CONVERSION_MS = 2_000;
 
 /** The path at which viewers get a rendition. */
 export function renditionPath({ mediaId, id }: Rendition): string {
@@ -242,27 +238,20 @@ export function makeRenditions(context: EmulatorContext, media: Media): void {
 }
 
 function addRendition(
-  { state, clock, newResourceId }: EmulatorContext,
+  context: EmulatorContext,
   media: Media,
   templateId: string,
-  { width, height, isAutomatic }: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
+  size: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
 ): Rendition {
-  const created = clock.now();
   const rendition: Rendition = {
-    id: newResourceId(),
-    siteId: media.siteId,
-    mediaId: media.id,
-    created,
-    lastModified: created,
+    ...partOf(context, media),
     metadata: {},
     templateId,
-    isAutomatic,
     status: 'processing',
-    width,
-    height,
+    ...size,
     filesize: 0,
   };
-  state.renditions.add(rendition);
+  context.state.renditions.add(rendition);
   return rendition;
 }
 

@@ -5,7 +5,7 @@ import type { Behaviour, MetadataOf } from '../resources/resource';
 import { mediaNotification } from '../webhooks/notification';
 import { type Content, dropContent, noContent, takeContent, UPLOAD_LINKS } from './content';
 import type { Media } from './media';
-import { mediaOf } from './renditions';
+import { mediaOf, partOf } from './renditions';
 
 /** Captions, subtitles or chapters of a media. */
 export interface TextTrack extends Content {
@@ -26,7 +26,7 @@ export function textTrackPath({ id, fileFormat }: TextTrack): string {
 
 /** What is special about text tracks. */
 export function textTrackBehaviour(context: EmulatorContext): Behaviour<typeof TEXT_TRACK, TextTrack> {
-  const { state, clock, notify, newResourceId } = context;
+  const { state, clock, notify } = context;
   const changed = (track: TextTrack) => {
     track.lastModified = clock.now();
     state.textTracks.changed(track);
@@ -41,14 +41,9 @@ export function textTrackBehaviour(context: EmulatorContext): Behaviour<typeof T
     find: (ids) => state.textTracks.findOf(mediaOf(context, ids).id, ids.trackId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
-      const created = clock.now();
       const track: TextTrack = {
         ...noContent(),
-        id: newResourceId(),
-        siteId: media.siteId,
-        mediaId: media.id,
-        created,
-        lastModified: created,
+        ...partOf(context, media),
         metadata: valuesAfter(TEXT_TRACK.metadata, metadata),
         isPublished: false,
         fileFormat: formatOf(upload),

@@ -1,10 +1,9 @@
 import type { Express } from 'express';
-import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 import { valuesAfter } from '../resources/body';
 import { CHANNEL } from '../resources/live-table';
 import type { Behaviour, PathIds } from '../resources/resource';
-import { callsOf } from '../resources/resource-calls';
+import { callsOf, notFound } from '../resources/resource-calls';
 import { mountResource } from '../resources/resource-routes';
 import {
   type Channel,
@@ -57,5 +56,5 @@ export function channelBehaviour(context: EmulatorContext): Behaviour<typeof CHA
 export function channelOf({ state }: EmulatorContext, { siteId = '', channelId = '' }: PathIds): Channel {
   const channel = state.channels.findOf(siteId, channelId);
   if (channel) return channel;
-  throw new HttpError(404, { code: 'not_found', description: 'This site has no channel with this id.' });
+  throw notFound(CHANNEL);
 }

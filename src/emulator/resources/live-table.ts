@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { objectParams, text } from '../json-body';
 import { Choice, FlatObject, list, Timecode } from './fields';
-import { CUSTOM_PARAMS, TAGS } from './media-table';
+import { CUSTOM_PARAMS, SITE, TAGS } from './media-table';
 import type { Resource } from './resource';
 
-const SITE = '/v2/sites/:siteId';
 const OF_CHANNEL = `${SITE}/channels/:channelId`;
 const OF_EVENT = `${OF_CHANNEL}/events/:eventId`;
 

@@ -15,7 +15,7 @@ import {
 } from './fields';
 import type { Resource } from './resource';
 
-const SITE = '/v2/sites/:siteId';
+export const SITE = '/v2/sites/:siteId';
 
 export const TAGS = {
   schema: list(text(200).min(1, 'is empty'), 100),

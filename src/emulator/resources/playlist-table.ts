@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { objectParams, text } from '../json-body';
 import { Choice, CustomParams, list, type SetFields, WholeNumber } from './fields';
-import { CUSTOM_PARAMS } from './media-table';
+import { CUSTOM_PARAMS, SITE } from './media-table';
 import type { Resource } from './resource';
 
-const SITE = '/v2/sites/:siteId';
 const match = Choice(['any', 'all']);
 
 /** What every playlist has, whatever its type. */

@@ -49,7 +49,8 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const nobody = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
-  const fields = filterFields(resource, behaviour, nobody);
+  // One object for all requests: the indexes of a list are kept for it.
+  const fields = once(() => filterFields(resource, behaviour, nobody));
   const actions = once(
     () =>
       new Map(
@@ -67,8 +68,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const found = (ids: PathIds, view: View): Item => {
     const item = behaviour.find(ids, view);
     if (item) return item;
-    const description = `This ${ownerOf(resource)} has no ${resource.noun} with this id.`;
-    throw new HttpError(404, { code: 'not_found', description });
+    throw notFound(resource);
   };
   const shown = (item: Item, view: View, isNew = false) =>
     renderResource(resource, behaviour, item, { view, isNew });
@@ -76,7 +76,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   return {
     resource,
     list(ids, query, view) {
-      const listed = { name: resource.plural, fields, render: (item: Item) => shown(item, view) };
+      const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
       const page = listPage(behaviour.list(ids, view), query, listed) as Record<string, unknown>;
       const { alsoListedAs: other } = resource;
       return other === undefined ? page : { ...page, [other]: page[resource.plural] };
@@ -127,6 +127,12 @@ export function once<T extends object>(make: () => T): () => T {
     made ??= make();
     return made;
   };
+}
+
+/** The answer to an id that its owner does not have. */
+export function notFound(resource: Resource): HttpError {
+  const description = `This ${ownerOf(resource)} has no ${resource.noun} with this id.`;
+  return new HttpError(404, { code: 'not_found', description });
 }
 
 /** What an item belongs to, for a sentence. */

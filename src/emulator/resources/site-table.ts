@@ -1,10 +1,18 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import { Choice, Day, Flag, FreeObject, list, Reference, type ShownFields, WebAddress } from './fields';
-import { CUSTOM_PARAMS, TAGS } from './media-table';
+import {
+  Choice,
+  Day,
+  Flag,
+  FreeObject,
+  list,
+  Reference,
+  type SetFields,
+  type ShownFields,
+  WebAddress,
+} from './fields';
+import { CUSTOM_PARAMS, SITE, TAGS } from './media-table';
 import type { Action, Resource } from './resource';
-
-const SITE = '/v2/sites/:siteId';
 
 export const PLAYER = {
   type: 'player',
@@ -102,6 +110,11 @@ const DAYS = {
   },
 } as const satisfies ShownFields;
 
+const ASKED_DAYS = {
+  start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
+  end_date: { schema: Day, says: 'The last day. Without it, today.' },
+} as const satisfies SetFields;
+
 /** What acts on a whole site, or on the account. */
 export const SITE_ACTIONS = {
   remove_tag: {
@@ -135,10 +148,7 @@ export const SITE_ACTIONS = {
     status: 200,
     says: 'What a site has used, day by day.',
     answer: DAYS,
-    body: {
-      start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
-      end_date: { schema: Day, says: 'The last day. Without it, today.' },
-    },
+    body: ASKED_DAYS,
   },
   query_account_usage: {
     methods: ['PUT'],
@@ -147,9 +157,6 @@ export const SITE_ACTIONS = {
     status: 200,
     says: 'What all sites of the credential have used, day by day.',
     answer: DAYS,
-    body: {
-      start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
-      end_date: { schema: Day, says: 'The last day. Without it, today.' },
-    },
+    body: ASKED_DAYS,
   },
 } as const satisfies Readonly<Record<string, Action>>;
