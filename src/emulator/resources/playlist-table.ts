@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { PLAYLIST_TYPES } from '../../migration/mapping/values';
 import { objectParams, text } from '../json-body';
 import { Choice, CustomParams, list, type SetFields, WholeNumber } from './fields';
 import { CUSTOM_PARAMS, SITE } from './media-table';
@@ -64,15 +65,6 @@ const SORTS = [
   'duration:asc',
   'duration:dsc',
   'views:dsc',
-] as const;
-
-const PLAYLIST_TYPES = [
-  'manual_playlist',
-  'dynamic_playlist',
-  'trending_playlist',
-  'article_matching_playlist',
-  'search_playlist',
-  'recommendations_playlist',
 ] as const;
 
 export type PlaylistType = (typeof PLAYLIST_TYPES)[number];
