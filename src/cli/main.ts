@@ -1,26 +1,13 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { commandRun } from '../http/command';
 import { runCli } from './run';
 
 async function main(): Promise<void> {
-  const interrupt = new AbortController();
-  process.on('SIGINT', () => {
-    // The second time, the user doesn't want to wait for what is under way.
-    if (interrupt.signal.aborted) process.exit(130);
-    interrupt.abort();
-  });
-  const { version } = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8'));
   process.exitCode = await runCli({
-    argv: process.argv.slice(2),
-    version,
+    ...commandRun(join(__dirname, '../../package.json')),
     env: process.env,
-    cwd: process.cwd(),
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    interrupted: interrupt.signal,
     now: () => new Date(),
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
   });

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { parserOutput } from '../http/command';
 import { createOutput, type Output } from '../http/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import type { ConnectionOptions } from './connection';
@@ -91,14 +92,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void stdout.write(text),
-      // The help of a call without a command; what is wrong with a call is told with all other errors.
-      writeErr: (text) => void (json || stderr.write(text)),
-      outputError: () => undefined,
-      getErrHelpWidth: () => stderr.columns ?? 100,
-      getOutHelpWidth: () => stdout.columns ?? 100,
-    });
+    .configureOutput(parserOutput({ stdout, stderr }, json));
 }
 
 function tell(thrown: unknown, out: Output): ExitCode {

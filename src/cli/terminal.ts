@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { SingleBar } from 'cli-progress';
+import { BAR_STYLE } from '../http/command';
 import { usageError } from './cli-error';
 import { interrupted } from './client';
 import type { CliContext } from './context';
@@ -79,14 +80,7 @@ export function showProgress(
   const bar = new SingleBar({
     stream: stderr,
     format: `${title} {bar} {value} of {total}{state}`,
-    barCompleteChar: '\u{2588}',
-    barIncompleteChar: '\u{2591}',
-    barsize: 30,
-    hideCursor: false,
-    gracefulExit: false,
-    // What follows the bar takes its place.
-    clearOnComplete: true,
-    linewrap: false,
+    ...BAR_STYLE,
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? value.toLocaleString('en-US') : String(value),
   });

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { type CommandRun, parserOutput } from '../../http/command';
 import type { Environment } from '../../http/config';
 import { systemCode } from '../../http/errors';
-import { createOutput, type Output, type TerminalOutput } from '../../http/output';
+import { createOutput, type Output } from '../../http/output';
 import { shellWord } from '../../http/terminal-text';
 import { KINDS, type Kind } from '../read-calls/kind';
 import { CLIENTS, type Client } from '../render';
@@ -14,18 +14,8 @@ import { readInput, readPieces } from './inputs';
 import { showProgress } from './progress';
 
 /** What the program takes from its process. */
-export interface Run {
-  /** What follows the program's name. */
-  readonly argv: readonly string[];
-  readonly version: string;
+interface Run extends CommandRun {
   readonly env: Environment;
-  /** The folder that relative paths start from. */
-  readonly cwd: string;
-  readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: TerminalOutput;
-  readonly stderr: TerminalOutput;
-  /** Aborted when the user wants the program to end (SIGINT). */
-  readonly interrupted: AbortSignal;
 }
 
 interface Options {
@@ -103,13 +93,7 @@ function describe({ version, stdout, stderr }: Run, json: boolean): Command {
     .addHelpText('after', AFTER_HELP)
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => void (json || stderr.write(text)),
-      outputError: () => undefined,
-      getErrHelpWidth: () => stderr.columns ?? 100,
-      getOutHelpWidth: () => stdout.columns ?? 100,
-    });
+    .configureOutput(parserOutput({ stdout, stderr }, json));
 }
 
 function siteId(value: string): string {

@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { BAR_STYLE } from '../../http/command';
 import type { TerminalOutput } from '../../http/output';
 import { shown } from '../../http/terminal-text';
 
@@ -19,13 +20,7 @@ export function showProgress(stderr: TerminalOutput, name: string, total: number
   const bar = new SingleBar({
     stream: stderr,
     format: `${shown(name).slice(-40)} {bar} {percentage} % of ${Math.round(total / 1024 / 1024).toLocaleString('en-US')} MiB`,
-    barCompleteChar: '\u{2588}',
-    barIncompleteChar: '\u{2591}',
-    barsize: 30,
-    hideCursor: false,
-    gracefulExit: false,
-    clearOnComplete: true,
-    linewrap: false,
+    ...BAR_STYLE,
   });
   bar.start(total, 0);
   return { advance: (bytes) => bar.increment(bytes), stop: () => bar.stop() };
