@@ -4,7 +4,7 @@ import type { Express, RequestHandler } from 'express';
 import { onlyMethods } from './app';
 import { etagOf } from './etag';
 
-export interface ApiPageOptions {
+interface ApiPageOptions {
   /** Makes the OpenAPI document. It is asked for it once. */
   readonly document: () => Promise<object>;
   /** The folder of the page and of what it loads. */

@@ -6,7 +6,7 @@ import type * as z from 'zod';
 export type Schema = OpenApi.SchemaObject | OpenApi.ReferenceObject;
 
 /** Bodies by media type. What is narrower here than OpenAPI allows is what readers of the document may rely on. */
-export type Content = Record<string, { schema: Schema; examples?: NamedExamples }>;
+type Content = Record<string, { schema: Schema; examples?: NamedExamples }>;
 type NamedExamples = Record<string, OpenApi.ExampleObject>;
 /** An answer of an operation. */
 export type Answered = Omit<OpenApi.ResponseObject, 'content'> & { content?: Content };

@@ -4,7 +4,7 @@ import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isPlaceholder, splitList, toV2Value } from './mapping/values';
 
 /** What became of a parameter of a list, and whether somebody has to look at it. */
-export interface ListNote {
+interface ListNote {
   readonly field: string;
   readonly sentence: string;
   readonly byHand: boolean;

@@ -3,7 +3,7 @@ import { describeMapping, type RouteMapping } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import type { V2Parts } from './parameters';
 
-export type NoteKind = 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
+type NoteKind = 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
 
 /** What is different in v2, with the sentence of the contract that says so, if one does. */
 export interface Note {

@@ -17,14 +17,14 @@ import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './ma
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
 
 /** A parameter whose value v2 can't take. */
-export interface ParameterFault {
+interface ParameterFault {
   readonly field: string;
   /** What is wrong, as `must be true or false`. */
   readonly fault: string;
 }
 
 /** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
-export interface CustomChanges {
+interface CustomChanges {
   readonly set: Readonly<Record<string, string>>;
   readonly removed: readonly string[];
 }

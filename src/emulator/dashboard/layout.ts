@@ -54,7 +54,7 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** Scripts for a subject of their own. */
-export type PageScript = 'upload' | 'order' | 'forms';
+type PageScript = 'upload' | 'order' | 'forms';
 
 interface Page {
   readonly title: string;

@@ -28,7 +28,7 @@ interface Track {
 }
 
 /** A playlist item, but for the custom parameters that lie flat in it. */
-export interface Item {
+interface Item {
   readonly title: string;
   readonly mediaid: string;
   readonly link: string;

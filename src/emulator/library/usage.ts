@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors';
 import type { EmulatorContext } from '../context';
 
 /** What a site used on one day. */
-export interface DayOfUsage {
+interface DayOfUsage {
   /** Media that were made. */
   media: number;
   /** Bytes that were uploaded or fetched. */
@@ -50,7 +50,7 @@ const NOTHING: DayOfUsage = { media: 0, uploadedBytes: 0, deliveries: 0, deliver
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;
 
-export function dayOf(at: Date): string {
+function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 

@@ -41,7 +41,7 @@ export interface Fields<T> {
 }
 
 /** A field, and its name without `metadata.` before it. */
-export interface FoundField<T> {
+interface FoundField<T> {
   readonly name: string;
   readonly field: Field<T>;
 }

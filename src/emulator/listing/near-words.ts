@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 
 /** Of the shorter of two words, how many letters it must have for the other to differ by one typing error, or by two. */
 export const LETTERS_FOR_ERROR = 4;
-export const LETTERS_FOR_TWO_ERRORS = 8;
+const LETTERS_FOR_TWO_ERRORS = 8;
 
 /**
  * Whether a search for a word finds another one: the same, another form of it in English (`shows` for `show`), or one

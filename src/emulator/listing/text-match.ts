@@ -37,7 +37,7 @@ export function isMatched({ word, as }: WordMatch, candidate: string): boolean {
 }
 
 /** How the words of a field are compared. */
-export interface Comparison {
+interface Comparison {
   /** For fields that are searched by near words: accents don't count. */
   readonly isNear: boolean;
   /** Whether other forms of a word and typing errors count as the word. */

@@ -86,7 +86,7 @@ const ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
-export type ErrorCode = keyof typeof ERRORS;
+type ErrorCode = keyof typeof ERRORS;
 
 /** An error of an operation, with what is another there than in the catalogue. */
 export type AnsweredError = ErrorCode | (Omit<Told, 'says'> & { readonly says?: string });
@@ -94,7 +94,7 @@ export type AnsweredError = ErrorCode | (Omit<Told, 'says'> & { readonly says?: 
 const WITH_RETRY_AFTER: readonly string[] = ['rate_limit_exceeded'];
 
 /** Who may call: a credential of the management API, who has the token of an upload, a client of the key provider, anyone. */
-export type Access = 'management' | 'upload' | 'client' | 'open';
+type Access = 'management' | 'upload' | 'client' | 'open';
 
 /** The variables in the commands of examples; the emulator itself reads those behind the first. */
 export const URL_VARIABLE = 'EMULATOR_URL';

@@ -107,7 +107,7 @@ function playlistOf<const T extends PlaylistType, const F extends SetFields>(
   };
 }
 
-export const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
+const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
   media_filter: {
     schema: z.strictObject(
       {
@@ -136,19 +136,18 @@ export const DYNAMIC_PLAYLIST = playlistOf(
   },
 );
 
-export const TRENDING_PLAYLIST = playlistOf(
-  'trending_playlist',
-  'The media that viewers asked for most often.',
-  { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
-);
+const TRENDING_PLAYLIST = playlistOf('trending_playlist', 'The media that viewers asked for most often.', {
+  media_filter: MEDIA_FILTER,
+  media_limit: mediaLimit(10),
+});
 
-export const ARTICLE_MATCHING_PLAYLIST = playlistOf(
+const ARTICLE_MATCHING_PLAYLIST = playlistOf(
   'article_matching_playlist',
   'The media that fit the text of a page, which the request of a viewer has as `search`.',
   { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
 );
 
-export const SEARCH_PLAYLIST = playlistOf(
+const SEARCH_PLAYLIST = playlistOf(
   'search_playlist',
   'The media that fit what a viewer searches for, which the request has as `search`.',
   {
@@ -158,7 +157,7 @@ export const SEARCH_PLAYLIST = playlistOf(
   },
 );
 
-export const RECOMMENDATIONS_PLAYLIST = playlistOf(
+const RECOMMENDATIONS_PLAYLIST = playlistOf(
   'recommendations_playlist',
   'The media that are like another one, which the request has as `related_media_id`.',
   { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },

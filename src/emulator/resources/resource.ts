@@ -27,7 +27,7 @@ export interface Action {
 }
 
 /** Why a call is refused although its request is right, and what it is about is there. */
-export interface Refusal {
+interface Refusal {
   readonly status: 404 | 409;
   readonly code: string;
   /** As a sentence. */
@@ -132,4 +132,4 @@ export interface ActionCall {
 }
 
 /** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
-export type Done = 'item' | object | undefined;
+type Done = 'item' | object | undefined;

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
 /** What the bytes of a file say of it. What they leave open is undefined. */
-export interface FileFacts {
+interface FileFacts {
   readonly mimeType: string;
   /** Of a movie only. */
   readonly mediaType?: 'video' | 'audio';

@@ -15,7 +15,7 @@ interface UploadSurroundings {
   readonly newSecret: () => string;
 }
 
-export interface UploadSettings extends FileStoreSettings, FetchSettings {}
+interface UploadSettings extends FileStoreSettings, FetchSettings {}
 
 export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
   stallMs: 60_000,

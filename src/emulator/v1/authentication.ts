@@ -65,7 +65,7 @@ export class SignatureMemory {
 }
 
 /** What a call is checked against. */
-export interface Verifier {
+interface Verifier {
   /** The secret of the site whose id is the key; undefined for a key that is none. */
   readonly secretOf: (apiKey: string) => string | undefined;
   readonly signatures: SignatureMemory;

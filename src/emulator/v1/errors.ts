@@ -35,7 +35,7 @@ export const V1_ERRORS = {
   RateLimitExceeded: { status: 429, title: 'Rate Limit Exceeded' },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly title: string }>>;
 
-export type V1Code = keyof typeof V1_ERRORS;
+type V1Code = keyof typeof V1_ERRORS;
 
 /** An error of v1: one at a time, with a sentence that says what to do. */
 export class V1Error extends Error {

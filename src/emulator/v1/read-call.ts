@@ -5,7 +5,7 @@ import { V1Error } from './errors';
 import { type Parameter, readParameters } from './signature';
 
 /** A call as it came. */
-export interface SentCall {
+interface SentCall {
   /** What is signed: the query and the form, without what the form repeats of the query. */
   readonly signed: readonly Parameter[];
   /** All parameters by name, without those of the protocol (`api_…`). */

@@ -175,7 +175,7 @@ export function removeKeys(call: Translated, calls: ResourceCalls, keyName: stri
 const MAX_LIMIT = 1000;
 
 /** A list of v1: a window of what v2 lists. */
-export interface Window {
+interface Window {
   readonly limit: number;
   readonly offset: number;
   readonly total: number;

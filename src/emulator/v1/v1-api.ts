@@ -25,7 +25,7 @@ export interface V1Call {
 }
 
 /** What a call answers, beside `status` and `rate_limit`. @throws V1Error, HttpError. */
-export type AnswerCall = (call: V1Call) => JsonObject | Promise<JsonObject>;
+type AnswerCall = (call: V1Call) => JsonObject | Promise<JsonObject>;
 
 interface Shown {
   readonly format: Format;

@@ -21,7 +21,7 @@ import { fileStream, openPieces, type Pieces, wholeText } from './read-stream';
 import { readTree } from './source-tree';
 
 /** What reading works with. */
-export interface Reading {
+interface Reading {
   readonly collector: Collector;
   readonly cwd: string;
   /** What the user says the inputs are. */

@@ -6,7 +6,7 @@ import { Failure } from './failure';
 /** How much of an input is looked at to know its kind. */
 const HEAD = 64 * 1024;
 /** The longest text that is read as a whole: a command, an address or a program. */
-export const MAX_TEXT = 16 * 1024 * 1024;
+const MAX_TEXT = 16 * 1024 * 1024;
 
 /** An input in pieces, of which the first have been looked at. */
 export interface Pieces {

@@ -24,7 +24,7 @@ const MAX_FILE = 2 * 1024 * 1024;
 const MAX_TOLD = 20;
 
 /** What was found in a folder. */
-export interface TreeSummary {
+interface TreeSummary {
   readonly files: number;
   /** What was left out, in words. */
   readonly leftOut: readonly string[];

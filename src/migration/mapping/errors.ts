@@ -2,7 +2,7 @@
  * The codes of v1's errors that v2 has codes for; whatever else fails in v2 is `CallFailed` in v1. Of the v2 codes the
  * contract shows `server_error` alone.
  */
-export const ERROR_CODES: readonly (readonly [v1: string, ...v2: readonly string[]])[] = [
+const ERROR_CODES: readonly (readonly [v1: string, ...v2: readonly string[]])[] = [
   ['InternalError', 'server_error'],
   ['NotFound', 'not_found'],
   ['NoMethod', 'method_not_allowed'],

@@ -18,7 +18,7 @@ export type V1Resource =
 
 export type V1Action = 'create' | 'delete' | 'list' | 'show' | 'update';
 
-export interface V2Operation {
+interface V2Operation {
   readonly method: HttpMethod;
   /** With placeholders in braces, as `/v2/sites/{site_id}/media/{media_id}/`. */
   readonly path: string;

@@ -8,7 +8,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
 }
 
 /** A v1 value in v2's form, or what is wrong with it, as `must be …`. */
-export type Translated =
+type Translated =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly fault: string };
 

@@ -3,7 +3,7 @@ import type { V1Call } from '../migrate-call';
 import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
 /** What was read of a text with curl commands. */
-export interface CurlCalls {
+interface CurlCalls {
   readonly calls: readonly V1Call[];
   /** How many curl commands there were, whatever they call. */
   readonly commands: number;

@@ -25,7 +25,7 @@ export function looksLikeV1(route: string): boolean {
 }
 
 /** What is left of a path from its `/v1/` on: programs and proxies put things before it. */
-export function routeIn(path: string): string | undefined {
+function routeIn(path: string): string | undefined {
   const start = path.indexOf('/v1/');
   if (start < 0) return undefined;
   const route = path.slice(start).replace(/\/+$/, '');

@@ -5,7 +5,7 @@ import type { V1Parameters } from '../parameters';
 import type { FoundCall } from '../read-calls/found-call';
 
 /** Where a call stands. */
-export interface Place {
+interface Place {
   readonly file: string;
   readonly line?: number;
 }
@@ -22,7 +22,7 @@ export interface Entry {
 }
 
 /** What an input was and what was in it. */
-export interface InputSummary {
+interface InputSummary {
   readonly name: string;
   readonly kind: string;
   readonly calls: number;

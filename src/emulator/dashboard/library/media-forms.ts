@@ -4,7 +4,7 @@ import type { View } from '../../resources/resource';
 import { FormBody } from '../forms';
 
 /** One of the forms of a media's page that was not accepted. */
-export interface Refused {
+interface Refused {
   readonly form: string;
   readonly sent: FormBody;
   readonly problems: readonly string[];

@@ -38,7 +38,7 @@ export function picturePath({ id }: Pick<Thumbnail, 'id'>): string {
 }
 
 /** The small picture of a media. It stands beside the title, so it says nothing of its own. */
-export function smallPoster(context: EmulatorContext, media: Media): Html {
+function smallPoster(context: EmulatorContext, media: Media): Html {
   const poster = posterOf(context, media);
   if (poster?.status !== 'ready') return html`<span class="thumb thumb-none" aria-hidden="true"></span>`;
   return html`<img class="thumb" src="${picturePath(poster)}" alt="" width="96" height="54" loading="lazy">`;

@@ -234,7 +234,7 @@ const entry = (_path: string, index: string) => `.entry ${Number(index) + 1}`;
  * What a call says against what a form sent, in the words of the form.
  * @throws what is no answer to that.
  */
-export function problemsOf(thrown: unknown): readonly string[] {
+function problemsOf(thrown: unknown): readonly string[] {
   if (!(thrown instanceof HttpError) || thrown.status === 404 || thrown.status >= 500) throw thrown;
   return thrown.problems.map(({ description }) => {
     const [, paths, says] = FIELD_FAULT.exec(description) ?? [];
