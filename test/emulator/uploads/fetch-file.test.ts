@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTcpServer, type Server } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -214,19 +214,20 @@ test('what the folder does not take fails the fetch, with the cause in the log',
 
 test('of many files sixteen are fetched at a time, and all of them in the end', async () => {
   const { context, sizesOnDisk } = await startUploads();
-  let [open, most] = [0, 0];
+  const held: ServerResponse[] = [];
+  let released = false;
   const url = await serve((_request, response) => {
-    open += 1;
-    most = Math.max(most, open);
-    setTimeout(() => {
-      open -= 1;
-      response.end('hello');
-    }, 5);
+    if (released) response.end('hello');
+    else held.push(response);
   });
-  const fetched = await Promise.all(
-    Array.from({ length: 100 }, () => context.uploads.fetchFile(url, WANTED)),
-  );
-  expect([fetched.filter(({ ok }) => ok).length, sizesOnDisk().length, most]).toEqual([100, 100, 16]);
+  const fetching = Array.from({ length: 100 }, () => context.uploads.fetchFile(url, WANTED));
+  await until(() => held.length >= 16);
+  await wait(50);
+  expect(held.length).toBe(16);
+  released = true;
+  for (const response of held) response.end('hello');
+  const fetched = await Promise.all(fetching);
+  expect([fetched.filter(({ ok }) => ok).length, sizesOnDisk().length]).toEqual([100, 100]);
 });
 
 test('what waits for its turn is not fetched after a reset', async () => {
