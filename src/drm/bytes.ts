@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** What is wrong with something, as data: programs read `code`, and nobody but people reads `sentence`. */
 export interface Fault {
   /** Stable, in snake_case. */
@@ -123,6 +125,14 @@ export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */
 export function isRandomUuid(bytes: Buffer): boolean {
   return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;
+}
+
+/** The version 5 UUID of a name in a namespace (RFC 9562 § 5.5), big endian. */
+export function uuidOfName(namespace: Uint8Array, name: string): Buffer {
+  const uuid = createHash('sha1').update(namespace).update(name, 'utf8').digest().subarray(0, 16);
+  uuid.writeUInt8((uuid.readUInt8(6) & 0x0f) | 0x50, 6);
+  uuid.writeUInt8((uuid.readUInt8(8) & 0x3f) | 0x80, 8);
+  return uuid;
 }
 
 /** Whether a key id reads as a random UUID in the other byte order alone. */

@@ -82,15 +82,20 @@ export function buildPlayReadyObject(records: readonly PlayReadyRecord[]): Buffe
 
 /**
  * A version 4.0.0.0 rights management header for one AESCTR key, as a PlayReady object.
- * `licenseUrl` is written as XML text; the key id is 16 bytes, big endian.
+ * `licenseUrl` is written as XML text; the key id is 16 bytes, big endian; the checksum is base64.
  */
-export function playReadyObjectOf(keyId: Uint8Array, contentKey: Uint8Array, licenseUrl: string): Buffer {
+export function playReadyObjectOf(
+  keyId: Uint8Array,
+  contentKey: Uint8Array,
+  licenseUrl: string,
+  checksum = playReadyChecksum(keyId, contentKey),
+): Buffer {
   const url = licenseUrl.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const xml =
     '<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.0.0.0"><DATA>' +
     '<PROTECTINFO><KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO>' +
     `<KID>${swapKeyIdOrder(keyId).toString('base64')}</KID>` +
-    `<CHECKSUM>${playReadyChecksum(keyId, contentKey)}</CHECKSUM>` +
+    `<CHECKSUM>${checksum}</CHECKSUM>` +
     `<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
   return buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
 }

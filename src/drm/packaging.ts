@@ -1,0 +1,116 @@
+import { uuidOfName } from './bytes';
+import { importKeyFile } from './import-key-file';
+import { decodeKeys, keysIn } from './key-file';
+import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
+import { buildPsshBox, COMMON_SYSTEM_ID } from './pssh';
+import { WIDEVINE_SYSTEM_ID } from './widevine';
+
+/** What encrypts and signals DASH under `cenc`. */
+export interface DashKeys {
+  /** 16 bytes, big endian. */
+  readonly keyId: Buffer;
+  /** 16 bytes. */
+  readonly contentKey: Buffer;
+  /** Whole `pssh` boxes: those of the systems that the key file has, then the common one, which ClearKey players take. */
+  readonly boxes: readonly Buffer[];
+}
+
+/** What encrypts and signals HLS under `cbcs`. */
+export interface HlsKeys {
+  /** `fairPlayKeyId` of the address: the lines of FairPlay name no key id. */
+  readonly keyId: Buffer;
+  /** 16 bytes. */
+  readonly key: Buffer;
+  /** 16 bytes, the same for every sample. */
+  readonly iv: Buffer;
+  /** The `skd:` address that players hand to their license server. */
+  readonly keyUri: string;
+  /** The common box alone: FairPlay has none. */
+  readonly boxes: readonly Buffer[];
+}
+
+/** What a key file has for each kind of stream; at least one of the two. */
+export interface PackagingKeys {
+  readonly dash: DashKeys | undefined;
+  readonly hls: HlsKeys | undefined;
+}
+
+/** Why nothing may be packaged with a key file. The sentence continues its name, and says what to do. */
+export interface PackagingFault {
+  readonly code: 'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete';
+  readonly sentence: string;
+}
+
+type Read =
+  | { readonly ok: true; readonly keys: PackagingKeys }
+  | { readonly ok: false; readonly fault: PackagingFault };
+
+/**
+ * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
+ * protection, or with a wrong one, is refused. Lines with unknown names are passed over.
+ */
+export function readPackagingKeys(text: string): Read {
+  if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
+  if (!/[\r\n]$/.test(text)) {
+    const sentence = 'ends within a line, as if its writing was cut off; provision the stream again';
+    return refused('key_file_torn', sentence);
+  }
+  const imported = importKeyFile(text, true);
+  if (!imported.ok) {
+    const told = imported.faults.slice(0, 3).map((each) => `${each.subject} ${each.sentence}`);
+    const code = imported.faults.some(({ line }) => line !== undefined)
+      ? 'key_file_foreign'
+      : 'key_file_incomplete';
+    return refused(code, `can't be used: ${told.join('; ')}`);
+  }
+  const { cenc, widevine, playready, fairplay } = imported.keyFile;
+  const keys = decodeKeys(keysIn(text));
+  const hasSystem = widevine !== undefined || playready !== undefined;
+  if (cenc && !hasSystem) {
+    const sentence =
+      'has a key for DASH and neither Widevine nor PlayReady, so that no player could ask for it; provision the stream again';
+    return refused('key_file_incomplete', sentence);
+  }
+  const boxes: Buffer[] = [];
+  if (widevine) boxes.push(buildPsshBox(WIDEVINE_SYSTEM_ID, Buffer.from(widevine.psshData, 'base64')));
+  if (keys && playready) {
+    const { licenseUrl, checksum } = playready;
+    const object = playReadyObjectOf(keys.keyId, keys.contentKey, licenseUrl, checksum);
+    boxes.push(buildPsshBox(PLAYREADY_SYSTEM_ID, object));
+  }
+  const dash = keys && hasSystem ? { ...keys, boxes: [...boxes, commonBox(keys.keyId)] } : undefined;
+  const hls = fairplay && hlsKeysOf(fairplay);
+  if (dash || hls) return { ok: true, keys: { dash, hls } };
+  const sentence = 'has no lines of DASH or FairPlay; provision the stream with its keys';
+  return refused('key_file_incomplete', sentence);
+}
+
+function hlsKeysOf(fairplay: { licenseUrl: string; key: string; iv: string }): HlsKeys {
+  const keyId = fairPlayKeyId(fairplay.licenseUrl);
+  return {
+    keyId,
+    key: Buffer.from(fairplay.key, 'hex'),
+    iv: Buffer.from(fairplay.iv, 'hex'),
+    keyUri: fairplay.licenseUrl,
+    boxes: [commonBox(keyId)],
+  };
+}
+
+function refused(code: PackagingFault['code'], sentence: string): Read {
+  return { ok: false, fault: { code, sentence } };
+}
+
+function commonBox(keyId: Buffer): Buffer {
+  return buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
+}
+
+/** The namespace of URLs (RFC 9562 § 6.6). */
+const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
+
+/**
+ * The key id under which a FairPlay key stands in `tenc` and in a ClearKey license: the version 5 UUID of its `skd:`
+ * address. FairPlay itself names no key id, and the content key of DASH has another key under its own.
+ */
+export function fairPlayKeyId(licenseUrl: string): Buffer {
+  return uuidOfName(URL_NAMESPACE, licenseUrl);
+}
