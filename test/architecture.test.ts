@@ -36,6 +36,8 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   cli: ['cli', 'api', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
+  // Of http, pure files alone.
+  verify: ['verify', 'drm', 'http'],
 };
 
 /** Entries of a process: they alone reach for the environment, the clock and the random source. */
@@ -59,6 +61,7 @@ const PURE: readonly string[] = [
   'http/html',
   'http/terminal-text',
   'migration/',
+  'verify/media/',
 
   'sidecar/cached',
   'sidecar/key-files/dry-run',
