@@ -1,3 +1,5 @@
+import type { TrackContent } from './track-content';
+
 /** What a track is, as far as its samples are judged. */
 export type MediaKind = 'video' | 'audio' | 'text' | 'other';
 
@@ -39,9 +41,11 @@ export interface MediaTrack {
   readonly encryptedSamples: number;
   /** How long the samples play; 0 where that is not known. */
   readonly seconds: number;
+  /** The samples, for `judgeMedia`. */
+  readonly content: TrackContent;
 }
 
-/** A segment whose samples can be reached. `openMedia` makes it; `judgeMedia` alone looks at what it does not show. */
+/** A segment whose samples can be reached. */
 export interface OpenedMedia {
   readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed_audio' | 'encrypted_segment';
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
