@@ -34,6 +34,7 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   sidecar: ['sidecar', 'api', 'http', 'drm'],
   emulator: ['emulator', 'migration', 'http', 'drm'],
   cli: ['cli', 'api', 'http', 'drm'],
+  packager: ['packager', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
 };
