@@ -27,6 +27,8 @@ export interface FileProblem {
 export interface FileStream {
   /** Path of shaka-packager's binary. */
   readonly binary: string;
+  /** All variables of its processes; see `startShakaPackager`. */
+  readonly env: Readonly<Record<string, string>>;
   /** The whole media file; stays as it is. */
   readonly source: string;
   /** Must not exist yet. `dash` and `hls` are made in it, with what they name, and nothing is left of it if that fails. */
@@ -157,8 +159,8 @@ function dumpStreams({ binary, source, signal }: FileStream): Promise<string> {
 }
 
 /** Answers what went wrong. */
-async function run({ binary, signal }: FileStream, job: ShakaJob): Promise<string | undefined> {
-  const child = await startShakaPackager(binary, job);
+async function run({ binary, env, signal }: FileStream, job: ShakaJob): Promise<string | undefined> {
+  const child = await startShakaPackager(binary, job, env);
   const kill = () => child.kill();
   signal?.addEventListener('abort', kill, { once: true });
   if (signal?.aborted) kill();

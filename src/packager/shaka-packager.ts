@@ -134,9 +134,14 @@ export interface ShakaProcess {
  * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
  * created (mode 0600), opened and unlinked.
  *
+ * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the folder
  * @throws the system's error if the binary can't be started or the file of flags not be written
  */
-export async function startShakaPackager(binary: string, job: ShakaJob): Promise<ShakaProcess> {
+export async function startShakaPackager(
+  binary: string,
+  job: ShakaJob,
+  env: Readonly<Record<string, string>>,
+): Promise<ShakaProcess> {
   const secrets = protectionFlagsOf(job);
   const hidden = job.keys === 'none' ? [] : hiddenOf(secrets);
   const flagFile = secrets.length > 0 ? await openFlagFile(dirname(job.folder), secrets) : undefined;
@@ -147,6 +152,7 @@ export async function startShakaPackager(binary: string, job: ShakaJob): Promise
       [...flags, ...flagsOf(job), ...descriptorsOf(job)],
       flagFile?.handle.fd,
       (line) => cleanLine(line, hidden, job),
+      env,
     );
   } finally {
     await flagFile?.handle.close();
@@ -179,10 +185,11 @@ function start(
   args: readonly string[],
   flagDescriptor: number | undefined,
   clean: (line: string) => string | undefined,
+  env: Readonly<Record<string, string>>,
 ): Promise<ShakaProcess> {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'ignore', 'pipe', flagDescriptor ?? 'ignore'] as const;
-    const child: ChildProcess = spawn(binary, args, { stdio: [...stdio] });
+    const child: ChildProcess = spawn(binary, args, { env, stdio: [...stdio] });
     const lines: string[] = [];
     let rest = '';
     const take = (line: string) => {
