@@ -180,9 +180,9 @@ function jobsOf({ folder, keys }: FileStream, streams: readonly ShakaStream[]): 
 
 const MAX_DUMP_BYTES = 1024 * 1024;
 
-function dumpStreams({ binary, source, signal }: FileStream): Promise<string> {
+function dumpStreams({ binary, env, source, signal }: FileStream): Promise<string> {
   return new Promise((resolve) => {
-    const options = { maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
+    const options = { env, maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
     // What it says of a file that it can't read names paths and bytes; that it lists no stream says enough.
     execFile(binary, ['--quiet', '--dump_stream_info', `in=${source}`], options, (_, stdout) =>
       resolve(stdout),
