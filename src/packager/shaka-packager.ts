@@ -52,6 +52,8 @@ export const KEEP_ALL_SEGMENTS: { readonly [output in ShakaJob['output']]: reado
 
 /** Its 32 MiB for every open file, all of it touched, would be seven tenths of the memory of a process. */
 const CACHE_BYTES = 1024 * 1024;
+/** It waits until so much has come, 64 KiB by default: of sound alone, that would be many seconds. */
+const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
 export function flagsOf(job: ShakaJob): string[] {
@@ -64,7 +66,7 @@ export function flagsOf(job: ShakaJob): string[] {
     `--io_cache_size=${CACHE_BYTES}`,
     `--segment_duration=${SEGMENT_SECONDS}`,
     outputFlag,
-    ...(live ? KEEP_ALL_SEGMENTS[output] : replay),
+    ...(live ? [...KEEP_ALL_SEGMENTS[output], `--io_block_size=${LIVE_BLOCK_BYTES}`] : replay),
   ];
 }
 
