@@ -3,9 +3,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DashKeys, HlsKeys } from '../drm/packaging';
-
-/** Length of a segment that is aimed at; one ends at the first key frame behind it. */
-export const SEGMENT_SECONDS = 2;
+import { SEGMENT_SECONDS } from './playlists/hls-playlists';
 
 /** An elementary stream of the input, which becomes a folder's `<name>_init.mp4` and `<name>_1.m4s` onwards. */
 export interface ShakaStream {
