@@ -18,7 +18,7 @@ const MAX_BOXES = 50_000;
 const MAX_SAMPLES = 1_000_000;
 
 type Guarded =
-  | { readonly ok: true; readonly bytes: ArrayBuffer; readonly isCutShort: boolean }
+  | { readonly ok: true; readonly safe: ArrayBuffer; readonly isCutShort: boolean }
   | { readonly ok: false; readonly fault: MediaFault };
 
 /**
@@ -26,16 +26,14 @@ type Guarded =
  * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
  * too, as their own boxes have tables.
  */
-export function guardMp4(parts: readonly Buffer[]): Guarded {
-  const size = parts.reduce((sum, { length }) => sum + length, 0);
-  const bytes = new ArrayBuffer(size);
-  const copy = Buffer.from(bytes);
-  let at = 0;
-  for (const part of parts) at += part.copy(copy, at);
+export function guardMp4(bytes: Buffer): Guarded {
+  const safe = new ArrayBuffer(bytes.length);
+  const copy = Buffer.from(safe);
+  bytes.copy(copy);
   try {
     const guard = new Guard(copy);
-    guard.walk('', 0, size);
-    return { ok: true, bytes, isCutShort: guard.isCutShort };
+    guard.walk('', 0, copy.length);
+    return { ok: true, safe, isCutShort: guard.isCutShort };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, fault: error.fault };
     throw error;

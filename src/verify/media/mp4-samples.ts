@@ -32,12 +32,12 @@ interface Holder {
  * encrypted (ISO/IEC 23001-7: `tenc`, `seig`, `senc`, `saiz` and `saio`). Key ids are big endian.
  */
 export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
-  const guarded = guardMp4(init ? [init, segment] : [segment]);
+  const bytes = init ? Buffer.concat([init, segment]) : segment;
+  const guarded = guardMp4(bytes);
   if (!guarded.ok) return guarded;
-  const bytes = Buffer.from(guarded.bytes);
   try {
     const file = createFile();
-    file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.bytes.slice(0), 0), true);
+    file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.safe, 0), true);
     if (!file.moov) {
       const description =
         'The segment has no moov box; give its init segment too, which says what the samples are and how they are encrypted.';
