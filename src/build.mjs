@@ -31,6 +31,9 @@ const API_PAGE = {
   files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
 };
 
+/** What the pages of a house load of packages, beside those of its API. */
+const LOADED = { emulator: [{ package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] }] };
+
 /** What `npm run bench` and `npm run attacks` start. */
 const BENCH = [
   'run',
@@ -90,6 +93,12 @@ async function buildHouse(esbuild, house) {
     await cp(join(ROOT, API_PAGE.folder), target, { recursive: true });
     const served = join('node_modules', API_PAGE.package);
     for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
+    packages.push(served);
+  }
+  for (const loaded of LOADED[house] ?? []) {
+    const served = join('node_modules', loaded.package);
+    for (const file of loaded.files)
+      await copyFile(join(ROOT, served, loaded.from, file), join(target, file));
     packages.push(served);
   }
   const source = join(ROOT, 'src', house, 'public');
