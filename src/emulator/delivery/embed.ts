@@ -240,7 +240,7 @@ function stage({ name, query }: Shown, format: string | undefined, options: obje
   );
   return html`<p>${name}, as viewers see it.</p>
 <div id="stage" data-options="${JSON.stringify(options)}"></div>
-<div class="below"><p class="note" id="playback" role="status"></p><nav aria-label="Format">${formats}</nav></div>
+<div class="below"><p class="note" id="playback"></p><nav aria-label="Format">${formats}</nav></div>
 <script nonce="${nonce}" src="channel.js"></script>
 <script nonce="${nonce}" src="page.js"></script>`;
 }

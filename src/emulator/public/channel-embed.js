@@ -52,7 +52,8 @@
     wrongKeyDetail: 'The stream is encrypted with another key than the license has: it cannot be decoded.',
     noLicenseDetail: 'There is no license for the key id {detail}.',
     licenseServerDetail: 'The license server does not answer as it should. Trying again in a moment.',
-    noKeySystemDetail: 'The stream is encrypted, and this browser has no key system for it.',
+    noKeySystemDetail:
+      'The stream is encrypted, and no license server is named that this browser has a key system for.',
     insecureDetail:
       'The stream is encrypted. Browsers decrypt only on pages at https or localhost addresses.',
     live: 'Live',
@@ -227,6 +228,8 @@
       video = made;
     }
 
+    makeVideo();
+
     async function begin(player) {
       const sources = (item.sources || []).filter((each) => isWebAddress(each.file));
       const source = player.chooseSource(sources, format);
@@ -244,8 +247,8 @@
           return;
         }
       }
-      makeVideo();
-      if (failures === 0) {
+      if (failures > 0) makeVideo();
+      else {
         say('loading');
         tell('loading', {});
       }

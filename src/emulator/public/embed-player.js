@@ -173,7 +173,7 @@ function failureOf(error, { isEncrypted, asked, codes }) {
   const { code, category, data = [] } = error;
   if (code === codes.LICENSE_REQUEST_FAILED)
     return data[0]?.data?.[1] === 404
-      ? new Failure('noLicense', asked.join(', '))
+      ? new Failure('noLicense', [...asked].join(', '))
       : new Failure('licenseServer');
   if (code === codes.LICENSE_RESPONSE_REJECTED) return new Failure('licenseServer');
   if (code === codes.RESTRICTIONS_CANNOT_BE_MET && data[0]?.missingKeys?.length > 0)
@@ -203,7 +203,7 @@ const STALLED_MS = 4000;
 export function playSource({ video, source, tracks = [], tell }) {
   const listeners = new AbortController();
   const { signal } = listeners;
-  const asked = [];
+  const asked = new Set();
   let player;
   let codes = {};
   let isEncrypted = false;
@@ -237,7 +237,8 @@ export function playSource({ video, source, tracks = [], tell }) {
     waiting = undefined;
     if (isPlaying || !hasDecoded(video)) return;
     isPlaying = true;
-    const keyIds = Object.keys(player?.getKeyStatuses() ?? {}).map(asUuid);
+    const known = [...(player?.drmInfo()?.keyIds ?? [])].map(asUuid);
+    const keyIds = [...new Set(known.length > 0 ? known : asked)];
     tell('playing', {
       isLive: player?.isLive() ?? false,
       isEncrypted,
@@ -299,7 +300,7 @@ export function playSource({ video, source, tracks = [], tell }) {
       if (type !== shaka.net.NetworkingEngine.RequestType.LICENSE || !body) return;
       try {
         const { kids } = JSON.parse(new TextDecoder().decode(body));
-        asked.push(...kids.map((kid) => asUuid(hexOf(kid))));
+        for (const kid of kids) asked.add(asUuid(hexOf(kid)));
       } catch {
         // The request of another key system.
       }
