@@ -1,18 +1,27 @@
 import { createDecipheriv } from 'node:crypto';
-import type { MediaSample, SampleEncryption, Subsample } from './track-content';
+import { decryptSampleAes } from './sample-aes';
+import type { MediaSample, SampleEncryption, SampleFormat, Subsample } from './track-content';
 
 const BLOCK = 16;
 const HALF = 1n << 64n;
 
 /**
- * Decrypts a sample by ISO/IEC 23001-7:2023 § 9 and 10. Answers a copy; what lies outside the protected bytes stays as
+ * Decrypts a sample by ISO/IEC 23001-7:2023 § 9 and 10, or SAMPLE-AES. Answers a copy; what lies outside the protected bytes stays as
  * it is, and so do subsamples that reach beyond the sample.
  *
  * @param key 16 bytes
  * @param iv 16 bytes, in place of the sample's own
  */
-export function decryptSample({ data, encryption }: MediaSample, key: Buffer, iv?: Buffer): Buffer {
+export function decryptSample(
+  { data, encryption }: MediaSample,
+  format: SampleFormat,
+  key: Buffer,
+  iv?: Buffer,
+): Buffer {
   if (!encryption) return data;
+  if (encryption.scheme === 'sample-aes') {
+    return decryptSampleAes(data, format, (blocks) => decryptBlocks(key, iv ?? encryption.iv, blocks));
+  }
   const clear = Buffer.from(data);
   const decrypt = cipherOf(encryption, key, iv ?? encryption.iv);
   for (const range of protectedRanges(encryption.subsamples, data.length)) {

@@ -113,7 +113,7 @@ class Mp4Reader {
     });
     const encrypted = samples.flatMap(({ encryption }) => encryption ?? []);
     const keyIds: Buffer[] = [];
-    for (const { keyId } of encrypted) if (!isAmong(keyId, keyIds)) keyIds.push(keyId);
+    for (const { keyId } of encrypted) if (keyId && !isAmong(keyId, keyIds)) keyIds.push(keyId);
     const entry = entries[0] ?? UNKNOWN_ENTRY;
     const signalled = entries.find(({ protection }) => protection)?.protection;
     const own = signalled?.track;

@@ -2,9 +2,9 @@ import type { MediaScheme } from './judgement';
 
 /** How one sample is encrypted. */
 export interface SampleEncryption {
-  readonly scheme: Exclude<MediaScheme, 'sample-aes' | 'aes-128'>;
-  /** 16 bytes, big endian. */
-  readonly keyId: Buffer;
+  readonly scheme: Exclude<MediaScheme, 'aes-128'>;
+  /** 16 bytes, big endian; SAMPLE-AES names none. */
+  readonly keyId: Buffer | undefined;
   /** 16 bytes; one of 8 is followed by zeros. */
   readonly iv: Buffer;
   /** Clear and protected bytes in turn; the whole sample is protected without any. */
@@ -46,6 +46,4 @@ export type SampleFormat =
 export interface TrackContent {
   readonly format: SampleFormat;
   readonly samples: readonly MediaSample[];
-  /** What SAMPLE-AES decrypts with, in a transport stream; its samples say nothing themselves. */
-  readonly sampleAesIv?: Buffer | undefined;
 }
