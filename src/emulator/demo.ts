@@ -26,6 +26,7 @@ const ANSWER_WITHIN_MS = 30_000;
 const PACKAGED_WITHIN_MS = 60_000;
 const POLL_MS = 200;
 const RECONNECT_MS = 5_000;
+const SEARCH_PATH = process.env.PATH ?? process.env.Path ?? '';
 const CLI = join(__dirname, '..', 'cli', 'main.js');
 
 function say(text: string): void {
@@ -53,7 +54,11 @@ const PORTS = {
   packager: [PACKAGER_PORT, 'packager'],
 } as const;
 
-function startEmulator(programs: Programs, { ports, packagerUrl, rtmpUrl, temporary }: Places): ChildProgram {
+function startEmulator(
+  programs: Programs,
+  { ports, packagerUrl, rtmpUrl, temporary }: Places,
+  isPackaging: boolean,
+): ChildProgram {
   const variables = {
     EMULATOR_HOST: HOST,
     EMULATOR_PORT: String(ports.emulator),
@@ -67,9 +72,11 @@ function startEmulator(programs: Programs, { ports, packagerUrl, rtmpUrl, tempor
     EMULATOR_CLIENT: CLIENT.name,
     EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
     EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
-    EMULATOR_PACKAGERURL: packagerUrl,
-    EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
-    EMULATOR_PACKAGERRTMPURL: rtmpUrl,
+    ...(isPackaging && {
+      EMULATOR_PACKAGERURL: packagerUrl,
+      EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
+      EMULATOR_PACKAGERRTMPURL: rtmpUrl,
+    }),
     EMULATOR_UPLOADSFOLDER: temporary,
     EMULATOR_LOGLEVEL: 'warn',
   };
@@ -98,6 +105,7 @@ function startPackager(programs: Programs, { ports, keysFolder, temporary }: Pla
     PACKAGER_KEYFILESPATH: keysFolder,
     PACKAGER_FOLDER: temporary,
     ...(ffmpeg.found && { PACKAGER_FFMPEG: ffmpeg.path }),
+    PATH: SEARCH_PATH,
     PACKAGER_LOGLEVEL: 'warn',
   };
   const path = join(__dirname, '..', 'packager', 'main.js');
@@ -171,7 +179,7 @@ async function packageClip(places: Places): Promise<DemoClip> {
     headers,
     body: await readFile(join(__dirname, 'clip.mp4')),
   });
-  return { mediaId, dashUrl: await untilOffered(places, mediaId) };
+  return { ok: true, mediaId, dashUrl: await untilOffered(places, mediaId) };
 }
 
 const DOCUMENT = z.object({
@@ -215,7 +223,7 @@ function verifyWords(keyFilePath: string): string[] {
 
 /** Starts the programs, provisions the stream, packages the clip, and shows what there is. */
 async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
-  const ffmpeg = await findFfmpeg(process.env.PATH ?? process.env.Path, process.platform);
+  const ffmpeg = await findFfmpeg(SEARCH_PATH, process.platform);
   const keysFolder = resolve('keys');
   const ports = await choosePorts();
   const places: Places = {
@@ -228,21 +236,19 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
     temporary,
   };
   const { sidecarUrl, emulatorUrl, packagerUrl, rtmpUrl } = places;
-  const emulator = startEmulator(programs, places);
   const sidecar = startSidecar(programs, places);
   const packager = startPackager(programs, places, ffmpeg);
-  await Promise.all([
-    emulator.ready(`${emulatorUrl}/healthz`),
-    sidecar.ready(`${sidecarUrl}/readyz`),
-    packager.ready(`${packagerUrl}/healthz`),
-  ]);
+  // Not on every machine there is one; without it, the rest is worth showing.
+  const why = await packager.ready(`${packagerUrl}/healthz`).then(() => undefined, messageOf);
+  const emulator = startEmulator(programs, places, why === undefined);
+  await Promise.all([emulator.ready(`${emulatorUrl}/healthz`), sidecar.ready(`${sidecarUrl}/readyz`)]);
   const keyFile = await provision(places);
   const keyFilePath = join(keysFolder, `${STREAM_ID}.key`);
   const channels = [await createChannel(places, 'auto'), await createChannel(places, 'manual')];
   const [{ streamKey = '' } = {}] = channels;
-  if (ffmpeg.found && !once)
+  if (ffmpeg.found && why === undefined && !once)
     void stream(programs, ffmpeg.path, `${rtmpUrl}/${streamKey}`).catch(() => undefined);
-  const clip = await packageClip(places);
+  const clip: DemoClip = why === undefined ? await packageClip(places) : { ok: false, why };
   say(
     guide({
       sidecarUrl,
@@ -263,19 +269,26 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
     }),
   );
   if (once) return () => proveClip(programs, clip, keyFilePath);
-  const anyEnds = Promise.race([emulator.ended, sidecar.ended, packager.ended]);
+  const needed = clip.ok ? [emulator, sidecar, packager] : [emulator, sidecar];
+  const anyEnds = Promise.race(needed.map(({ ended }) => ended));
   return async () => {
     throw new Error(await anyEnds);
   };
 }
 
 /** Tests the clip with the command line, and shows what it says. @throws Error when it finds a fault. */
-async function proveClip(programs: Programs, { dashUrl }: DemoClip, keyFilePath: string): Promise<void> {
+async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string): Promise<void> {
+  if (!clip.ok) throw new Error(clip.why);
+  const { dashUrl } = clip;
   const args = [CLI, 'verify', '--keyfile', keyFilePath, dashUrl];
   const tester = programs.start({ name: 'test of the clip', args, variables: {} });
   const { code, out } = await tester.result;
   say(out);
   if (code !== 0) throw new Error(await tester.ended);
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'The demo failed.';
 }
 
 function untilSignal(): Promise<void> {
@@ -297,7 +310,7 @@ async function run(once: boolean): Promise<number> {
     await Promise.race([stayUp(), signalled]);
     return 0;
   } catch (thrown) {
-    process.stderr.write(`${thrown instanceof Error ? thrown.message : 'The demo failed.'}\n`);
+    process.stderr.write(`${messageOf(thrown)}\n`);
     return 1;
   } finally {
     await programs.stop();

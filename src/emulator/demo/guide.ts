@@ -43,11 +43,10 @@ export interface DemoChannel {
   readonly streamKey: string;
 }
 
-/** The packaged clip. */
-export interface DemoClip {
-  readonly mediaId: string;
-  readonly dashUrl: string;
-}
+/** The packaged clip, or why there is none. */
+export type DemoClip =
+  | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string }
+  | { readonly ok: false; readonly why: string };
 
 /** What the demo did, for the text that tells it. */
 interface Provisioned {
@@ -62,7 +61,7 @@ interface Provisioned {
   /** The words of the command that tests a stream, without its address. */
   readonly verify: readonly string[];
   readonly channels: readonly DemoChannel[];
-  /** The mode of the channel to which a test picture is streamed, or how it could be. */
+  /** What streams a test picture, or how one is got; undefined when nothing is to be streamed. */
   readonly live: Ffmpeg | undefined;
   readonly controlUrl: string;
   readonly rtmpUrl: string;
@@ -72,19 +71,9 @@ interface Provisioned {
 
 /** Tells what was done and where it is seen, shows the key file, and gives the commands to go on with. */
 export function guide(done: Provisioned): string {
-  const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath, clip, verify } = done;
-  const player = `${emulatorUrl}/embed/media.html?mediaId=${clip.mediaId}`;
+  const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;
-  return `A test clip plays with DRM. Open it in Chrome, Edge or Firefox:
-
-  DASH, cenc   ${player}
-  HLS, cbcs    ${player}&format=hls
-${liveText(done)}
-Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
-browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
-
-  ${[...verify, clip.dashUrl].join(' ')}
-
+  return `${clipText(done)}
 The sidecar runs at ${sidecarUrl}, the emulator of the platform at ${emulatorUrl}.
 The key file as written by POST /api/keyfile/${streamId}:
 
@@ -98,7 +87,7 @@ Read it:
 Delete it:
   ${curl} -X DELETE
 
-Live channels of the emulator, encrypted with the same key file; its dashboard is ${emulatorUrl}/dashboard
+Live channels of the emulator, protected with the same key file; its dashboard is ${emulatorUrl}/dashboard
 
 ${done.channels.map((channel) => channelText(channel, done)).join('\n')}
 Their management API: curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
@@ -113,9 +102,25 @@ ${done.channels
 `;
 }
 
+function clipText(done: Provisioned): string {
+  const { clip, emulatorUrl, verify } = done;
+  if (!clip.ok) return `No media are packaged. ${clip.why}\n`;
+  const player = `${emulatorUrl}/embed/media.html?mediaId=${clip.mediaId}`;
+  return `A test clip plays with DRM. Open it in Chrome, Edge or Firefox:
+
+  DASH, cenc   ${player}
+  HLS, cbcs    ${player}&format=hls
+${liveText(done)}
+Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
+browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
+
+  ${[...verify, clip.dashUrl].join(' ')}
+`;
+}
+
 /** Whether the demo's own encoder streams to the channel: it takes the first one that viewers see at once. */
-function isStreaming({ mode }: DemoChannel, { live }: Provisioned): boolean {
-  return live?.found === true && mode === 'auto';
+function isStreaming({ mode }: DemoChannel, { live, clip }: Provisioned): boolean {
+  return live?.found === true && clip.ok && mode === 'auto';
 }
 
 function liveText(done: Provisioned): string {

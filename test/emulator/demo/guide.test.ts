@@ -25,7 +25,7 @@ const DONE = {
   request: { client: 'c', contentId: 'demo' },
   keyFile: 'name: value\nother: value\n',
   keyFilePath: '/keys/demo.key',
-  clip: { mediaId: 'clipclip', dashUrl: 'http://127.0.0.1:8080/manifests/clipclip.mpd' },
+  clip: { ok: true, mediaId: 'clipclip', dashUrl: 'http://127.0.0.1:8080/manifests/clipclip.mpd' },
   verify: ['node', 'cli.js', 'verify'],
   channels: [
     { mode: 'auto', id: 'autoauto', streamKey: 'k1' },
@@ -69,7 +69,7 @@ Read it:
 Delete it:
   ${CURL} -X DELETE
 
-Live channels of the emulator, encrypted with the same key file; its dashboard is http://127.0.0.1:8080/dashboard
+Live channels of the emulator, protected with the same key file; its dashboard is http://127.0.0.1:8080/dashboard
 
 Channel autoauto (auto: viewers see it as soon as an encoder streams)
   stream key  k1
@@ -109,4 +109,15 @@ test('says how to get ffmpeg where there is none, and offers each channel an enc
 test('names no live player when nothing is to be streamed', () => {
   const text = guide({ ...DONE, live: undefined });
   expect(text.slice(0, text.indexOf('Its keys'))).not.toMatch(/live|ffmpeg/i);
+});
+
+test('says why nothing is packaged, and still shows the key file and the channels', () => {
+  const why = 'The packager ended with exit code 2. It said nothing.';
+  const lines = guide({ ...DONE, clip: { ok: false, why } }).split('\n');
+  expect(lines.slice(0, 3)).toEqual([
+    `No media are packaged. ${why}`,
+    '',
+    'The sidecar runs at http://127.0.0.1:9000, the emulator of the platform at http://127.0.0.1:8080.',
+  ]);
+  expect(lines).toEqual(expect.arrayContaining(['name: value', `  stream      ${FFMPEG}/k1`]));
 });
