@@ -34,6 +34,8 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   sidecar: ['sidecar', 'api', 'http', 'drm'],
   emulator: ['emulator', 'migration', 'http', 'drm'],
   cli: ['cli', 'api', 'http', 'drm'],
+  // Of api, what may be the name of a key file alone.
+  packager: ['packager', 'api', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
 };
@@ -46,6 +48,7 @@ const ENTRIES = [
   'migration/main.ts',
   'emulator/main.ts',
   'emulator/demo.ts',
+  'packager/main.ts',
 ];
 
 /** What production runs. */
