@@ -32,6 +32,8 @@ const API_PAGE = {
   files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
 };
 
+/** What the pages of a house load of packages, beside those of its API. */
+const LOADED = { emulator: [{ package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] }] };
 /** What a program has beside it, by house: `npm run demo` packages its test clip. */
 const BESIDE = { emulator: ['demo/clip.mp4'] };
 
@@ -94,6 +96,12 @@ async function buildHouse(esbuild, house) {
     await cp(join(ROOT, API_PAGE.folder), target, { recursive: true });
     const served = join('node_modules', API_PAGE.package);
     for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
+    packages.push(served);
+  }
+  for (const loaded of LOADED[house] ?? []) {
+    const served = join('node_modules', loaded.package);
+    for (const file of loaded.files)
+      await copyFile(join(ROOT, served, loaded.from, file), join(target, file));
     packages.push(served);
   }
   for (const file of BESIDE[house] ?? [])
