@@ -1,4 +1,5 @@
 import type { EmulatorContext } from '../context';
+import { KEY_FILE_PARAMETER } from '../library/media';
 import type { CHANNEL } from '../resources/live-table';
 import type { MetadataOf } from '../resources/resource';
 import { channelNotification } from '../webhooks/notification';
@@ -21,6 +22,11 @@ export interface Channel {
   currentEventId: string | undefined;
   /** Newest first. */
   recentEventIds: string[];
+}
+
+/** The key file that a channel's events are encrypted with: the one that a custom parameter names, else its id's. */
+export function keyFileOfChannel({ id, metadata }: Channel): string {
+  return metadata.custom_params[KEY_FILE_PARAMETER] ?? id;
 }
 
 /** A channel's title, or what stands for it. */

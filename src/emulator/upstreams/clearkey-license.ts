@@ -50,12 +50,15 @@ const LicenseRequest = z.object({
   type: z.literal('temporary', 'only temporary licenses are given').optional(),
 });
 
+/** Where it is. */
+export const CLEARKEY_PATH = '/keyprovider/clearkey';
+
 /** The ClearKey license server: public, as players call it without a credential. */
 export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
   // Pages of publishers ask it from origins of their own.
   app.use('/keyprovider/clearkey', openFor('POST'));
   app
-    .route('/keyprovider/clearkey')
+    .route(CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
     .post(json({ limit: '16kb', type: () => true }), (request, response) => {
       const { kids } = checkedBody(LicenseRequest, request.body);
