@@ -8,7 +8,7 @@ const ASKED_WITHIN_MS = 10_000;
 
 /** What ffmpeg draws and encodes when it stands for an encoder: a test picture with a clock, and a tone. */
 export const TEST_PICTURE = [
-  ...['-re', '-f', 'lavfi', '-i', 'testsrc2=size=960x540:rate=25'],
+  ...['-re', '-f', 'lavfi', '-i', 'testsrc=size=960x540:rate=25'],
   ...['-f', 'lavfi', '-i', 'sine=frequency=330:beep_factor=4'],
   ...['-c:v', ENCODER, '-preset', 'veryfast', '-pix_fmt', 'yuv420p', '-g', '50', '-c:a', 'aac', '-f', 'flv'],
 ] as const;
