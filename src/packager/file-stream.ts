@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackagingKeys } from '../drm/packaging';
-import { joinManifests } from './playlists/dash-manifest';
-import { joinMediaPlaylists, masterPlaylist } from './playlists/hls-playlists';
+import { joinManifests, secondsOfManifest } from './playlists/dash-manifest';
+import { joinMediaPlaylists, masterPlaylist, secondsOfPlaylist } from './playlists/hls-playlists';
 import {
   ENTRY_FILES,
   type InputStream,
@@ -13,12 +13,13 @@ import {
   startShakaPackager,
 } from './shaka-packager';
 
-/** Why a file can't be packaged; the sentence says what to do. */
+/** Why a file can't be packaged, in whole sentences that say what to do. */
 export interface FileProblem {
   readonly code:
     | 'media_unreadable'
     | 'media_unsupported'
     | 'media_encrypted'
+    | 'media_incomplete'
     | 'packaging_failed'
     | 'cancelled';
   readonly description: string;
@@ -60,18 +61,21 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
     const fault = faults.find((each) => each !== undefined);
     if (fault !== undefined || signal?.aborted) {
       await rm(folder, { recursive: true, force: true });
-      return signal?.aborted ? cancelled() : refused('packaging_failed', `shaka-packager failed: ${fault}`);
+      return signal?.aborted
+        ? cancelled()
+        : refused('packaging_failed', `shaka-packager can't package the file: ${fault}`);
     }
-    for (const job of jobs) await finish(job, file.now);
+    let seconds = 0;
+    for (const job of jobs) seconds = Math.max(seconds, await finish(job, file.now));
+    return { ok: true, seconds, outputs: jobs.map(({ output }) => output) };
   } catch (thrown) {
     await rm(folder, { recursive: true, force: true });
     throw thrown;
   }
-  return { ok: true, seconds: read.seconds, outputs: jobs.map(({ output }) => output) };
 }
 
 type Tracks =
-  | { readonly ok: true; readonly streams: readonly ShakaStream[]; readonly seconds: number }
+  | { readonly ok: true; readonly streams: readonly ShakaStream[] }
   | { readonly ok: false; readonly problem: FileProblem };
 
 async function readTracks(file: FileStream): Promise<Tracks> {
@@ -80,29 +84,32 @@ async function readTracks(file: FileStream): Promise<Tracks> {
   if (signal?.aborted) return cancelled();
   const text = await dumpStreams(file);
   if (signal?.aborted) return cancelled();
+  // It takes what there is of a file that was cut off, and says nothing.
+  if (await isCutOff(source)) {
+    return refused('media_incomplete', 'The file ends before its last box does. Upload the whole file.');
+  }
   const found = readStreamInfo(text);
   if (found.length === 0) {
     return refused(
       'media_unreadable',
-      'is no media file that can be read; upload an MP4 or MOV with H.264 and AAC',
+      'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
     );
   }
   if (found.some(({ encrypted }) => encrypted)) {
-    return refused('media_encrypted', 'is encrypted already; upload the clear file');
+    return refused('media_encrypted', 'The file is encrypted already. Upload the clear one.');
   }
   const tracks = found.filter(({ kind }) => kind !== 'text');
   const foreign = tracks.find(({ kind, codecs }) => kind !== 'text' && !CODECS[kind].test(codecs));
   if (foreign) {
     const wanted = foreign.kind === 'video' ? 'H.264' : 'AAC';
-    const name = foreign.codecs || 'an unknown codec';
-    return refused('media_unsupported', `has ${foreign.kind} in ${name}; encode it as ${wanted}`);
+    const name = /^\w+\./.test(foreign.codecs) ? foreign.codecs : 'a codec that shaka-packager does not know';
+    return refused('media_unsupported', `The file has ${foreign.kind} in ${name}. Encode it as ${wanted}.`);
   }
-  if (tracks.length === 0) return refused('media_unsupported', 'has neither video nor sound');
+  if (tracks.length === 0) return refused('media_unsupported', 'The file has neither video nor sound.');
   const video = tracks.find(({ kind }) => kind === 'video');
   const sounds = tracks.filter(({ kind }) => kind === 'audio');
   return {
     ok: true,
-    seconds: Math.max(...tracks.map(({ seconds }) => seconds)),
     streams: [
       ...(video ? [streamOf(source, video, 'video', undefined)] : []),
       ...sounds.map((sound, index) =>
@@ -115,6 +122,31 @@ async function readTracks(file: FileStream): Promise<Tracks> {
       ),
     ],
   };
+}
+
+const BOX_HEADER_BYTES = 16;
+const SIZE_TO_THE_END = 0;
+const SIZE_IS_LARGE = 1;
+
+/** Whether an MP4 file (ISO/IEC 14496-12) is shorter than its boxes say; false for a file of another kind. */
+async function isCutOff(source: string): Promise<boolean> {
+  const file = await open(source);
+  try {
+    const { size: end } = await file.stat();
+    const header = Buffer.alloc(BOX_HEADER_BYTES);
+    let at = 0;
+    while (at < end) {
+      const { bytesRead } = await file.read(header, 0, BOX_HEADER_BYTES, at);
+      const isBox = bytesRead >= 8 && /^[\w ©-]{4}$/.test(header.toString('latin1', 4, 8));
+      if (!isBox) return at > 0 && bytesRead < 8;
+      const size = header.readUInt32BE(0);
+      if (size === SIZE_TO_THE_END) return false;
+      at += size === SIZE_IS_LARGE ? Number(header.readBigUInt64BE(8)) : Math.max(size, 8);
+    }
+    return at > end;
+  } finally {
+    await file.close();
+  }
 }
 
 function streamOf(
@@ -148,9 +180,9 @@ function jobsOf({ folder, keys }: FileStream, streams: readonly ShakaStream[]): 
 
 const MAX_DUMP_BYTES = 1024 * 1024;
 
-function dumpStreams({ binary, source, signal }: FileStream): Promise<string> {
+function dumpStreams({ binary, env, source, signal }: FileStream): Promise<string> {
   return new Promise((resolve) => {
-    const options = { maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
+    const options = { env, maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
     // What it says of a file that it can't read names paths and bytes; that it lists no stream says enough.
     execFile(binary, ['--quiet', '--dump_stream_info', `in=${source}`], options, (_, stdout) =>
       resolve(stdout),
@@ -170,21 +202,24 @@ async function run({ binary, env, signal }: FileStream, job: ShakaJob): Promise<
   return lines.at(-1) ?? `it ended with ${killedBy ?? `exit code ${code}`}`;
 }
 
-/** Brings the playlists of shaka-packager into the form of live ones: no `identity` keys, default renditions. */
-async function finish({ output, folder, streams }: ShakaJob, now: Date): Promise<void> {
+/** Brings the playlists of shaka-packager into the form of live ones: no `identity` keys, default renditions. Answers its seconds. */
+async function finish({ output, folder, streams }: ShakaJob, now: Date): Promise<number> {
   const entry = join(folder, ENTRY_FILES[output]);
   const written = await readFile(entry, 'utf8');
   const whole = { ended: true, windowSeconds: undefined };
   if (output === 'dash') {
     await writeFile(entry, joinManifests([{ folder: '', text: written }], { ...whole, now }));
-    return;
+    return secondsOfManifest(written);
   }
+  let seconds = 0;
   for (const { name } of streams) {
     const path = join(folder, `${name}.m3u8`);
     const text = await readFile(path, 'utf8');
     await writeFile(path, joinMediaPlaylists([{ folder: '', text }], whole));
+    seconds = Math.max(seconds, secondsOfPlaylist(text));
   }
   await writeFile(entry, masterPlaylist([written], { windowSeconds: undefined }));
+  return seconds;
 }
 
 function refused(code: FileProblem['code'], description: string): { ok: false; problem: FileProblem } {
@@ -192,5 +227,5 @@ function refused(code: FileProblem['code'], description: string): { ok: false; p
 }
 
 function cancelled(): { ok: false; problem: FileProblem } {
-  return refused('cancelled', 'was cancelled before it was packaged');
+  return refused('cancelled', 'It was cancelled before the file was packaged.');
 }

@@ -58,6 +58,8 @@ export class LiveStream {
   /** The end that is under way. */
   #ending: Promise<void> | undefined;
   #isRemoved = false;
+  /** Sessions that are over and have media to write still. */
+  readonly #closing = new Set<Promise<void>>();
 
   /** @param record what is on disk of it, for one that a packager before has left. */
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
@@ -97,10 +99,8 @@ export class LiveStream {
       this.#attempts = 0;
       this.#lastAttemptAt = Number.NEGATIVE_INFINITY;
       this.#record.keyFile = request.keyFile ?? null;
-      const session = this.#session;
-      if (session) {
-        this.#session = undefined;
-        session.stop().catch((thrown: unknown) => this.#told(thrown));
+      if (this.#session) {
+        this.#closeSession();
         this.#state = this.#record.started === null ? 'starting' : 'interrupted';
       }
     }
@@ -116,10 +116,9 @@ export class LiveStream {
   /** Ends its processes, but leaves it to be gone on with. */
   async stop(): Promise<void> {
     clearTimeout(this.#retry);
-    const session = this.#session;
     this.#request = undefined;
-    await session?.stop();
-    this.#session = undefined;
+    this.#closeSession();
+    await Promise.all(this.#closing);
     clearInterval(this.#saving);
     if (!this.#isRemoved) this.#save();
   }
@@ -132,11 +131,18 @@ export class LiveStream {
 
   /** Ends what goes on, because there is no room for more. It is tried again when it is asked for. */
   refuseMore(): void {
-    const session = this.#session;
-    if (!session) return;
-    this.#session = undefined;
+    if (!this.#session) return;
+    this.#closeSession();
     this.#set('failed', NO_ROOM);
-    session.stop().catch((thrown: unknown) => this.#told(thrown));
+  }
+
+  /** Its last segments may be on their way still; a session that follows writes to other folders. */
+  #closeSession(): void {
+    const closing = this.#session?.stop().catch((thrown: unknown) => this.#told(thrown));
+    this.#session = undefined;
+    if (!closing) return;
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
   }
 
   async #end(): Promise<void> {
@@ -197,10 +203,7 @@ export class LiveStream {
     const hadMedia = now() - this.#lastAttemptAt > limits.firstMediaMs || problem.code === 'encoder_gone';
     if (hadMedia) this.#attempts = 1;
     this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, problem);
-    const last = session;
-    // Its last segments are on their way; a session that follows writes to other folders.
-    last.stop().catch((thrown: unknown) => this.#told(thrown));
-    this.#session = undefined;
+    this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
     const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
     this.#retry = setTimeout(() => this.#start(), delay);

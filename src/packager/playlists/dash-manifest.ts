@@ -40,6 +40,8 @@ interface Part {
   /** The earliest and the latest instant of all tracks, in seconds of the media's own time. */
   readonly from: number;
   readonly to: number;
+  /** Whether a track has no segment yet: players don't look again whether a period has got more tracks. */
+  readonly isBeginning: boolean;
   /** When the earliest instant became available, in ms since 1970; undefined if the MPD is static. */
   readonly available: number | undefined;
   /** Where its period begins, in seconds of the presentation. */
@@ -62,7 +64,10 @@ const CLOCK_SECONDS = 1;
  */
 export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now } = options;
-  const read = parts.filter(({ text }) => text !== '').flatMap((part) => readPart(part) ?? []);
+  const read = parts
+    .filter(({ text }) => text !== '')
+    .flatMap((part) => readPart(part) ?? [])
+    .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
   const [first] = read;
   const last = read.at(-1);
   if (!first || !last) throw new Error('no part of the stream has a segment yet');
@@ -100,6 +105,12 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
 
+/** From the first instant of an MPD of shaka-packager to the last; 0 for an empty text or one without segments. */
+export function secondsOfManifest(text: string): number {
+  const part = text === '' ? undefined : readPart({ folder: '', text });
+  return part ? part.to - part.from : 0;
+}
+
 function readPart({ folder, text }: ManifestPart): Part | undefined {
   const parsed = parseXml(text, LIMITS);
   if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.fault.sentence}`);
@@ -107,7 +118,8 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   const period = mpd.children.find(({ name }) => name === 'Period');
   if (mpd.name !== 'MPD' || !period) throw new Error(`the MPD of ${folder || 'the stream'} has no Period`);
   const tracks = new Map<XmlElement, Track>();
-  for (const template of descendants(period, 'SegmentTemplate')) {
+  const templates = descendants(period, 'SegmentTemplate');
+  for (const template of templates) {
     const track = readTrack(template);
     if (track.segments.length > 0) tracks.set(template, track);
   }
@@ -120,7 +132,8 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   }
   const began = Date.parse(mpd.attributes.availabilityStartTime ?? '');
   const available = Number.isNaN(began) ? undefined : began + Math.round(from * 1000);
-  return { folder, mpd, period, tracks, from, to, available, start: 0 };
+  const isBeginning = tracks.size < templates.length;
+  return { folder, mpd, period, tracks, from, to, isBeginning, available, start: 0 };
 }
 
 function readTrack({ attributes, children }: XmlElement): Track {

@@ -1,3 +1,5 @@
+import { SEGMENT_SECONDS } from '../shaka-packager';
+
 /** What of a stream one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** Where its files are, relative to the joined playlist: `3/hls`, or empty for the same folder. */
@@ -36,10 +38,8 @@ const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
   const { ended, windowSeconds } = options;
   const segments = parts.flatMap((part, index) => segmentsOf(part, index));
-  const written = parts.map(({ text }) => Number(tagValue(text, 'EXT-X-TARGETDURATION') ?? 0));
-  const longest = segments.map(({ seconds }) => Math.round(seconds));
-  // Of what the window leaves out too: it must not shrink again while a player listens.
-  const target = largest([1, ...written, ...longest]);
+  // It may not change while a player listens: that of what the window leaves out too, and never less than usual.
+  const target = largest([SEGMENT_SECONDS, ...segments.map(({ seconds }) => Math.round(seconds))]);
   const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);
   const listed = segments.slice(first);
   const start = listed[0]?.part ?? 0;
@@ -104,6 +104,11 @@ function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
     }
   }
   return segments;
+}
+
+/** The length of all segments of a media playlist; 0 for an empty text. */
+export function secondsOfPlaylist(text: string): number {
+  return segmentsOf({ folder: '', text }, 0).reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 /** The index of the first segment that a window of this length still shows. */
