@@ -44,16 +44,24 @@ export interface FakePackager {
 }
 
 const cleanups: (() => Promise<void>)[] = [];
+const lastCleanups: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
+afterAll(async () => {
+  for (const cleanup of lastCleanups.splice(0)) await cleanup();
+});
+
 export const DASH_KEY_ID = '0e58f5d5-e6b4-4197-a9b1-438646ef4765';
 export const HLS_KEY_ID = 'a2a4f4a6-9f9a-5d5a-8d49-2f2c5a0a8f01';
 
-/** A packager that packages nothing: it keeps what it was told, and serves what a test puts there. */
-export async function startFakePackager(): Promise<FakePackager> {
+/**
+ * A packager that packages nothing: it keeps what it was told, and serves what a test puts there. It goes after the test,
+ * or with `forAll` after all tests of the file.
+ */
+export async function startFakePackager({ forAll = false } = {}): Promise<FakePackager> {
   const calls: PackagerCall[] = [];
   const streams = new Map<string, StreamDocument>();
   const media: FakePackager['media'] = new Map();
@@ -199,7 +207,7 @@ export async function startFakePackager(): Promise<FakePackager> {
     said: () => calls.map(({ method, path }) => `${method} ${path}`),
   };
   await listen();
-  cleanups.push(leave);
+  (forAll ? lastCleanups : cleanups).push(leave);
   return fake;
 }
 

@@ -80,7 +80,7 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
 }
 
 /** The packager is asked often, and not waited for long. */
-const PACKAGING = { everyMs: 20, callMs: 400, endMs: 400, idleMs: 400 };
+const PACKAGING = { everyMs: 20, callMs: 400, endMs: 400, idleMs: 400, fileMs: 400 };
 
 /** Read once for all emulators of a file. */
 const assets = onlyOnce(() => readAssets(publicFolder('emulator')));

@@ -179,37 +179,36 @@ function sourcesOf(context: EmulatorContext, watchable: Watchable, origin: strin
 }
 
 /**
- * The streams of what the packager has. While it has nothing, an HLS playlist without a segment. Of protected ones DASH
- * is the first: most browsers know its systems, and those that don't pass it over, while many begin to play HLS and end at
- * FairPlay. Of others HLS is the first, which everything plays.
+ * The streams of what the packager has, or is about to have. Of protected ones DASH is the first: most browsers know its
+ * systems, and those that don't pass it over, while many begin to play HLS and end at FairPlay. Of others HLS is the
+ * first, which everything plays.
  */
-function streamsOf({ packaging }: EmulatorContext, path: string, id: string, origin: string): Source[] {
+function streamsOf(context: EmulatorContext, path: string, id: string, origin: string): Source[] {
+  const { packaging, state } = context;
   const hls = { file: `${origin}${path}.m3u8`, type: HLS };
-  const packaged = packaging.deliverable(id);
-  if (!packaged) return [hls];
   const dash = { file: `${origin}${path}.mpd`, type: DASH };
+  const packaged = packaging.deliverable(id);
+  const media = state.media.find(id);
+  if (media && !packaging.encrypts(media)) return packaged?.dash ? [hls, dash] : [hls];
+  if (!packaging.isExpected(id)) return [hls];
   const clearkey = { url: `${origin}${CLEARKEY_PATH}` };
-  if (packaged.protection === 'none')
-    return [...(packaged.hls ? [hls] : []), ...(packaged.dash ? [dash] : [])];
-  const keyIds = packaged.hls?.keyIds.flatMap((text) => {
-    const keyId = parseUuid(text);
-    return keyId.ok ? [keyId.value.toString('base64url')] : [];
-  });
+  const systems = {
+    dash: { widevine: { url: WIDEVINE_LICENSE_URL }, playready: { url: PLAYREADY_LICENSE_URL }, clearkey },
+    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && keyIdsOf(packaged.hls)) } },
+  };
   return [
-    ...(packaged.dash
-      ? [
-          {
-            ...dash,
-            drm: {
-              widevine: { url: WIDEVINE_LICENSE_URL },
-              playready: { url: PLAYREADY_LICENSE_URL },
-              clearkey,
-            },
-          },
-        ]
-      : []),
-    ...(keyIds ? [{ ...hls, drm: { fairplay: FAIRPLAY, clearkey: { ...clearkey, keyIds } } }] : []),
+    ...(packaged && !packaged.dash ? [] : [{ ...dash, drm: systems.dash }]),
+    ...(packaged && !packaged.hls ? [] : [{ ...hls, drm: systems.hls }]),
   ];
+}
+
+function keyIdsOf({ keyIds }: { readonly keyIds: readonly string[] }) {
+  return {
+    keyIds: keyIds.flatMap((text) => {
+      const keyId = parseUuid(text);
+      return keyId.ok ? [keyId.value.toString('base64url')] : [];
+    }),
+  };
 }
 
 const FAIRPLAY = { processSpcUrl: FAIRPLAY_SPC_URL, certificateUrl: FAIRPLAY_CERTIFICATE_URL };

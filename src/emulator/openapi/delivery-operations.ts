@@ -84,8 +84,8 @@ interface Delivered {
   readonly summary: string;
   readonly description: string;
   readonly parameters?: readonly OpenApi.ParameterObject[];
-  /** By media types. */
-  readonly content: Readonly<Record<string, Schema>>;
+  /** By media types; without it, there is no answer 200. */
+  readonly content?: Readonly<Record<string, Schema>>;
   /** Beside 200 and 404. */
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
@@ -108,7 +108,7 @@ export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
         access: 'open',
         parameters: [...pathParameters(template, seeded), ...parameters],
         answers: {
-          200: { description: summary, ...(headers && { headers }), content },
+          ...(content && { 200: { description: summary, ...(headers && { headers }), content } }),
           ...answers,
           404: ABSENT,
         },
@@ -225,7 +225,6 @@ const packaged = (
     summary: `${what} as DASH`,
     description:
       'Leads to the manifest of the packager. 404 while there is no segment, and without a packager.',
-    content: { [DASH]: { type: 'string', description: 'Never: it is where the answer leads.' } },
     answers: LEADS_ON,
     examples: { dash: { summary: 'There are segments', answer: { status: 302, type: 'text/plain' } } },
   },
@@ -236,11 +235,14 @@ const packaged = (
     description: `A ${name.toUpperCase()} ${format === 'hls' ? 'playlist' : 'manifest'} or a segment, as the packager has it. Ranges of it can be asked for. It is there as long as viewers may watch the stream; with \`dvr\` off, ${format === 'hls' ? 'playlists list' : 'a manifest lists'} the last 30 seconds of a live event.`,
     content: { [type]: { type: 'string', description: 'What lists the segments.' }, ...VIDEO_OR_AUDIO },
     answers: {
-      206: { description: 'The range of bytes that was asked for.', content: VIDEO_OR_AUDIO },
+      206: {
+        description: 'The range of bytes that was asked for.',
+        content: { [type]: { type: 'string', description: 'A piece of it.' }, ...VIDEO_OR_AUDIO },
+      },
       416: refused('The file has no such range of bytes.'),
       ...PACKAGER_FAILS,
     },
-    examples: { file: answered('A playlist or a manifest', type) },
+    examples: { file: answered('A playlist or a manifest', type), range: some(type) },
   })),
 ];
 

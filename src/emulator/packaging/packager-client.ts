@@ -23,8 +23,10 @@ export interface PackagerLimits {
   readonly callMs: number;
   /** For the end of a live stream: the last segments are written. */
   readonly endMs: number;
-  /** How long nothing may move while a file or a recording is sent, or a viewer's request is answered. */
+  /** How long nothing may move while a viewer's request is answered. */
   readonly idleMs: number;
+  /** For a file that is packaged, and for a recording that is made. */
+  readonly fileMs: number;
 }
 
 const keyIds = z.array(z.string().refine((text) => parseUuid(text).ok));
@@ -103,7 +105,7 @@ class CallFailure extends Error {
 /** A document has some hundred bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** Calls of the packager. None of them rejects but `open` and `record`, and none waits longer than the limits say. */
+/** Calls of the packager. None of them rejects, and none waits longer than the limits say. */
 export class PackagerClient {
   readonly #address: PackagerAddress;
   readonly #limits: PackagerLimits;
@@ -128,7 +130,8 @@ export class PackagerClient {
     const { keyFile } = order;
     const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
     return this.#told(async () => {
-      const call = { method: 'PUT', path: `/streams/${id}/file?${query}`, body: order, signal };
+      const { fileMs: idleMs } = this.#limits;
+      const call = { method: 'PUT', path: `/streams/${id}/file?${query}`, body: order, signal, idleMs };
       return StreamDocument.parse(await this.#json(call));
     });
   }
@@ -160,14 +163,14 @@ export class PackagerClient {
     });
   }
 
-  /** The recording of a stream in the clear, or the piece between two seconds. @throws CallFailure */
+  /** The recording of a stream in the clear, or the piece between two seconds. */
   record(
     id: string,
     piece: { readonly from: number; readonly to: number } | undefined,
     signal: AbortSignal,
   ): Promise<Told<IncomingMessage>> {
     const query = piece ? `?from=${piece.from}&to=${piece.to}` : '';
-    const { idleMs } = this.#limits;
+    const { fileMs: idleMs } = this.#limits;
     return this.#told(async () => {
       const call = { method: 'GET', path: `/streams/${id}/recording${query}`, signal, idleMs };
       return this.#accepted(await this.#open(call));

@@ -23,6 +23,7 @@ export const PACKAGING_SETTINGS: PackagingSettings = {
   callMs: 5_000,
   endMs: 60_000,
   idleMs: 60_000,
+  fileMs: 600_000,
 };
 
 /** Calls at a time: of some lines, and of whole files. */
@@ -109,6 +110,15 @@ export class Packaging {
     const document = this.#streams.get(id)?.document;
     if (!document || !(document.dash || document.hls)) return undefined;
     return document.protection === 'none' && this.#isToBeProtected(id) ? undefined : document;
+  }
+
+  /** Whether there is something to play, or may be soon. */
+  isExpected(id: string): boolean {
+    const stream = this.#streams.get(id);
+    if (!stream) return false;
+    const { document, settled } = stream;
+    if (!document) return settled === undefined;
+    return document.dash !== null || document.hls !== null || !isDone(document);
   }
 
   /** Compares what is wanted under an id with what the packager has, now. */
@@ -242,9 +252,7 @@ export class Packaging {
       if (await this.#remove(client, stream)) this.#streams.delete(id);
       return;
     }
-    const isFile = wanted.kind === 'file';
-    if (stream.document && (stream.document.kind === 'file') !== isFile) {
-      // The replay of an event got a file of its own.
+    if (stream.document && isAnother(stream.document, wanted)) {
       if (!(await this.#remove(client, stream))) return;
     }
     if (wanted.kind === 'file') {
@@ -274,7 +282,7 @@ export class Packaging {
     stream.settled = undefined;
     if (stream.sent === file) {
       const told = await this.#hear(stream, () => client.find(stream.id));
-      if (told.ok ? told.value.state === 'refused' : told.absent) stream.sent = undefined;
+      if (told.ok ? isToBeTriedAgain(told.value) : told.absent) stream.sent = undefined;
       else if (told.ok && told.value.state !== 'starting') stream.settled = file;
       return;
     }
@@ -286,7 +294,7 @@ export class Packaging {
       // It may have been deleted, or replaced, while it waited for its turn.
       if (ending.signal.aborted) return;
       const told = await this.#tell(stream, () => client.putFile(stream.id, wanted.order, ending.signal));
-      if (told.ok && told.value.state !== 'refused') {
+      if (told.ok && !isToBeTriedAgain(told.value)) {
         stream.sent = file;
         stream.lastWait = 0;
         if (told.value.state !== 'starting') stream.settled = file;
@@ -363,6 +371,17 @@ export class Packaging {
 function fileOf(wanted: Wanted | undefined): string | undefined {
   if (wanted?.kind !== 'file') return undefined;
   return JSON.stringify([wanted.order.path, wanted.order.keyFile ?? null]);
+}
+
+/** The replay of an event got a file of its own, or a file is to be protected otherwise: the packager takes neither. */
+function isAnother({ kind, protection }: StreamDocument, wanted: Wanted): boolean {
+  if (wanted.kind !== 'file') return kind !== 'live';
+  return kind !== 'file' || protection !== (wanted.order.keyFile === undefined ? 'none' : 'key_file');
+}
+
+/** Its key file may be there the next time; a file that can't be packaged stays what it is. */
+function isToBeTriedAgain({ state, problem }: StreamDocument): boolean {
+  return state === 'refused' && problem?.code.startsWith('key_file') === true;
 }
 
 function isDone({ state }: StreamDocument): boolean {
