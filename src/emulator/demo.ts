@@ -179,28 +179,33 @@ async function packageClip(places: Places): Promise<DemoClip> {
     headers,
     body: await readFile(join(__dirname, 'clip.mp4')),
   });
-  return { ok: true, mediaId, dashUrl: await untilOffered(places, mediaId) };
+  const [dashUrl = '', hlsUrl = ''] = await untilOffered(places, mediaId);
+  return { ok: true, mediaId, dashUrl, hlsUrl };
 }
 
+const PROBLEM = z.object({ problem: z.object({ description: z.string() }).nullable() });
+const STREAM_TYPES = ['application/dash+xml', 'application/vnd.apple.mpegurl'];
 const DOCUMENT = z.object({
   playlist: z.tuple([z.object({ sources: z.array(z.object({ file: z.string(), type: z.string() })) })]),
 });
 
-/** The address of a media's DASH manifest, once it is there. @throws Error with what hinders the packager. */
-async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: string): Promise<string> {
+/** The addresses of a media's streams, once they are there. @throws Error with what hinders the packager. */
+async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: string): Promise<string[]> {
+  const read = (url: string, headers = {}) =>
+    fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   const deadline = AbortSignal.timeout(PACKAGED_WITHIN_MS);
   while (!deadline.aborted) {
-    const document = await fetch(`${emulatorUrl}/v2/media/${mediaId}`, { signal: deadline });
-    const read = DOCUMENT.safeParse(await document.json());
-    const source = read.data?.playlist[0].sources.find(({ type }) => type === 'application/dash+xml');
-    if (source && (await fetch(source.file, { signal: deadline })).ok) return source.file;
+    const document = await read(`${emulatorUrl}/v2/media/${mediaId}`);
+    const sources = DOCUMENT.safeParse(await document.json()).data?.playlist[0].sources ?? [];
+    const urls = STREAM_TYPES.flatMap((type) => sources.find((source) => source.type === type)?.file ?? []);
+    const answers = await Promise.all(urls.map((url) => read(url)));
+    if (urls.length === STREAM_TYPES.length && answers.every(({ ok }) => ok)) return urls;
+    const state = await read(`${packagerUrl}/streams/${mediaId}`, { 'x-api-key': PACKAGER_API_KEY });
+    const problem = PROBLEM.safeParse(await state.json()).data?.problem;
+    if (problem) throw new Error(`The clip was not packaged. ${problem.description}`);
     await sleep(POLL_MS);
   }
-  const headers = { 'x-api-key': PACKAGER_API_KEY };
-  const state = await fetch(`${packagerUrl}/streams/${mediaId}`, { headers }).then((answer) => answer.text());
-  throw new Error(
-    `The clip was not packaged within ${PACKAGED_WITHIN_MS / 1000} s. The packager says: ${state}`,
-  );
+  throw new Error(`The clip was not packaged within ${PACKAGED_WITHIN_MS / 1000} s.`);
 }
 
 /** Streams the test picture until the demo ends. As an encoder in a studio, it connects again when it is dropped. */
@@ -212,13 +217,13 @@ async function stream(programs: Programs, path: string, url: string): Promise<vo
   }
 }
 
-/** How a user of the demo starts the command line. */
-function verifyWords(keyFilePath: string): string[] {
+/** The command that tests a stream, as the user of this shell gives it. */
+function verifyCommand(url: string, keyFilePath: string): string {
   const written = (path: string) => {
     const short = relative(process.cwd(), path);
     return short.startsWith('..') ? path : short;
   };
-  return ['node', written(CLI), 'verify', '--keyfile', written(keyFilePath)];
+  return `node ${written(CLI)} verify ${url} ${written(keyFilePath)}`;
 }
 
 /** Starts the programs, provisions the stream, packages the clip, and shows what there is. */
@@ -259,7 +264,7 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
       keyFile,
       keyFilePath,
       clip,
-      verify: verifyWords(keyFilePath),
+      verifyCommand: clip.ok ? verifyCommand(clip.dashUrl, keyFilePath) : '',
       channels,
       live: once ? undefined : ffmpeg,
       controlUrl: `http://${HOST}:${ports.control}`,
@@ -279,12 +284,13 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
 /** Tests the clip with the command line, and shows what it says. @throws Error when it finds a fault. */
 async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string): Promise<void> {
   if (!clip.ok) throw new Error(clip.why);
-  const { dashUrl } = clip;
-  const args = [CLI, 'verify', '--keyfile', keyFilePath, dashUrl];
-  const tester = programs.start({ name: 'test of the clip', args, variables: {} });
-  const { code, out } = await tester.result;
-  say(out);
-  if (code !== 0) throw new Error(await tester.ended);
+  for (const url of [clip.dashUrl, clip.hlsUrl]) {
+    const args = [CLI, 'verify', url, keyFilePath];
+    const tester = programs.start({ name: 'test of the clip', args, variables: {} });
+    const { code, out } = await tester.result;
+    say(`${verifyCommand(url, keyFilePath)}\n\n${out}`);
+    if (code !== 0) throw new Error(await tester.ended);
+  }
 }
 
 function messageOf(thrown: unknown): string {
@@ -303,8 +309,9 @@ async function run(once: boolean): Promise<number> {
   const temporary = mkdtempSync(join(tmpdir(), 'packager-drm-demo-'));
   const stayUp = async () => {
     const rest = await show(programs, temporary, once);
-    say(once ? 'The programs end now; without --once they stay up.' : 'All programs stay up until Ctrl-C.');
+    if (!once) say('All programs stay up until Ctrl-C.');
     await rest();
+    say('All programs end now; without --once they stay up.');
   };
   try {
     await Promise.race([stayUp(), signalled]);

@@ -45,7 +45,7 @@ export interface DemoChannel {
 
 /** The packaged clip, or why there is none. */
 export type DemoClip =
-  | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string }
+  | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string; readonly hlsUrl: string }
   | { readonly ok: false; readonly why: string };
 
 /** What the demo did, for the text that tells it. */
@@ -58,8 +58,8 @@ interface Provisioned {
   readonly keyFile: string;
   readonly keyFilePath: string;
   readonly clip: DemoClip;
-  /** The words of the command that tests a stream, without its address. */
-  readonly verify: readonly string[];
+  /** The command that tests the clip's DASH stream. */
+  readonly verifyCommand: string;
   readonly channels: readonly DemoChannel[];
   /** What streams a test picture, or how one is got; undefined when nothing is to be streamed. */
   readonly live: Ffmpeg | undefined;
@@ -103,7 +103,7 @@ ${done.channels
 }
 
 function clipText(done: Provisioned): string {
-  const { clip, emulatorUrl, verify } = done;
+  const { clip, emulatorUrl, verifyCommand } = done;
   if (!clip.ok) return `No media are packaged. ${clip.why}\n`;
   const player = `${emulatorUrl}/embed/media.html?mediaId=${clip.mediaId}`;
   return `A test clip plays with DRM. Open it in Chrome, Edge or Firefox:
@@ -114,7 +114,7 @@ ${liveText(done)}
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
 browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
 
-  ${[...verify, clip.dashUrl].join(' ')}
+  ${verifyCommand}
 `;
 }
 

@@ -25,8 +25,8 @@ const DONE = {
   request: { client: 'c', contentId: 'demo' },
   keyFile: 'name: value\nother: value\n',
   keyFilePath: '/keys/demo.key',
-  clip: { ok: true, mediaId: 'clipclip', dashUrl: 'http://127.0.0.1:8080/manifests/clipclip.mpd' },
-  verify: ['node', 'cli.js', 'verify'],
+  clip: { ok: true, mediaId: 'clipclip', dashUrl: 'http://a.test/c.mpd', hlsUrl: 'http://a.test/c.m3u8' },
+  verifyCommand: 'node cli.js verify http://a.test/c.mpd demo.key',
   channels: [
     { mode: 'auto', id: 'autoauto', streamKey: 'k1' },
     { mode: 'manual', id: 'handhand', streamKey: 'k2' },
@@ -52,7 +52,7 @@ test('names the players first, then the test, the key file and the commands that
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
 browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
 
-  node cli.js verify http://127.0.0.1:8080/manifests/clipclip.mpd
+  node cli.js verify http://a.test/c.mpd demo.key
 
 The sidecar runs at http://127.0.0.1:9000, the emulator of the platform at http://127.0.0.1:8080.
 The key file as written by POST /api/keyfile/demo:
