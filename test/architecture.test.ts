@@ -77,6 +77,11 @@ const PURE: readonly string[] = [
   'emulator/resources/fields',
   'emulator/resources/resource',
 
+  'packager/playlists/',
+  'packager/transport-packets',
+  'packager/transport-stream',
+  'packager/transport-units',
+
   'cli/yaml-fields',
   'cli/key-files',
   'cli/commands/rotation',

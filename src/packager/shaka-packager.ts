@@ -3,9 +3,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DashKeys, HlsKeys } from '../drm/packaging';
-
-/** Length of a segment that is aimed at; one ends at the first key frame behind it. */
-export const SEGMENT_SECONDS = 2;
+import { SEGMENT_SECONDS } from './playlists/hls-playlists';
 
 /** An elementary stream of the input, which becomes a folder's `<name>_init.mp4` and `<name>_1.m4s` onwards. */
 export interface ShakaStream {
@@ -52,6 +50,8 @@ export const KEEP_ALL_SEGMENTS: { readonly [output in ShakaJob['output']]: reado
 
 /** Its 32 MiB for every open file, all of it touched, would be seven tenths of the memory of a process. */
 const CACHE_BYTES = 1024 * 1024;
+/** It waits until so much has come, 64 KiB by default: of sound alone, that would be many seconds. */
+const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
 export function flagsOf(job: ShakaJob): string[] {
@@ -64,7 +64,7 @@ export function flagsOf(job: ShakaJob): string[] {
     `--io_cache_size=${CACHE_BYTES}`,
     `--segment_duration=${SEGMENT_SECONDS}`,
     outputFlag,
-    ...(live ? KEEP_ALL_SEGMENTS[output] : replay),
+    ...(live ? [...KEEP_ALL_SEGMENTS[output], `--io_block_size=${LIVE_BLOCK_BYTES}`] : replay),
   ];
 }
 

@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Writable } from 'node:stream';
@@ -176,7 +177,24 @@ while [ ! -e "${home}/$name.gone" ]; do sleep 0.05; [ -e "${home}" ] || exit 1; 
   return path;
 }
 
-/** The encoder of a vector goes away. */
-export function encoderGoes(home: string, vector = 'live'): void {
-  writeFileSync(join(home, `${vector}.gone`), '');
+/** The encoder of a vector goes away; it comes back when it is pulled again. */
+export async function encoderGoes({ home, until, get }: TestPackager, id = 'news', vector = 'live') {
+  const path = join(home, `${vector}.gone`);
+  const { started } = await get(id);
+  writeFileSync(path, '');
+  await until(id, ({ state }) => state === (started === null ? 'starting' : 'interrupted'));
+  rmSync(path);
+}
+
+/** The processes that a packager runs, by what their arguments say. */
+export function processesOf({ home }: TestPackager): { pid: number; args: string }[] {
+  return execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(home))
+    .map((line) => ({ pid: Number.parseInt(line, 10), args: line }));
+}
+
+/** All files below the folder of the media. */
+export function filesOf({ home }: TestPackager): string[] {
+  return readdirSync(join(home, 'media'), { recursive: true, encoding: 'utf8' });
 }

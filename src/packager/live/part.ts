@@ -41,6 +41,11 @@ interface PartOptions {
 /** Where the transport stream of a part is kept for recordings, in its folder. */
 export const RECORDING = 'recording.ts';
 
+const NULL_PACKET = Buffer.alloc(188, 0xff);
+NULL_PACKET.writeUInt32BE(0x471fff10);
+/** shaka-packager takes 64 KiB to see that it is a transport stream: of packets that say nothing, so that none wait. */
+const PRELUDE = Buffer.concat(Array.from({ length: Math.ceil(65_536 / 188) }, () => NULL_PACKET));
+
 interface Outlet {
   readonly system: System;
   readonly fifo: string;
@@ -158,7 +163,7 @@ export class Part {
     // That the reader has gone is seen when it ends.
     socket.on('error', () => undefined);
     if (!isRunning) socket.destroy();
-    for (const bytes of outlet.waiting.splice(0)) socket.write(bytes);
+    for (const bytes of [PRELUDE, ...outlet.waiting.splice(0)]) socket.write(bytes);
     outlet.socket = socket;
   }
 

@@ -218,8 +218,7 @@ export class Session {
     const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
     if (foreign) {
       const { kind, codec } = foreign;
-      const wanted = kind === 'video' ? 'H.264' : 'AAC';
-      const description = `The encoder sends ${kind} as ${codec}. Set it to H.264 video and AAC audio: ${wanted} is expected here.`;
+      const description = `The encoder sends ${kind} as ${codec}. Set it to H.264 video and AAC audio.`;
       this.#end({ state: 'refused', problem: { code: 'codec_unsupported', description } });
     } else if (media.length === 0) {
       const description =

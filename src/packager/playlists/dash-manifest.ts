@@ -1,5 +1,5 @@
 import { parseXml, type XmlElement } from '../../drm/xml';
-import { SEGMENT_SECONDS } from '../shaka-packager';
+import { NoSegments, SEGMENT_SECONDS } from './hls-playlists';
 
 /** What one run of shaka-packager wrote of a stream. */
 export interface ManifestPart {
@@ -60,7 +60,8 @@ const CLOCK_SECONDS = 1;
  * clock says it began, and never before the end of the one ahead of it; so a part may be handed in only when the one
  * ahead is complete.
  *
- * @throws an Error that names the part if its text is no MPD of shaka-packager, or if no part has a segment
+ * @throws an Error that names the part if its text is no MPD of shaka-packager
+ * @throws NoSegments if there is nothing to play yet
  */
 export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now } = options;
@@ -70,7 +71,7 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
     .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
   const [first] = read;
   const last = read.at(-1);
-  if (!first || !last) throw new Error('no part of the stream has a segment yet');
+  if (!first || !last) throw new NoSegments('no part of the stream has a segment of each track yet');
   placePeriods(read, ended);
 
   const end = last.start + last.to - last.from;
@@ -103,6 +104,12 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
     ...(ended ? [] : [utc]),
   ]);
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
+}
+
+/** Whether each track of an MPD of shaka-packager has a segment, so that it may be played while live. */
+export function isPlayableManifest(text: string): boolean {
+  const part = text === '' ? undefined : readPart({ folder: '', text });
+  return part !== undefined && !part.isBeginning;
 }
 
 /** From the first instant of an MPD of shaka-packager to the last; 0 for an empty text or one without segments. */

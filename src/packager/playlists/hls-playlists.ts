@@ -1,4 +1,8 @@
-import { SEGMENT_SECONDS } from '../shaka-packager';
+/** Length of a segment that is aimed at; one ends at the first key frame behind it. */
+export const SEGMENT_SECONDS = 2;
+
+/** Thrown where there is nothing to play yet: a stream shows when each of its tracks has a segment. */
+export class NoSegments extends Error {}
 
 /** What of a stream one run of shaka-packager wrote. */
 export interface PlaylistPart {
@@ -150,8 +154,9 @@ export interface Subtitles {
 export function masterPlaylist(masters: readonly string[], options: MasterOptions): string {
   const { windowSeconds, subtitles = [] } = options;
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
-  const newest = read.at(-1);
-  if (!newest) throw new Error('no part has a multivariant playlist with a stream');
+  // Before the first picture is written, one names what the sound takes only, and no frame rate.
+  const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
+  if (!newest) throw new NoSegments('no part of the stream has a multivariant playlist with a stream yet');
   const withWindow = (uri: string) =>
     windowSeconds === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}window=${windowSeconds}`;
   const media = newest.media.map((line, index) => {
@@ -172,10 +177,9 @@ export function masterPlaylist(masters: readonly string[], options: MasterOption
       .replace(/,AVERAGE-BANDWIDTH=\d+/, `,AVERAGE-BANDWIDTH=${bandwidth('AVERAGE-BANDWIDTH')}`);
     return [`${told}${texts.length > 0 ? ',SUBTITLES="subtitles"' : ''}`, withWindow(uri)];
   });
-  const version = Number(tagValue(masters.at(-1) ?? '', 'EXT-X-VERSION') ?? 0);
   const lines = [
     '#EXTM3U',
-    `#EXT-X-VERSION:${Math.max(version, 6)}`,
+    '#EXT-X-VERSION:6',
     '#EXT-X-INDEPENDENT-SEGMENTS',
     ...media,
     ...texts,
@@ -197,6 +201,18 @@ function readMaster(text: string): Master {
       line.startsWith('#EXT-X-STREAM-INF:') ? { line, uri: lines[index + 1] ?? '' } : [],
     ),
   };
+}
+
+function isWhole(line: string): boolean {
+  const { RESOLUTION: picture, 'FRAME-RATE': rate } = attributesOf(line);
+  return picture === undefined || rate !== undefined;
+}
+
+/** The addresses of the media playlists that a multivariant playlist names, each once. */
+export function mediaPlaylistsOf(master: string): string[] {
+  const { media, streams } = readMaster(master);
+  const sounds = media.flatMap((line) => attributesOf(line).URI ?? []);
+  return [...new Set([...streams.map(({ uri }) => uri), ...sounds])];
 }
 
 const groupOf = (line: string) => attributesOf(line)['GROUP-ID'];
@@ -223,10 +239,6 @@ function withUri(line: string, change: (uri: string) => string): string {
 
 function inFolder(folder: string, uri: string): string {
   return folder === '' ? uri : `${folder}/${uri}`;
-}
-
-function tagValue(text: string, tag: string): string | undefined {
-  return new RegExp(`^#${tag}:(.*)$`, 'm').exec(text)?.[1]?.trim();
 }
 
 function isSame(one: readonly string[], other: readonly string[]): boolean {
