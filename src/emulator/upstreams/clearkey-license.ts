@@ -7,7 +7,7 @@ import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/delivery';
 import { checkedBody } from '../json-body';
 
-/** The keys that the provider gave out since its start, by key id. Over its limit, the ones asked for least recently go. */
+/** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
 export class IssuedKeys {
   readonly #limit: number;
   readonly #keys = new Map<string, ClearKey>();
@@ -76,5 +76,5 @@ export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorConte
 }
 
 function unknownKey(keyId: string): string {
-  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first.`;
+  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`;
 }
