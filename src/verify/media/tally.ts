@@ -63,7 +63,7 @@ export function tallySamples(
     counts[outcome] += 1;
     looked += 1;
     bytes += sample.data.length;
-    if (outcome === 'valid') weight += encrypted >= LARGE ? WEIGHT_OF_LARGE : WEIGHT;
+    if (outcome === 'valid') weight += check.isCertain || encrypted >= LARGE ? WEIGHT_OF_LARGE : WEIGHT;
   }
   const { called, proof } = check;
   return { samples: looked, ...counts, weight, evidence: evidenceOf(called, proof, looked, counts, clear) };
