@@ -28,6 +28,8 @@ export interface FileProblem {
 export interface FileStream {
   /** Path of shaka-packager's binary. */
   readonly binary: string;
+  /** All variables of its processes; see `startShakaPackager`. */
+  readonly env: Readonly<Record<string, string>>;
   /** The whole media file; stays as it is. */
   readonly source: string;
   /** Must not exist yet. `dash` and `hls` are made in it, with what they name, and nothing is left of it if that fails. */
@@ -178,9 +180,9 @@ function jobsOf({ folder, keys }: FileStream, streams: readonly ShakaStream[]): 
 
 const MAX_DUMP_BYTES = 1024 * 1024;
 
-function dumpStreams({ binary, source, signal }: FileStream): Promise<string> {
+function dumpStreams({ binary, env, source, signal }: FileStream): Promise<string> {
   return new Promise((resolve) => {
-    const options = { maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
+    const options = { env, maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
     // What it says of a file that it can't read names paths and bytes; that it lists no stream says enough.
     execFile(binary, ['--quiet', '--dump_stream_info', `in=${source}`], options, (_, stdout) =>
       resolve(stdout),
@@ -189,8 +191,8 @@ function dumpStreams({ binary, source, signal }: FileStream): Promise<string> {
 }
 
 /** Answers what went wrong. */
-async function run({ binary, signal }: FileStream, job: ShakaJob): Promise<string | undefined> {
-  const child = await startShakaPackager(binary, job);
+async function run({ binary, env, signal }: FileStream, job: ShakaJob): Promise<string | undefined> {
+  const child = await startShakaPackager(binary, job, env);
   const kill = () => child.kill();
   signal?.addEventListener('abort', kill, { once: true });
   if (signal?.aborted) kill();

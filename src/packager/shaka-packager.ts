@@ -50,6 +50,8 @@ export const KEEP_ALL_SEGMENTS: { readonly [output in ShakaJob['output']]: reado
 
 /** Its 32 MiB for every open file, all of it touched, would be seven tenths of the memory of a process. */
 const CACHE_BYTES = 1024 * 1024;
+/** It waits until so much has come, 64 KiB by default: of sound alone, that would be many seconds. */
+const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
 export function flagsOf(job: ShakaJob): string[] {
@@ -62,7 +64,7 @@ export function flagsOf(job: ShakaJob): string[] {
     `--io_cache_size=${CACHE_BYTES}`,
     `--segment_duration=${SEGMENT_SECONDS}`,
     outputFlag,
-    ...(live ? KEEP_ALL_SEGMENTS[output] : replay),
+    ...(live ? [...KEEP_ALL_SEGMENTS[output], `--io_block_size=${LIVE_BLOCK_BYTES}`] : replay),
   ];
 }
 
@@ -132,9 +134,14 @@ export interface ShakaProcess {
  * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
  * created (mode 0600), opened and unlinked.
  *
+ * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the folder
  * @throws the system's error if the binary can't be started or the file of flags not be written
  */
-export async function startShakaPackager(binary: string, job: ShakaJob): Promise<ShakaProcess> {
+export async function startShakaPackager(
+  binary: string,
+  job: ShakaJob,
+  env: Readonly<Record<string, string>>,
+): Promise<ShakaProcess> {
   const secrets = protectionFlagsOf(job);
   const hidden = job.keys === 'none' ? [] : hiddenOf(secrets);
   const flagFile = secrets.length > 0 ? await openFlagFile(dirname(job.folder), secrets) : undefined;
@@ -145,6 +152,7 @@ export async function startShakaPackager(binary: string, job: ShakaJob): Promise
       [...flags, ...flagsOf(job), ...descriptorsOf(job)],
       flagFile?.handle.fd,
       (line) => cleanLine(line, hidden, job),
+      env,
     );
   } finally {
     await flagFile?.handle.close();
@@ -177,10 +185,11 @@ function start(
   args: readonly string[],
   flagDescriptor: number | undefined,
   clean: (line: string) => string | undefined,
+  env: Readonly<Record<string, string>>,
 ): Promise<ShakaProcess> {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'ignore', 'pipe', flagDescriptor ?? 'ignore'] as const;
-    const child: ChildProcess = spawn(binary, args, { stdio: [...stdio] });
+    const child: ChildProcess = spawn(binary, args, { env, stdio: [...stdio] });
     const lines: string[] = [];
     let rest = '';
     const take = (line: string) => {

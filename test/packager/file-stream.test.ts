@@ -23,6 +23,7 @@ const media = (name: string) => join(MEDIA, name);
 const run = (source: string, change: Partial<FileStream> = {}) =>
   packageFile({
     binary: SHAKA_PACKAGER,
+    env: { TMPDIR: root },
     source,
     folder: join(root, 'out'),
     keys: PACKAGING_KEYS,
