@@ -29,7 +29,7 @@ export type TransportStreamEvent =
       readonly description: string;
       readonly tables: Buffer;
     }
-  /** Bytes that belong to no part were left out: no packets, what came late of the time before a jump, or what comes before the first key frame of a part. */
+  /** Bytes were left out: no packets, of the time before a jump, or ahead of a part's first key frame. */
   | {
       readonly kind: 'dropped';
       readonly offset: number;
