@@ -29,7 +29,7 @@ export const PACKAGING_KEYS = {
 } satisfies PackagingKeys;
 
 // It complains of boxes that it doesn't know, of which QuickTime has many.
-Log.setLogLevel(() => undefined);
+Object.assign(Log, { error: () => undefined });
 
 /** The samples of each track of an mp4 file, in hex. */
 export async function samplesOf(path: string): Promise<{ codec: string; samples: string[] }[]> {
