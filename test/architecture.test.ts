@@ -32,10 +32,14 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   api: ['api', 'drm', 'http'],
   drm: ['drm'],
   sidecar: ['sidecar', 'api', 'http', 'drm'],
-  emulator: ['emulator', 'migration', 'http', 'drm'],
-  cli: ['cli', 'api', 'http', 'drm'],
+  emulator: ['emulator', 'migration', 'verify', 'http', 'drm'],
+  cli: ['cli', 'api', 'verify', 'http', 'drm'],
+  // Of api, what may be the name of a key file alone.
+  packager: ['packager', 'api', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
+  // Of http, pure files alone.
+  verify: ['verify', 'drm', 'http'],
 };
 
 /** Entries of a process: they alone reach for the environment, the clock and the random source. */
@@ -46,6 +50,7 @@ const ENTRIES = [
   'migration/main.ts',
   'emulator/main.ts',
   'emulator/demo.ts',
+  'packager/main.ts',
 ];
 
 /** What production runs. */
@@ -56,9 +61,11 @@ const PURE: readonly string[] = [
   'drm/',
   'api/',
   'http/faults',
+  'http/get-request',
   'http/html',
   'http/terminal-text',
   'migration/',
+  'verify/',
 
   'sidecar/cached',
   'sidecar/key-files/dry-run',
@@ -73,6 +80,11 @@ const PURE: readonly string[] = [
   'emulator/resources/table',
   'emulator/resources/fields',
   'emulator/resources/resource',
+
+  'packager/playlists/',
+  'packager/transport-packets',
+  'packager/transport-stream',
+  'packager/transport-units',
 
   'cli/yaml-fields',
   'cli/key-files',
@@ -283,7 +295,7 @@ test('exports have names', () => {
 test('the pure houses import pure files alone', () => {
   expect(
     offences(({ file, imports }) =>
-      isPure(file) && ['api/', 'drm/', 'migration/'].some((house) => file.startsWith(house))
+      isPure(file) && ['api/', 'drm/', 'migration/', 'verify/'].some((house) => file.startsWith(house))
         ? imports.filter((each) => each.file && !isPure(each.file)).map(({ name }) => `imports ${name}`)
         : [],
     ),

@@ -14,11 +14,23 @@ export interface XmlElement {
 }
 
 export const MAX_XML_CHARACTERS = 1024 * 1024;
+/** How large a document may be. */
+export interface XmlLimits {
+  readonly characters?: number;
+  readonly elements?: number;
+}
+
 const MAX_DEPTH = 50;
 const MAX_ELEMENTS = 20_000;
 const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
+
+/** How much a document may have, where that is other than what a key file's or a manifest's own limits are. */
+export interface XmlLimits {
+  readonly characters?: number;
+  readonly elements?: number;
+}
 
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
 class XmlFault extends Error {}
@@ -34,8 +46,11 @@ interface OpenElement {
  * Reads a whole, well-formed XML document and answers its root. Comments and processing instructions say nothing; a
  * document type definition is refused, and with it every entity that isn't one of XML's own five. A fault names the line.
  */
-export function parseXml(text: string): Checked<XmlElement> {
-  if (text.length > MAX_XML_CHARACTERS) return malformed(`is longer than ${MAX_XML_CHARACTERS} characters`);
+export function parseXml(
+  text: string,
+  { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS }: XmlLimits = {},
+): Checked<XmlElement> {
+  if (text.length > characters) return malformed(`is longer than ${characters} characters`);
   if (text.trim() === '') return malformed('is empty');
   if (CONTROL.test(text.replace(/^\ufeff/, ''))) return malformed('is not XML: it holds a control character');
   const parser = new SAXParser(true, { position: true });
@@ -66,7 +81,7 @@ export function parseXml(text: string): Checked<XmlElement> {
   };
   parser.onopentag = ({ name }) => {
     count += 1;
-    if (count > MAX_ELEMENTS) stop(`has more than ${MAX_ELEMENTS} elements`);
+    if (count > elements) stop(`has more than ${elements} elements`);
     if (open.length === MAX_DEPTH) stop(`has elements more than ${MAX_DEPTH} deep`);
     const parent = open.at(-1);
     if (!parent && root) stop(`has a second root element: see line ${parser.line + 1}`);

@@ -78,6 +78,14 @@ const VARIABLES = z.object({
     .string()
     .refine((secret) => Buffer.byteLength(secret) >= 16, 'must have at least 16 bytes')
     .default('demo-shared-secret-0123456789'),
+  EMULATOR_CHANNEL_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9]{8}$/, 'must be 8 letters and digits')
+    .optional(),
+  EMULATOR_CHANNEL_STREAM_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16,200}$/, 'must be 16 to 200 letters, digits, _ and -')
+    .optional(),
   EMULATOR_UPLOADSFOLDER: z.string().default(tmpdir()),
   EMULATOR_UPLOADSMAXMB: z
     .string()
@@ -116,7 +124,7 @@ export interface EmulatorConfig extends Seeds {
 
 /** Reads the `EMULATOR_*` variables; every one has a default. @throws ConfigError with every fault at once. */
 export function readEmulatorConfig(env: Environment): EmulatorConfig {
-  const faults = [...tlsFaults(env), ...packagerFaults(env)];
+  const faults = [...tlsFaults(env), ...channelFaults(env), ...packagerFaults(env)];
   let variables: z.output<typeof VARIABLES> | undefined;
   try {
     variables = readConfig(VARIABLES, env);
@@ -137,6 +145,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
     v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
     rateLimit: variables.EMULATOR_RATELIMIT,
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
+    channel: channelOf(variables),
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
     uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
@@ -168,6 +177,16 @@ function tlsFaults(env: Environment): string[] {
     if (env[name] && !own) faults.push(`${name}: is used only with EMULATOR_TLS=self-signed`);
   }
   return faults;
+}
+
+function channelFaults(env: Environment): string[] {
+  if (!env.EMULATOR_CHANNEL_ID === !env.EMULATOR_CHANNEL_STREAM_KEY) return [];
+  return ['EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both'];
+}
+
+function channelOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['channel'] {
+  const { EMULATOR_CHANNEL_ID: id, EMULATOR_CHANNEL_STREAM_KEY: streamKey } = variables;
+  return id !== undefined && streamKey !== undefined ? { id, streamKey } : undefined;
 }
 
 function packagerFaults(env: Environment): string[] {

@@ -26,6 +26,8 @@ export interface Assets {
   readonly dashboardUploadScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
+  readonly embedPlayer: string;
+  readonly embedPageScript: string;
 }
 
 /** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
@@ -40,6 +42,8 @@ export function readAssets(folder: string): Assets {
     dashboardUploadScript: read('dashboard-upload.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
+    embedPlayer: read('embed-player.js'),
+    embedPageScript: read('embed-page.js'),
   };
 }
 

@@ -34,24 +34,29 @@ export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
 }
 
+/** What a channel is made of, beside what is the same for every new one. */
+type NewChannel = Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>;
+
 export function createChannel(context: EmulatorContext, siteId: string, metadata: ChannelMetadata): Channel {
   const { state, clock, newResourceId, newSecret, notify } = context;
-  const created = clock.now();
+  const made = { id: newResourceId(), siteId, created: clock.now(), streamKey: newSecret(), metadata };
+  const channel = addChannel(state, made);
+  notify(channelNotification('channel_created', channel));
+  return channel;
+}
+
+/** Adds a channel that no encoder has connected to. */
+export function addChannel(state: EmulatorContext['state'], made: NewChannel): Channel {
   const channel: Channel = {
-    id: newResourceId(),
-    siteId,
-    created,
-    lastModified: created,
-    streamKey: newSecret(),
+    ...made,
+    lastModified: made.created,
     status: 'creating',
     enabled: true,
-    metadata,
     currentEventId: undefined,
     recentEventIds: [],
   };
   state.channels.add(channel);
   state.streamKeys.set(channel.streamKey, channel);
-  notify(channelNotification('channel_created', channel));
   return channel;
 }
 

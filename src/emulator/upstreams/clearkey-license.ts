@@ -4,6 +4,7 @@ import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../drm/clear
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';
 import type { EmulatorContext } from '../context';
+import { openFor } from '../delivery/delivery';
 import { checkedBody } from '../json-body';
 
 /** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
@@ -54,6 +55,8 @@ export const CLEARKEY_PATH = '/keyprovider/clearkey';
 
 /** The ClearKey license server: public, as players call it without a credential. */
 export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
+  // Pages of publishers ask it from origins of their own.
+  app.use('/keyprovider/clearkey', openFor('POST'));
   app
     .route(CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
