@@ -18,6 +18,7 @@ const PROGRAMS = {
   cli: ['main'],
   migration: ['main'],
   emulator: ['main', 'demo'],
+  packager: ['main'],
 };
 
 /** The houses whose program npm puts on the path. */

@@ -24,7 +24,7 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): F
   const all = [
     ...tested.problems,
     ...ownFaults(tested),
-    ...compared(tested, options),
+    ...comparisons(tested, options),
     ...psshDifference(tested),
     ...ofSamples(tested, options),
   ];
@@ -52,6 +52,7 @@ const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: re
     ],
   ],
   [['key_and_key_id_swapped', 'key_id_byte_order', 'former_key'], ['key_id_mismatch']],
+  [['session_id_in_address'], ['license_address_differs']],
   [['license_address_differs'], ['content_key_wrong', 'iv_wrong']],
   [['content_key_wrong'], ['checksum_mismatch']],
   [['iv_mismatch'], ['iv_wrong']],
@@ -95,7 +96,7 @@ function ownFaults({ signalling, init }: TestedRendition): Finding[] {
 }
 
 /** What the signalling, the init segment and the key files say against each other. */
-function compared(tested: TestedRendition, options: FindingsOptions): Finding[] {
+function comparisons(tested: TestedRendition, options: FindingsOptions): Finding[] {
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
@@ -111,12 +112,15 @@ function compared(tested: TestedRendition, options: FindingsOptions): Finding[] 
       },
     ];
   }
-  const inputs = [
-    ...keyFiles.map(({ checked, name }) => ({ ...checked, name })),
-    { ...signalling, name: THIS },
-    ...(init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : []),
-  ];
-  return compareInputs(inputs).faults.map(({ severity, code, field, description }) => {
+  const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
+  const ofManifest = { ...signalling, name: THIS };
+  const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
+  // That players are told nothing of the protection is then all that is wrong with a manifest.
+  const isUnsaid = isSaidClear(signalling) && init !== undefined && !isSaidClear(init.checked);
+  const compared = isUnsaid
+    ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
+    : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
+  return compared.map(({ severity, code, field, description }) => {
     const names = { [THIS]: signalling.name, [OTHER]: init?.name };
     // A sentence of one file alone is the same for the manifest and for the init segment.
     if (!description.includes(THIS))
@@ -248,6 +252,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
     ];
   return [
     ...ofClearLead(segment, first, told),
+    ...ofIv(segment, judgement, options, told),
     ...(options.keyFiles.length > 0 ? ofKeys(tested, segment, judgement, options, told) : []),
   ];
 }
@@ -258,8 +263,24 @@ function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, t
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const lead = first?.opened?.tracks;
   if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
-  const sentence = `The stream has a clear lead: ${first?.name} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0.`;
-  return [{ ...told('warning', 'clear_lead', sentence) }];
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0.`;
+  const finding = told('warning', 'clear_lead', text);
+  return [{ ...finding, names: { ...finding.names, [OTHER]: first?.name } }];
+}
+
+/** FairPlay's players take the IV of the license, which is that of the key file, and not that of the media. */
+function ofIv(
+  { opened, source }: TestedSegment,
+  { state }: MediaJudgement,
+  { keyFiles }: FindingsOptions,
+  told: Told,
+): Finding[] {
+  if (state !== 'decrypts' || !isForFairPlay(source)) return [];
+  const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
+  const own = opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? [];
+  if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
+  const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file.`;
+  return [told('error', 'iv_mismatch', text)];
 }
 
 function ofKeys(

@@ -45,13 +45,67 @@ export interface TestedRendition {
   readonly segment: TestedSegment | undefined;
   /** Of what is not live: where a clear lead would be. */
   readonly first: TestedSegment | undefined;
+  /** How long its newest segment plays, as the manifest says; 0 where it does not. */
+  readonly seconds: number;
   /** What could not be fetched or read. */
   readonly problems: readonly Finding[];
   /** Judges the newest segment with other keys. */
   judgeWith(keys: readonly MediaKey[]): MediaJudgement | undefined;
 }
 
+/** What a test has seen of a stream before, when it looks at it again and again. */
+export class StreamMemory {
+  readonly #inits = new Map<string, FetchedPart>();
+  readonly #newest = new Map<string, { number: number; at: number }>();
+  readonly #waiting = new Set<string>();
+
+  /** Whether segments were named that have not been tested yet. */
+  get hasMore(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  init(resource: Resource): FetchedPart | undefined {
+    return this.#inits.get(placeOf(resource));
+  }
+
+  keep(resource: Resource, init: FetchedPart): void {
+    this.#inits.set(placeOf(resource), init);
+    // One that changes with every segment is not to be kept for ever.
+    const [first] = this.#inits.keys();
+    if (this.#inits.size > MAX_INITS && first !== undefined) this.#inits.delete(first);
+  }
+
+  /** Of the newest segments, the oldest that is new; none if all were seen. Nothing was seen before the first call. */
+  next(rendition: string, { first, newest }: Segments, now: Date): Segments {
+    const seen = this.#newest.get(rendition);
+    const fresh = seen ? newest.filter(({ number = 0 }) => number > seen.number) : newest.slice(0, 1);
+    const chosen = fresh.at(-1);
+    if (fresh.length > 1) this.#waiting.add(rendition);
+    else this.#waiting.delete(rendition);
+    // A packager that starts again may count from the beginning.
+    const isBack = seen !== undefined && (newest[0]?.number ?? seen.number) < seen.number;
+    const next = chosen ?? (isBack ? newest[0] : undefined);
+    if (!next) return { first: undefined, newest: [] };
+    this.#newest.set(rendition, { number: next.number ?? 0, at: now.getTime() });
+    return { first: seen ? undefined : first, newest: newest.slice(newest.indexOf(next)) };
+  }
+
+  /** For how many seconds no new segment has come. */
+  secondsStill(rendition: string, now: Date): number {
+    const seen = this.#newest.get(rendition);
+    return seen ? (now.getTime() - seen.at) / 1000 : 0;
+  }
+}
+
+const MAX_INITS = 200;
+
+function placeOf({ url, range }: Resource): string {
+  return `${url} ${range?.first}-${range?.last}`;
+}
+
 interface RenditionTestOptions {
+  readonly memory?: StreamMemory | undefined;
+  readonly now: Date;
   readonly fetches: Fetches;
   readonly keyFiles: readonly ReadKeyFile[];
   readonly live: boolean;
@@ -60,10 +114,11 @@ interface RenditionTestOptions {
 /** Fetches the init segment and the newest segment of a rendition, and looks at the samples. */
 export async function testRendition(
   rendition: Rendition,
-  { fetches, keyFiles, live }: RenditionTestOptions,
+  { fetches, keyFiles, live, memory, now }: RenditionTestOptions,
 ): Promise<TestedRendition> {
-  const test = new RenditionTest(rendition, fetches, keyFiles);
-  const segments = await test.segments();
+  const test = new RenditionTest(rendition, { fetches, keyFiles, memory });
+  const named = await test.segments();
+  const segments = memory ? memory.next(rendition.name, named, now) : named;
   const source = segments.newest[0];
   const init = await test.init(source?.init ?? rendition.init);
   const segment = await test.newest(segments, init?.bytes, live);
@@ -76,6 +131,7 @@ export async function testRendition(
     init: init && { ...init, checked: { ...checkInput(init.bytes), name: init.name } },
     segment,
     first,
+    seconds: named.newest[0]?.seconds ?? 0,
     problems: test.problems,
     judgeWith: (keys) => (segment?.opened ? judgeMedia(segment.opened, keys) : undefined),
   };
@@ -91,8 +147,7 @@ class RenditionTest {
 
   constructor(
     private readonly rendition: Rendition,
-    private readonly fetches: Fetches,
-    private readonly keyFiles: readonly ReadKeyFile[],
+    private readonly options: Pick<RenditionTestOptions, 'fetches' | 'keyFiles' | 'memory'>,
   ) {}
 
   async segments(): Promise<Segments> {
@@ -110,8 +165,14 @@ class RenditionTest {
 
   async init(resource: Resource | undefined): Promise<FetchedPart | undefined> {
     if (!resource) return undefined;
+    const kept = this.options.memory?.init(resource);
+    if (kept) return kept;
     const fetched = await this.#take(resource, 'init');
-    if (fetched.ok) return { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
+    if (fetched.ok) {
+      const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
+      this.options.memory?.keep(resource, init);
+      return init;
+    }
     this.#tellNotFetched(resource, fetched, 'the init segment');
     return undefined;
   }
@@ -154,7 +215,7 @@ class RenditionTest {
     }
     for (const { code, description } of opened.media.slips)
       this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
-    const keys = this.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    const keys = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     return { ...part, opened: opened.media, judgement: judgeMedia(opened.media, keys) };
   }
 
@@ -193,7 +254,7 @@ class RenditionTest {
   }
 
   async #take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
-    const fetched = await this.fetches.take(resource, wanted);
+    const fetched = await this.options.fetches.take(resource, wanted);
     if (fetched.ok && fetched.isRangeIgnored)
       this.#tell(
         'warning',

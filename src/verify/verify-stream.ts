@@ -9,7 +9,7 @@ import type { StreamOutline } from './rendition';
 import { findingsOf } from './rendition-findings';
 import type { RenditionReport, StreamReport } from './stream-report';
 import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
-import { type TestedRendition, testRendition } from './test-rendition';
+import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
   /** Makes each request; whoever must not reach some addresses refuses them there. */
@@ -20,6 +20,8 @@ export interface VerifyOptions {
   readonly limits?: Partial<Limits>;
   readonly signal?: AbortSignal | undefined;
   readonly now: () => Date;
+  /** What former calls have seen: only new segments of a live stream are tested then. */
+  readonly memory?: StreamMemory;
   /** Told what was tested, of how many. */
   readonly onProgress?: (done: number, of: number, name: string) => void;
 }
@@ -43,7 +45,13 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   const { outline } = read;
   let done = 0;
   const tested = await inTurns(outline.renditions, AT_A_TIME, async (rendition) => {
-    const result = await testRendition(rendition, { fetches, keyFiles, live: outline.live });
+    const result = await testRendition(rendition, {
+      fetches,
+      keyFiles,
+      live: outline.live,
+      memory: options.memory,
+      now: options.now(),
+    });
     done += 1;
     options.onProgress?.(done, outline.renditions.length, rendition.name);
     return result;
@@ -56,7 +64,22 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
       othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
     }),
   );
-  return reportOf({ read, tested, findings: [...read.problems, ...findings], fetches, keyFiles });
+  const still = options.memory ? standstill(tested, options.memory, options.now()) : [];
+  return reportOf({ read, tested, findings: [...read.problems, ...findings, ...still], fetches, keyFiles });
+}
+
+/** Three times as long as a segment there was no new one, and never sooner: encoders stumble. */
+const STILL_SEGMENTS = 3;
+const STILL_SECONDS = 10;
+
+function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): Finding[] {
+  return tested.flatMap(({ rendition, seconds }) => {
+    const still = memory.secondsStill(rendition.name, now);
+    if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * seconds)) return [];
+    const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest.`;
+    const names = { [THIS]: rendition.name };
+    return [{ severity: 'error', code: 'playlist_not_moving', text, names } as const];
+  });
 }
 
 interface ReadStream {

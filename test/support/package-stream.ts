@@ -61,9 +61,27 @@ export async function packageStream({
     playlists === 'dash'
       ? [`--mpd_output=${join(folder, 'm.mpd')}`, ...(single ? [] : ['--generate_static_live_mpd'])]
       : [`--hls_master_playlist_output=${join(folder, 'master.m3u8')}`];
-  const args = [...streams, ...output, '--segment_duration=2', `--flagfile=${flagFile}`, '--quiet', ...flags];
+  // Without it, the times of pictures that are shown in another order than they are coded would be negative.
+  const ofTs = extension === 'ts' ? ['--transport_stream_timestamp_offset_ms=1000'] : [];
+  const args = [
+    ...streams,
+    ...output,
+    '--segment_duration=2',
+    ...ofTs,
+    `--flagfile=${flagFile}`,
+    '--quiet',
+    ...flags,
+  ];
   await run(process.execPath, [require.resolve('shaka-packager'), ...args]);
   await fs.remove(flagFile);
+  if (playlists === 'hls')
+    await Promise.all(['v', 'a'].map((name) => dropIdentity(join(folder, `${name}.m3u8`))));
+}
+
+/** It writes the key of FairPlay as one that is simply fetched, too, which no player can do. */
+async function dropIdentity(path: string): Promise<void> {
+  const text = await fs.readFile(path, 'utf8');
+  await fs.writeFile(path, text.replaceAll(/^#EXT-X-KEY:.*KEYFORMAT="identity".*\n/gm, ''));
 }
 
 function flagsOf(packaging: Packaging | undefined): string[] {
