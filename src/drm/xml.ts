@@ -14,6 +14,12 @@ export interface XmlElement {
 }
 
 export const MAX_XML_CHARACTERS = 1024 * 1024;
+/** How large a document may be. */
+export interface XmlLimits {
+  readonly characters?: number;
+  readonly elements?: number;
+}
+
 const MAX_DEPTH = 50;
 const MAX_ELEMENTS = 20_000;
 const MAX_ATTRIBUTES = 100;
@@ -42,7 +48,7 @@ interface OpenElement {
  */
 export function parseXml(
   text: string,
-  { characters, elements }: XmlLimits = { characters: MAX_XML_CHARACTERS, elements: MAX_ELEMENTS },
+  { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS }: XmlLimits = {},
 ): Checked<XmlElement> {
   if (text.length > characters) return malformed(`is longer than ${characters} characters`);
   if (text.trim() === '') return malformed('is empty');
