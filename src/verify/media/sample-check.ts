@@ -10,6 +10,8 @@ export interface SampleCheck {
   /** What samples are called, and what valid ones do: `AAC frames`, `decode to their last bit`. */
   readonly called: string;
   readonly proof: string;
+  /** Whether noise never looks like one valid sample, as it does not make XML. */
+  readonly isCertain?: true;
   check(sample: Buffer): Outcome;
 }
 
@@ -39,10 +41,10 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     };
   }
   if (format.codec === 'ttml') {
-    return { called: 'texts', proof: 'are XML in UTF-8', check: checkXml };
+    return { called: 'texts', proof: 'are XML in UTF-8', isCertain: true, check: checkXml };
   }
   if (format.codec === 'webvtt') {
-    return { called: 'texts', proof: 'are made of WebVTT boxes', check: checkCues };
+    return { called: 'texts', proof: 'are made of WebVTT boxes', isCertain: true, check: checkCues };
   }
   return { called: 'samples', proof: 'can be read', check: () => 'undecided' };
 }
