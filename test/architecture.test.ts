@@ -34,6 +34,8 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   sidecar: ['sidecar', 'api', 'http', 'drm'],
   emulator: ['emulator', 'migration', 'verify', 'http', 'drm'],
   cli: ['cli', 'api', 'verify', 'http', 'drm'],
+  // Of api, what may be the name of a key file alone.
+  packager: ['packager', 'api', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
   // Of http, pure files alone.
@@ -48,6 +50,7 @@ const ENTRIES = [
   'migration/main.ts',
   'emulator/main.ts',
   'emulator/demo.ts',
+  'packager/main.ts',
 ];
 
 /** What production runs. */
@@ -77,6 +80,11 @@ const PURE: readonly string[] = [
   'emulator/resources/table',
   'emulator/resources/fields',
   'emulator/resources/resource',
+
+  'packager/playlists/',
+  'packager/transport-packets',
+  'packager/transport-stream',
+  'packager/transport-units',
 
   'cli/yaml-fields',
   'cli/key-files',

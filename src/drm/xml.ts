@@ -26,6 +26,12 @@ const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
+/** How much a document may have, where that is other than what a key file's or a manifest's own limits are. */
+export interface XmlLimits {
+  readonly characters?: number;
+  readonly elements?: number;
+}
+
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
 class XmlFault extends Error {}
 

@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Express, Response } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../http/app';
+import { parsedOr400, systemCode } from '../http/errors';
+import { readQuery } from '../http/faults';
+import { packagerError } from './errors';
+import type { System } from './live/part';
+import { joinManifests } from './playlists/dash-manifest';
+import { joinMediaPlaylists, masterPlaylist } from './playlists/hls-playlists';
+import { ENTRY_FILES } from './shaka-packager';
+import type { PartRecord, StreamRecord } from './stream-document';
+import type { Streams } from './streams';
+
+const WINDOW = z.strictObject({
+  window: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/, 'must be a whole number of seconds, from 1 to 9999999')
+    .transform(Number)
+    .optional(),
+});
+
+const TYPES: Readonly<Record<string, string>> = {
+  mpd: 'application/dash+xml',
+  m3u8: 'application/vnd.apple.mpegurl',
+  mp4: 'video/mp4',
+  m4s: 'video/iso.segment',
+};
+const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
+const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
+
+interface MediaParts {
+  readonly streams: Streams;
+  readonly clock: () => Date;
+  /** The folder of a stream. */
+  readonly folderOf: (id: string) => string;
+}
+
+/** What players load: playlists, which are joined from those of the parts, and the files that they name. */
+export function mountMedia(app: Express, { streams, clock, folderOf }: MediaParts): void {
+  const get = onlyMethods('GET', 'HEAD');
+
+  const recordOf = (id: string): StreamRecord => {
+    const stream = streams.find(id);
+    if (!stream) throw packagerError('media_not_found');
+    return stream.record;
+  };
+
+  app
+    .route('/media/:id/dash/manifest.mpd')
+    .get(async ({ params, query }, response) => {
+      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+      const record = recordOf(params.id);
+      const parts = await readParts(record, folderOf(record.id), 'dash', ENTRY_FILES.dash);
+      const options = { ended: record.isEnded, windowSeconds, now: clock() };
+      sendText(response, 'mpd', joinManifests(parts, options));
+    })
+    .all(get);
+
+  app
+    .route('/media/:id/hls/:name.m3u8')
+    .get(async ({ params, query }, response) => {
+      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+      const record = recordOf(params.id);
+      const name = `${params.name}.m3u8`;
+      if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
+      const parts = await readParts(record, folderOf(record.id), 'hls', name);
+      const text =
+        name === ENTRY_FILES.hls
+          ? masterPlaylist(
+              parts.map((part) => part.text),
+              { windowSeconds },
+            )
+          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds });
+      sendText(response, 'm3u8', text);
+    })
+    .all(get);
+
+  app
+    .route('/media/:id/:system/:part/:file')
+    .get((request, response, next) => {
+      const { id, system, part, file } = request.params;
+      const record = recordOf(id);
+      const isKnown = system === 'dash' || system === 'hls';
+      if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
+        throw packagerError('media_not_found');
+      sendFile(response, join(folderOf(id), part, system), file, next);
+    })
+    .all(get);
+}
+
+/**
+ * What the parts have of a playlist, in their order. A part shows when the one before it is complete: what that one
+ * still gets would change where this one begins.
+ */
+async function readParts(record: StreamRecord, folder: string, system: System, file: string) {
+  const open = record.parts.findIndex(({ isDone }) => !isDone);
+  const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
+  const read = async (part: PartRecord) => ({
+    folder: part.name,
+    text: part[system] === null ? '' : await textOf(join(folder, part.name, system, file)),
+  });
+  const parts = await Promise.all(listed.map(read));
+  if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
+  return parts;
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return '';
+    throw thrown;
+  }
+}
+
+/** A playlist changes with each segment. */
+function sendText(response: Response, ending: string, text: string): void {
+  setMediaHeaders(response, ending);
+  response.set('cache-control', 'no-cache').send(text);
+}
+
+function sendFile(response: Response, root: string, file: string, next: (thrown?: unknown) => void): void {
+  const ending = file.split('.').at(-1) ?? '';
+  setMediaHeaders(response, ending);
+  // The initialization is written once more at the end, with the duration; a segment stays as it is.
+  response.set('cache-control', ending === 'm4s' ? 'public, max-age=86400, immutable' : 'no-cache');
+  response.sendFile(file, { root, cacheControl: false, dotfiles: 'deny' }, (thrown?: Error) => {
+    if (!thrown) return;
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const status: unknown = Reflect.get(thrown, 'status');
+    for (const name of ['content-type', 'cache-control', 'etag', 'last-modified'])
+      response.removeHeader(name);
+    if (status === 416) next(packagerError('range_not_satisfiable'));
+    else next(status === 404 ? packagerError('media_not_found') : thrown);
+  });
+}
+
+/** Players of any page may load it: what protects it is its encryption, and the guard before. */
+function setMediaHeaders(response: Response, ending: string): void {
+  response.set({
+    'content-type': TYPES[ending] ?? 'application/octet-stream',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'content-length, content-range, date',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+}

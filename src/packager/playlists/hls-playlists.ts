@@ -1,0 +1,251 @@
+/** Length of a segment that is aimed at; one ends at the first key frame behind it. */
+export const SEGMENT_SECONDS = 2;
+
+/** Thrown where there is nothing to play yet: a stream shows when each of its tracks has a segment. */
+export class NoSegments extends Error {}
+
+/** What of a stream one run of shaka-packager wrote. */
+export interface PlaylistPart {
+  /** Where its files are, relative to the joined playlist: `3/hls`, or empty for the same folder. */
+  readonly folder: string;
+  /** Its media playlist with every segment that it has; empty while there is none. */
+  readonly text: string;
+}
+
+export interface PlaylistOptions {
+  /** Whether no segment will follow. */
+  readonly ended: boolean;
+  /** How much of the end is listed; all of it if undefined. */
+  readonly windowSeconds: number | undefined;
+}
+
+interface Segment {
+  readonly part: number;
+  readonly seconds: number;
+  /** `#EXTINF` and what else belongs to this segment alone. */
+  readonly tags: readonly string[];
+  readonly uri: string;
+  /** The keys and the initialization section that apply to it. */
+  readonly keys: readonly string[];
+  readonly map: string | undefined;
+}
+
+/** A server may not shorten a live playlist below this (RFC 8216 § 6.2.2). */
+const LEAST_TARGET_DURATIONS = 3;
+const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
+
+/**
+ * Joins the media playlists of one rendition, one a part, in their order. The numbers of segments and discontinuities
+ * count from the first part on, whatever the window leaves out; so they are the same in every playlist of a stream, as
+ * long as each one gets the same parts (with an empty text for what a part lacks). Pure text: no address is resolved.
+ */
+export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
+  const { ended, windowSeconds } = options;
+  const segments = parts.flatMap((part, index) => segmentsOf(part, index));
+  // It may not change while a player listens: that of what the window leaves out too, and never less than usual.
+  const target = largest([SEGMENT_SECONDS, ...segments.map(({ seconds }) => Math.round(seconds))]);
+  const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);
+  const listed = segments.slice(first);
+  const start = listed[0]?.part ?? 0;
+  const lines = [
+    '#EXTM3U',
+    `#EXT-X-VERSION:${versionOf(listed)}`,
+    `#EXT-X-TARGETDURATION:${target}`,
+    `#EXT-X-MEDIA-SEQUENCE:${first}`,
+    ...(start > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${start}`] : []),
+    ...(windowSeconds === undefined ? [`#EXT-X-PLAYLIST-TYPE:${ended ? 'VOD' : 'EVENT'}`] : []),
+    ...(parts.some(({ text }) => text.includes('#EXT-X-INDEPENDENT-SEGMENTS'))
+      ? ['#EXT-X-INDEPENDENT-SEGMENTS']
+      : []),
+  ];
+  let part = start;
+  let keys: readonly string[] = [];
+  let map: string | undefined;
+  for (const segment of listed) {
+    const isNewPart = segment.part > part;
+    // One for each part, as a playlist that has a segment of the part between does it.
+    for (; part < segment.part; part += 1) lines.push('#EXT-X-DISCONTINUITY');
+    if (isNewPart || !isSame(segment.keys, keys)) {
+      lines.push(...(segment.keys.length > 0 ? segment.keys : keys.length > 0 ? [NO_KEY] : []));
+      keys = segment.keys;
+    }
+    if (segment.map && (isNewPart || segment.map !== map)) lines.push(segment.map);
+    map = segment.map;
+    lines.push(...segment.tags, segment.uri);
+  }
+  if (ended) lines.push('#EXT-X-ENDLIST');
+  return `${lines.join('\n')}\n`;
+}
+
+function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
+  const segments: Segment[] = [];
+  let keys: string[] = [];
+  let keysAreUsed = false;
+  let map: string | undefined;
+  let tags: string[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#EXT-X-KEY:')) {
+      // Several in a row apply together; one behind a segment replaces them.
+      if (keysAreUsed) keys = [];
+      keysAreUsed = false;
+      const { METHOD, KEYFORMAT } = attributesOf(line);
+      if (METHOD === 'NONE') keys = [];
+      // shaka-packager repeats the FairPlay address as that of a file with the key in it, which it is not.
+      else if (KEYFORMAT !== undefined && KEYFORMAT !== 'identity') keys.push(line);
+    } else if (line.startsWith('#EXT-X-MAP:')) {
+      map = withUri(line, (uri) => inFolder(folder, uri));
+    } else if (/^#(?:EXTINF|EXT-X-BYTERANGE|EXT-X-PROGRAM-DATE-TIME|EXT-X-GAP)\b/.test(line)) {
+      tags.push(line);
+    } else if (line !== '' && !line.startsWith('#')) {
+      const seconds = Number(
+        /^#EXTINF:([\d.]+)/.exec(tags.find((tag) => tag.startsWith('#EXTINF')) ?? '')?.[1],
+      );
+      if (!Number.isFinite(seconds))
+        throw new Error(`the media playlist of ${folder} has ${line} without #EXTINF`);
+      segments.push({ part, seconds, tags, uri: inFolder(folder, line), keys: [...keys], map });
+      tags = [];
+      keysAreUsed = true;
+    }
+  }
+  return segments;
+}
+
+/** The length of all segments of a media playlist; 0 for an empty text. */
+export function secondsOfPlaylist(text: string): number {
+  return segmentsOf({ folder: '', text }, 0).reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/** The index of the first segment that a window of this length still shows. */
+function firstInWindow(segments: readonly Segment[], target: number, windowSeconds: number): number {
+  const least = Math.max(windowSeconds, LEAST_TARGET_DURATIONS * target);
+  let seconds = 0;
+  for (let index = segments.length - 1; index >= 0; index -= 1) {
+    seconds += segments[index]?.seconds ?? 0;
+    if (seconds >= least) return index;
+  }
+  return 0;
+}
+
+/** The lowest version that has what is used (RFC 8216 § 7). */
+function versionOf(segments: readonly Segment[]): number {
+  if (segments.some(({ map }) => map !== undefined)) return 6;
+  if (segments.some(({ keys }) => keys.length > 0)) return 5;
+  return segments.some(({ tags }) => tags.some((tag) => tag.startsWith('#EXT-X-BYTERANGE'))) ? 4 : 3;
+}
+
+export interface MasterOptions {
+  /** Carried to each media playlist as `?window=`. */
+  readonly windowSeconds: number | undefined;
+  /** Text tracks; their addresses stand as they are. */
+  readonly subtitles?: readonly Subtitles[];
+}
+
+export interface Subtitles {
+  readonly uri: string;
+  readonly name: string;
+  /** RFC 5646. */
+  readonly language: string | undefined;
+}
+
+/**
+ * The multivariant playlist of a stream from those of its parts, oldest first: the newest says what there is; bandwidths
+ * are the highest of all parts, because a player plans with them for the older parts too.
+ */
+export function masterPlaylist(masters: readonly string[], options: MasterOptions): string {
+  const { windowSeconds, subtitles = [] } = options;
+  const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
+  // Before the first picture is written, one names what the sound takes only, and no frame rate.
+  const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
+  if (!newest) throw new NoSegments('no part of the stream has a multivariant playlist with a stream yet');
+  const withWindow = (uri: string) =>
+    windowSeconds === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}window=${windowSeconds}`;
+  const media = newest.media.map((line, index) => {
+    const isFirst = index === newest.media.findIndex((other) => groupOf(other) === groupOf(line));
+    const chosen = isFirst ? line.replace(/\bDEFAULT=NO\b/, 'DEFAULT=YES') : line;
+    return withUri(chosen, withWindow);
+  });
+  const texts = subtitles.map(
+    ({ uri, name, language }) =>
+      `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME=${quoted(name)}${language ? `,LANGUAGE=${quoted(language)}` : ''},DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,URI=${quoted(uri)}`,
+  );
+  const streams = newest.streams.flatMap(({ line, uri }) => {
+    const same = read.flatMap((master) => master.streams.filter((stream) => stream.uri === uri));
+    const bandwidth = (name: string) =>
+      largest(same.map((stream) => Number(attributesOf(stream.line)[name] ?? 0)));
+    const told = line
+      .replace(/([:,])BANDWIDTH=\d+/, `$1BANDWIDTH=${bandwidth('BANDWIDTH')}`)
+      .replace(/,AVERAGE-BANDWIDTH=\d+/, `,AVERAGE-BANDWIDTH=${bandwidth('AVERAGE-BANDWIDTH')}`);
+    return [`${told}${texts.length > 0 ? ',SUBTITLES="subtitles"' : ''}`, withWindow(uri)];
+  });
+  const lines = [
+    '#EXTM3U',
+    '#EXT-X-VERSION:6',
+    '#EXT-X-INDEPENDENT-SEGMENTS',
+    ...media,
+    ...texts,
+    ...streams,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+interface Master {
+  readonly media: readonly string[];
+  readonly streams: readonly { readonly line: string; readonly uri: string }[];
+}
+
+function readMaster(text: string): Master {
+  const lines = text.split(/\r?\n/).filter((line) => line !== '');
+  return {
+    media: lines.filter((line) => line.startsWith('#EXT-X-MEDIA:')),
+    streams: lines.flatMap((line, index) =>
+      line.startsWith('#EXT-X-STREAM-INF:') ? { line, uri: lines[index + 1] ?? '' } : [],
+    ),
+  };
+}
+
+function isWhole(line: string): boolean {
+  const { RESOLUTION: picture, 'FRAME-RATE': rate } = attributesOf(line);
+  return picture === undefined || rate !== undefined;
+}
+
+/** The addresses of the media playlists that a multivariant playlist names, each once. */
+export function mediaPlaylistsOf(master: string): string[] {
+  const { media, streams } = readMaster(master);
+  const sounds = media.flatMap((line) => attributesOf(line).URI ?? []);
+  return [...new Set([...streams.map(({ uri }) => uri), ...sounds])];
+}
+
+const groupOf = (line: string) => attributesOf(line)['GROUP-ID'];
+
+function quoted(value: string): string {
+  // The format has no escape for them (RFC 8216 § 4.2).
+  return `"${value.replaceAll(/["\r\n]/g, "'")}"`;
+}
+
+/** The attributes of a tag, without the quotes of their values. */
+function attributesOf(line: string): Readonly<Record<string, string>> {
+  const list = line.slice(line.indexOf(':') + 1);
+  return Object.fromEntries(
+    [...list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^,]*)/g)].map(([, name = '', value = '']) => [
+      name,
+      value.replaceAll('"', ''),
+    ]),
+  );
+}
+
+function withUri(line: string, change: (uri: string) => string): string {
+  return line.replace(/([:,]URI=")([^"]*)"/, (_, start: string, uri: string) => `${start}${change(uri)}"`);
+}
+
+function inFolder(folder: string, uri: string): string {
+  return folder === '' ? uri : `${folder}/${uri}`;
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((line, index) => line === other[index]);
+}
+
+/** Not `Math.max(...)`: a day has more segments than a call may have arguments. */
+function largest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
+}

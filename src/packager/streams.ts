@@ -1,0 +1,304 @@
+import { createWriteStream, readFileSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import * as z from 'zod';
+import type { StreamId } from '../api/stream-id';
+import { formatUuid } from '../drm/bytes';
+import type { PackagingKeys } from '../drm/packaging';
+import { describeThrown, systemCode } from '../http/errors';
+import { packagerError } from './errors';
+import { packageFile } from './file-stream';
+import { type LiveRequest, LiveStream, type LiveSurroundings } from './live/live-stream';
+import { RECORDING } from './live/part';
+import { type MediaFolder, writeWhole } from './media-folder';
+import { readKeyFile, type StreamProblem } from './packaging-keys';
+import { documentOf, type Protection, type StreamDocument, type StreamRecord } from './stream-document';
+
+/** What a stream is asked for, whatever its kind. */
+export interface Stream {
+  readonly record: StreamRecord;
+  document(): StreamDocument;
+  remove(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const PART = z.object({
+  name: z.string(),
+  dash: z.array(z.string()).nullable(),
+  hls: z.array(z.string()).nullable(),
+  seconds: z.number(),
+  isDone: z.boolean(),
+});
+const RECORD = z.object({
+  id: z.string(),
+  kind: z.enum(['live', 'file']),
+  keyFile: z.string().nullable(),
+  protection: z.enum(['key_file', 'none']),
+  started: z.string().nullable(),
+  isEnded: z.boolean(),
+  parts: z.array(PART),
+});
+
+/** What a media file is packaged with. */
+export interface FileRequest {
+  readonly keyFile: StreamId | undefined;
+  readonly protection: Protection;
+}
+
+interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
+  readonly folder: MediaFolder;
+  /** The most that all files together may have. */
+  readonly maxBytes: number;
+}
+
+/** How often the size of all files is looked at. */
+const LOOK_MS = 5000;
+
+/** All streams of the packager, those that one before it has left included. */
+export class Streams {
+  readonly #options: StreamsOptions;
+  readonly #streams = new Map<string, Stream>();
+  readonly #live: LiveSurroundings;
+  readonly #looking: NodeJS.Timeout;
+  /** Ids whose folder is being removed. */
+  readonly #removing = new Set<string>();
+  #isFull = false;
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+    this.#live = { ...options, hasRoom: () => !this.#isFull };
+    for (const id of options.folder.ids()) this.#load(id);
+    this.#look();
+    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  all(): readonly Stream[] {
+    return [...this.#streams.values()];
+  }
+
+  find(id: string): Stream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** @throws HttpError 409 when the stream is of another kind. */
+  putLive(id: string, request: LiveRequest): { stream: LiveStream; isNew: boolean } {
+    const present = this.#streams.get(id);
+    if (present) {
+      if (!(present instanceof LiveStream)) throw ofAnotherKind('a file');
+      refuseOtherProtection(present, request.protection);
+      present.put(request);
+      return { stream: present, isNew: false };
+    }
+    this.#refuseRemoving(id);
+    const record = newRecord(id, 'live', request);
+    const stream = new LiveStream(this.#options.folder.of(id), record, this.#live);
+    this.#streams.set(id, stream);
+    stream.put(request);
+    return { stream, isNew: true };
+  }
+
+  /** Packages a media file, and answers when that is done. @throws HttpError 409, 507. */
+  async putFile(
+    id: string,
+    request: FileRequest,
+    body: Readable,
+  ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
+    const present = this.#streams.get(id);
+    if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
+    if (present) refuseOtherProtection(present, request.protection);
+    this.#refuseRemoving(id);
+    if (this.#isFull) throw packagerError('insufficient_storage', FULL);
+    const stream =
+      present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
+    this.#streams.set(id, stream);
+    await stream.put(request, body);
+    return { stream, isNew: present === undefined };
+  }
+
+  async remove(id: string): Promise<void> {
+    const stream = this.#streams.get(id);
+    if (!stream) return;
+    this.#streams.delete(id);
+    this.#removing.add(id);
+    try {
+      await stream.remove();
+      await rm(this.#options.folder.of(id), { recursive: true, force: true });
+    } finally {
+      this.#removing.delete(id);
+    }
+    this.#look();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#looking);
+    await Promise.all(this.all().map((stream) => stream.stop()));
+  }
+
+  #refuseRemoving(id: string): void {
+    if (this.#removing.has(id)) throw packagerError('stream_is_ending');
+  }
+
+  #load(id: string): void {
+    const { folder, log } = this.#options;
+    const path = folder.of(id);
+    try {
+      const record: StreamRecord = RECORD.parse(JSON.parse(readFileSync(join(path, 'stream.json'), 'utf8')));
+      const stream =
+        record.kind === 'live'
+          ? new LiveStream(path, record, this.#live)
+          : new FileOnDisk(path, record, this.#options);
+      this.#streams.set(id, stream);
+    } catch (thrown) {
+      log.warn('folder of a stream not read', { stream: id, cause: describeThrown(thrown) });
+    }
+  }
+
+  /** By the recordings: each system has about as many bytes again, in far too many files to be counted. */
+  #look(): void {
+    const { folder, maxBytes } = this.#options;
+    let bytes = 0;
+    for (const { record } of this.all()) {
+      for (const { name, dash, hls } of record.parts) {
+        const systems = [dash, hls].filter((each) => each !== null).length;
+        bytes += sizeOf(join(folder.of(record.id), name, RECORDING)) * (1 + systems);
+      }
+    }
+    this.#isFull = bytes >= maxBytes;
+    if (!this.#isFull) return;
+    for (const stream of this.all()) if (stream instanceof LiveStream) stream.refuseMore();
+  }
+}
+
+const FULL =
+  'All files together have reached the limit (PACKAGER_MAXMB). Delete streams, or raise the limit.';
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function newRecord(id: string, kind: StreamRecord['kind'], request: FileRequest): StreamRecord {
+  const { keyFile = null, protection } = request;
+  return { id, kind, keyFile, protection, started: null, isEnded: false, parts: [] };
+}
+
+function ofAnotherKind(kind: string) {
+  return packagerError('stream_of_another_kind', `The stream exists as ${kind}. Delete it first.`);
+}
+
+function refuseOtherProtection({ record }: Stream, protection: Protection): void {
+  if (record.protection === protection) return;
+  const present = record.protection === 'none' ? 'without protection' : 'with a key file';
+  throw packagerError('stream_of_another_kind', `The stream exists ${present}. Delete it first.`);
+}
+
+/** A media file that was packaged as a whole. */
+class FileOnDisk implements Stream {
+  readonly #folder: string;
+  readonly #options: StreamsOptions;
+  readonly record: StreamRecord;
+  #state: 'starting' | 'refused' | 'ended' | 'failed';
+  #problem: StreamProblem | undefined;
+  #packaging = new AbortController();
+  #turn: Promise<void> = Promise.resolve();
+  #count = 0;
+
+  constructor(folder: string, record: StreamRecord, options: StreamsOptions) {
+    this.#folder = folder;
+    this.record = record;
+    this.#options = options;
+    this.#state = record.parts.length > 0 ? 'ended' : 'starting';
+  }
+
+  document(): StreamDocument {
+    return documentOf(this.record, {
+      state: this.#state,
+      problem: this.#problem,
+      partSeconds: 0,
+      isPlayable: (system) => this.record.parts.some((part) => part[system] !== null),
+    });
+  }
+
+  /** Files that come for one stream are packaged one after another; the last one stays. */
+  put(request: FileRequest, body: Readable): Promise<void> {
+    const turn = this.#turn.then(() => this.#package(request, body));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.#packaging.abort();
+    await this.#turn;
+  }
+
+  async #package({ keyFile, protection }: FileRequest, body: Readable): Promise<void> {
+    const { folder, programs, clock, keyFilesPath, log } = this.#options;
+    let keys: PackagingKeys | 'none' = 'none';
+    this.record.keyFile = keyFile ?? null;
+    if (protection === 'key_file') {
+      if (keyFile === undefined) throw new TypeError('A protected stream has a key file');
+      const read = readKeyFile(keyFilesPath, keyFile);
+      if (!read.ok) {
+        body.resume();
+        this.#refuse(read.problem);
+        return;
+      }
+      keys = read.keys;
+    }
+    const now = clock();
+    this.#count += 1;
+    const name = `part-${this.#count}-${now.getTime().toString(36)}`;
+    const source = join(folder.temporary, `${this.record.id}-${name}`);
+    try {
+      await pipeline(body, createWriteStream(source, { flags: 'wx', mode: 0o600 }));
+      const packaged = await packageFile({
+        binary: programs.shakaPackager,
+        env: programs.env,
+        source,
+        folder: join(this.#folder, name),
+        keys,
+        now,
+        signal: this.#packaging.signal,
+      });
+      if (!packaged.ok) {
+        const { code, description } = packaged.problem;
+        this.#refuse({ code, description: `The file ${description}.` });
+        return;
+      }
+      const has = (system: 'dash' | 'hls') => packaged.outputs.includes(system);
+      const keyIdsOf = (system: 'dash' | 'hls') => {
+        const of = keys === 'none' ? undefined : keys[system];
+        return has(system) ? (of ? [formatUuid(of.keyId)] : []) : null;
+      };
+      const before = this.record.parts.splice(0);
+      const { seconds } = packaged;
+      this.record.parts.push({ name, dash: keyIdsOf('dash'), hls: keyIdsOf('hls'), seconds, isDone: true });
+      this.record.started = now.toISOString();
+      this.record.isEnded = true;
+      this.#state = 'ended';
+      this.#problem = undefined;
+      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
+      for (const part of before) await rm(join(this.#folder, part.name), { recursive: true, force: true });
+      log.info('file packaged', { stream: this.record.id, part: name, seconds });
+    } catch (thrown) {
+      const code = systemCode(thrown);
+      if (code !== 'ENOSPC' && code !== 'EDQUOT') throw thrown;
+      const description = 'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER.';
+      throw packagerError('insufficient_storage', description, { cause: thrown });
+    } finally {
+      await rm(source, { force: true });
+    }
+  }
+
+  #refuse(problem: StreamProblem): void {
+    this.#state = 'refused';
+    this.#problem = problem;
+    // What was packaged before, with a key file that was right, is played no longer: it was to be replaced.
+    this.record.parts.splice(0);
+  }
+}

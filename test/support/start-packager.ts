@@ -1,0 +1,200 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Writable } from 'node:stream';
+import fs from 'fs-extra';
+import request from 'supertest';
+import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
+import { playReadyChecksum } from '../../src/drm/playready';
+import { widevinePsshDataOf } from '../../src/drm/widevine';
+import { createLog } from '../../src/http/log';
+import { listen } from '../../src/http/server';
+import { createPackagerApp } from '../../src/packager/app';
+import { LIVE_LIMITS, type LiveLimits } from '../../src/packager/live/session';
+import { openMediaFolder } from '../../src/packager/media-folder';
+import { shakaPackagerOfNpm } from '../../src/packager/shaka-packager';
+import type { StreamDocument } from '../../src/packager/stream-document';
+import { Streams } from '../../src/packager/streams';
+
+export const MEDIA_VECTORS = resolve(__dirname, '../vectors/media');
+
+export const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+export const CONTENT_KEY = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex');
+export const FAIRPLAY = {
+  licenseUrl: 'skd://license.example/news',
+  key: '1a'.repeat(16),
+  iv: '2b'.repeat(16),
+};
+/** `fairPlayKeyId` of the address above. */
+export const FAIRPLAY_KEY_ID = 'e00cc4a0-b140-5d83-971c-a7df6ec26f78';
+
+/** The key file of a stream with all three DRM systems. */
+export const KEY_FILE: KeyFile = {
+  cenc: { keyId: KEY_ID.toString('base64'), contentKey: CONTENT_KEY.toString('base64') },
+  widevine: { psshData: widevinePsshDataOf(KEY_ID, 'news') },
+  playready: {
+    licenseUrl: 'https://license.example/rightsmanager.asmx',
+    checksum: playReadyChecksum(KEY_ID, CONTENT_KEY),
+  },
+  fairplay: FAIRPLAY,
+};
+
+export const textOfKeyFile = (keyFile: KeyFile): string => renderKeyFile(keyFileLines(keyFile));
+
+interface TestPackagerOptions {
+  readonly limits?: Partial<LiveLimits>;
+  readonly apiKey?: string;
+  readonly maxBytes?: number;
+  /** In place of the folders of its own, for one that follows another. */
+  readonly home?: string;
+  readonly shakaPackager?: string;
+  /** In place of the fake encoder. */
+  readonly ffmpeg?: string;
+}
+
+export interface TestPackager {
+  readonly url: string;
+  /** Has the folders of keys and media. */
+  readonly home: string;
+  readonly api: ReturnType<typeof request>;
+  /** Writes a key file with this text. */
+  provision(name?: string, text?: string): void;
+  /** Begins or repeats a live stream. */
+  put(id: string, body?: object): Promise<StreamDocument>;
+  get(id: string): Promise<StreamDocument>;
+  /** Asks until the document is as it should be. */
+  until(id: string, isRight: (document: StreamDocument) => boolean): Promise<StreamDocument>;
+  /** What the log has now. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** A new folder that is removed after the test. */
+export function temporaryHome(): string {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'packager-test-')));
+  cleanups.push(() => fs.remove(home));
+  return home;
+}
+
+/** Starts a packager on a free port of loopback, which is stopped after the test. Its encoder is the fake one below. */
+export async function startPackager(options: TestPackagerOptions = {}): Promise<TestPackager> {
+  const { limits, apiKey, maxBytes = 1024 ** 3, home = temporaryHome() } = options;
+  const keys = join(home, 'keys');
+  mkdirSync(keys, { recursive: true });
+  const written: string[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      written.push(String(chunk));
+      done();
+    },
+  });
+  const clock = () => new Date();
+  const now = () => performance.now();
+  const log = createLog('debug', stream, clock);
+  const folder = openMediaFolder(join(home, 'media'), Date.now);
+  const programs = {
+    ffmpeg: options.ffmpeg ?? writeFakeEncoder(home),
+    shakaPackager:
+      options.shakaPackager ?? shakaPackagerOfNpm(process.platform, process.arch, `${__dirname}/x.js`),
+    env: { PATH: process.env.PATH ?? '', TMPDIR: folder.temporary },
+    folder: folder.temporary,
+  };
+  const streams = new Streams({
+    ...{ keyFilesPath: keys, maxBytes, folder, programs, log, clock, now },
+    limits: { ...LIVE_LIMITS, retryMs: 100, ...limits },
+  });
+  let ids = 0;
+  const newId = () => {
+    ids += 1;
+    return `request-${ids}`;
+  };
+  const app = createPackagerApp({
+    ...{ log, clock, now, newId, streams, programs, apiKey },
+    folderOf: folder.of,
+  });
+  const server = await listen(app, '127.0.0.1', 0);
+  let isStopped = false;
+  const stop = async () => {
+    if (isStopped) return;
+    isStopped = true;
+    await Promise.all([streams.stop(), server.stop(0)]);
+    folder.release();
+  };
+  cleanups.unshift(stop);
+  const api = request(server.url);
+  const get = async (id: string): Promise<StreamDocument> => (await api.get(`/streams/${id}`)).body;
+  return {
+    url: server.url,
+    home,
+    api,
+    provision: (name = 'news', text = textOfKeyFile(KEY_FILE)) =>
+      writeFileSync(join(keys, `${name}.key`), text),
+    put: async (id, body = { source: sourceOf('live'), keyFile: 'news' }) =>
+      (await api.put(`/streams/${id}`).send(body)).body,
+    get,
+    async until(id, isRight) {
+      for (;;) {
+        const document = await get(id);
+        if (isRight(document)) return document;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    log: () => written.join(''),
+    stop,
+  };
+}
+
+/** The address at which the fake encoder sends a transport stream of the test vectors. */
+export function sourceOf(vector: string): string {
+  return `rtmp://127.0.0.1:1/live/${vector}-SECRETTOKEN`;
+}
+
+/**
+ * Stands in for ffmpeg where it pulls: sends a file of the test vectors, and stays connected until there is a file
+ * `<vector>.gone` in the home. `silent` sends nothing, `refused` is told no.
+ */
+export function writeFakeEncoder(home: string): string {
+  const path = join(home, 'fake-ffmpeg');
+  writeFileSync(
+    path,
+    `#!/bin/sh
+address=$(sed -n "s/^file '\\(.*\\)'$/\\1/p")
+token=\${address##*/}
+name=\${token%-SECRETTOKEN}
+if [ "$name" = refused ]; then echo "Server error: nothing to play at $token" >&2; exit 1; fi
+if [ "$name" != silent ]; then cat "${MEDIA_VECTORS}/$name.mpegts" || exit 1; fi
+while [ ! -e "${home}/$name.gone" ]; do sleep 0.05; [ -e "${home}" ] || exit 1; done
+`,
+    { mode: 0o755 },
+  );
+  return path;
+}
+
+/** The encoder of a vector goes away; it comes back when it is pulled again. */
+export async function encoderGoes({ home, until, get }: TestPackager, id = 'news', vector = 'live') {
+  const path = join(home, `${vector}.gone`);
+  const { started } = await get(id);
+  writeFileSync(path, '');
+  await until(id, ({ state }) => state === (started === null ? 'starting' : 'interrupted'));
+  rmSync(path);
+}
+
+/** The processes that a packager runs, by what their arguments say. */
+export function processesOf({ home }: TestPackager): { pid: number; args: string }[] {
+  return execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(home))
+    .map((line) => ({ pid: Number.parseInt(line, 10), args: line }));
+}
+
+/** All files below the folder of the media. */
+export function filesOf({ home }: TestPackager): string[] {
+  return readdirSync(join(home, 'media'), { recursive: true, encoding: 'utf8' });
+}
