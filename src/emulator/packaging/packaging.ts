@@ -99,6 +99,11 @@ export class Packaging {
     channels.watch(({ currentEventId }) => currentEventId !== undefined && this.look(currentEventId));
   }
 
+  /** Whether there is a packager that can pull no live stream. */
+  get isUnreachable(): boolean {
+    return this.client !== undefined && this.#parts.packager?.rtmpUrl === undefined;
+  }
+
   /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
   find(id: string): Packaged | undefined {
     const stream = this.#streams.get(id);
