@@ -253,7 +253,7 @@
         tell('loading', {});
       }
       const tracks = (item.tracks || []).filter(
-        (each) => isWebAddress(each.file) && each.kind !== 'thumbnails',
+        (each) => each.file && isWebAddress(each.file) && each.kind !== 'thumbnails',
       );
       const shown = isManifest(source) ? 'dash' : isPlaylist(source) ? 'hls' : 'file';
       session = player.playSource({
