@@ -200,11 +200,12 @@ test.each([150, 300, 600, 1200])(
   'leaves no process and no file behind after a Ctrl-C that comes %d ms after the start',
   async (delay) => {
     const demo = start(DEMO, []);
+    const closed = once(demo, 'close');
     await sleep(delay);
     demo.kill('SIGINT');
     await sleep(20);
     demo.kill('SIGINT');
-    await once(demo, 'close');
+    await closed;
     expect(await leftOvers()).toEqual([]);
   },
 );
