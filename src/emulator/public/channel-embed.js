@@ -146,6 +146,8 @@
       if (headline.textContent !== lines[0]) headline.textContent = lines[0];
       if (detail.textContent !== lines[1]) detail.textContent = lines[1];
       panel.style.opacity = name ? '1' : '0';
+      // Behind it the last picture still stands.
+      panel.style.background = name === 'stalled' ? 'rgba(12,20,19,.84)' : 'none';
       dot.style.display = state === 'waiting' ? '' : 'none';
       badge.style.display = state === 'active' ? '' : 'none';
     }
