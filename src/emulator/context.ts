@@ -7,6 +7,7 @@ import { createLibrary, type Library } from './library/library';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import type { PackagerAddress } from './packaging/packager-client';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
+import { Recordings } from './packaging/recordings';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
@@ -110,6 +111,7 @@ export interface EmulatorContext extends Surroundings {
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
   readonly packaging: Packaging;
+  readonly recordings: Recordings;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
   reset(): void;
 }
@@ -154,6 +156,7 @@ export function createContext(
     clients: clientsOf(seeds.client),
     issuedKeys,
     packaging,
+    recordings: new Recordings(packaging, uploads),
     // It needs what stands above.
     get library() {
       return library;
@@ -161,6 +164,7 @@ export function createContext(
     reset() {
       broadcast.reset();
       webhooks.reset();
+      context.recordings.reset();
       uploads.reset();
       issuedKeys.clear();
       clock.reset();

@@ -33,6 +33,8 @@ export interface FetchedPart {
 export interface TestedSegment extends FetchedPart {
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
+  /** Whether the playlist says where its key is simply fetched, and it was. */
+  readonly identityKey: boolean;
   /** With the keys that there are. */
   readonly judgement: MediaJudgement | undefined;
 }
@@ -205,8 +207,13 @@ class RenditionTest {
     return undefined;
   }
 
-  #open(source: SegmentSource, { url, body }: Fetched, init: Buffer | undefined): TestedSegment {
-    const part = { name: fileName(url), url, bytes: body, source };
+  async #open(
+    source: SegmentSource,
+    { url, body }: Fetched,
+    init: Buffer | undefined,
+  ): Promise<TestedSegment> {
+    const identityKey = await this.#identityKey(source);
+    const part = { name: fileName(url), url, bytes: body, source, identityKey: identityKey !== undefined };
     if (isText(body)) return { ...part, opened: undefined, judgement: undefined };
     const opened = openMedia(init, body, encryptionOf(source));
     if (!opened.ok) {
@@ -215,8 +222,30 @@ class RenditionTest {
     }
     for (const { code, description } of opened.media.slips)
       this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
-    const keys = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
     return { ...part, opened: opened.media, judgement: judgeMedia(opened.media, keys) };
+  }
+
+  /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
+  async #identityKey({ keys = [] }: SegmentSource): Promise<Buffer | undefined> {
+    const line = keys.find(
+      ({ format, uri }) => format === 'identity' && uri !== undefined && !/^skd:/i.test(uri),
+    );
+    if (line?.uri === undefined) return undefined;
+    const { uri } = line;
+    const resource = { url: URL.canParse(uri, line.base) ? new URL(uri, line.base).href : uri };
+    const fetched = await this.#take(resource, 'init');
+    if (fetched.ok && fetched.body.length === 16) return fetched.body;
+    const name = shownAddress(resource.url);
+    if (!fetched.ok) {
+      const text = `${THIS}, where the playlist says that players get the key, ${fetched.sentence}`;
+      this.#tell('error', 'key_not_fetched', name, text);
+    } else {
+      const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
+      this.#tell('error', 'key_not_fetched', name, text);
+    }
+    return undefined;
   }
 
   /** The segments that a file's index names; where it has none, the file is one segment. */

@@ -40,6 +40,8 @@ export interface Packaged {
   readonly document: StreamDocument | undefined;
   /** Why the packager could not be asked, or does not do what is wanted. */
   readonly problem: Problem | undefined;
+  /** Whether the packager has said that it has nothing, and nothing can come any more. */
+  readonly isGone: boolean;
 }
 
 interface Stream {
@@ -99,7 +101,10 @@ export class Packaging {
 
   /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
   find(id: string): Packaged | undefined {
-    return this.#streams.get(id);
+    const stream = this.#streams.get(id);
+    if (!stream) return undefined;
+    const { document, problem, settled } = stream;
+    return { document, problem, isGone: settled !== undefined && document === undefined };
   }
 
   /**
@@ -114,10 +119,10 @@ export class Packaging {
 
   /** Whether there is something to play, or may be soon. */
   isExpected(id: string): boolean {
-    const stream = this.#streams.get(id);
-    if (!stream) return false;
-    const { document, settled } = stream;
-    if (!document) return settled === undefined;
+    const packaged = this.find(id);
+    if (!packaged) return false;
+    const { document, isGone } = packaged;
+    if (!document) return !isGone;
     return document.dash !== null || document.hls !== null || !isDone(document);
   }
 

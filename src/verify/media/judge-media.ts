@@ -166,8 +166,7 @@ interface Told {
 /** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */
 function wrongKey(parts: readonly Part[]): { cause?: JudgementCause; description: string } {
   const isChained = parts.every(({ samples }) => /^cb|^sample/.test(samples[0]?.encryption?.scheme ?? ''));
-  const isSound = parts.some(({ track }) => track.kind === 'audio');
-  if (isChained && !isSound) {
+  if (isChained && !parts.some(tellsIv)) {
     return { description: 'It does not decrypt: the content key is another one, or else the IV.' };
   }
   const description = isChained
@@ -265,14 +264,9 @@ function* twice(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Genera
  * behind the right key and a constant wrong IV they still are, and behind a wrong key they are spread evenly.
  */
 function hasWrongIv(parts: readonly Part[], keys: readonly MediaKey[]): boolean {
-  return parts.some(({ track, samples }) => {
-    const { format } = track.content;
-    if (format.codec !== 'aac' || format.adts || track.constantIv === undefined || track.scheme !== 'cbcs')
-      return false;
-    const whole = samples.filter(
-      (sample) => encryptedBytesOf(sample, format) >= 32 && !sample.encryption?.subsamples,
-    );
-    if (whole.length < 10) return false;
+  return parts.filter(tellsIv).some((part) => {
+    const { format } = part.track.content;
+    const whole = soundOf(part);
     return keys.some(({ key }) => {
       const counts = new Map<number, number>();
       for (const sample of whole.slice(0, 100)) {
@@ -282,6 +276,17 @@ function hasWrongIv(parts: readonly Part[], keys: readonly MediaKey[]): boolean 
       return Math.max(...counts.values()) > Math.min(whole.length, 100) * 0.5;
     });
   });
+}
+
+/** Frames of sound that are encrypted from their first byte, under one IV. */
+function soundOf({ track, samples }: Part): MediaSample[] {
+  const { format } = track.content;
+  if (format.codec !== 'aac' || format.adts || track.scheme !== 'cbcs' || !track.constantIv) return [];
+  return samples.filter((sample) => encryptedBytesOf(sample, format) >= 32 && !sample.encryption?.subsamples);
+}
+
+function tellsIv(part: Part): boolean {
+  return soundOf(part).length >= 10;
 }
 
 function judgeClear(track: MediaTrack): TrackJudgement {
