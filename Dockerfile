@@ -1,5 +1,6 @@
-# Two images from one build: `--target sidecar` (the product) and `--target emulator` (for development and tests).
-# Every program is one file: neither image has node_modules.
+# Three images from one build: `--target sidecar` (the product), and for development and tests `--target emulator` and
+# `--target packager` (the reference packager, with ffmpeg and shaka-packager). Every program is one file: no image has
+# node_modules.
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
@@ -8,6 +9,8 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json ./
 COPY src ./src
 RUN npm run build
+# The package has the binaries of all platforms.
+RUN mkdir shaka-packager && cp "node_modules/shaka-packager/bin/packager-linux-$(node -p process.arch)" shaka-packager/packager
 
 FROM node:24-bookworm-slim AS emulator
 ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0 EMULATOR_UPLOADSFOLDER=/uploads
@@ -22,6 +25,27 @@ EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_CONTROL_PORT || 8081) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/emulator/main.js"]
+
+FROM node:24-bookworm-slim AS packager
+# It pulls what encoders stream, and makes the test picture of compose's encoder. Before everything that changes.
+RUN apt-get update && apt-get install -y --no-install-recommends ffmpeg \
+  && apt-get clean && rm -rf /var/lib/apt/lists/*
+ENV NODE_ENV=production PACKAGER_HOST=0.0.0.0 PACKAGER_KEYFILESPATH=/keys PACKAGER_FOLDER=/media \
+  PACKAGER_SHAKAPACKAGER=/opt/shaka-packager/packager
+WORKDIR /app
+# Whichever container is the first to mount a new volume of key files gives it owner and mode: the sidecar's, always.
+RUN useradd --uid 1001 --gid 1000 --no-create-home --shell /usr/sbin/nologin packager \
+  && mkdir /keys && chown node:node /keys && chmod 0750 /keys \
+  && mkdir -p /media && chown 1001:1000 /media && chmod 0700 /media
+COPY --from=build /build/node_modules/shaka-packager/LICENSE /build/shaka-packager /opt/shaka-packager/
+COPY --from=build /build/dist/packager ./dist/packager
+# Another user than the sidecar's, in its group: it reads key files, and can't write any.
+USER 1001:1000
+VOLUME /media
+EXPOSE 8082
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PACKAGER_PORT || 8082) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/packager/main.js"]
 
 FROM node:24-bookworm-slim AS sidecar
 ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys

@@ -1,3 +1,5 @@
+const { bundledPackages } = require('./test/bundled-packages');
+
 const transform = {
   '^.+\\.ts$': [
     '@swc/jest',
@@ -13,10 +15,12 @@ const project = (displayName, folder, others = []) => ({
   testPathIgnorePatterns: ['/node_modules/', ...others.map((other) => `<rootDir>/${other}/`)],
 });
 
-module.exports = {
-  projects: [
+module.exports = async () => {
+  const moduleNameMapper = await bundledPackages();
+  const projects = [
     project('unit', 'test', ['test/e2e', 'test/browser']),
     project('e2e', 'test/e2e'),
     project('browser', 'test/browser'),
-  ],
+  ];
+  return { projects: projects.map((each) => ({ ...each, moduleNameMapper })) };
 };

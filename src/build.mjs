@@ -7,7 +7,7 @@
 //   node src/build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -31,6 +31,11 @@ const API_PAGE = {
   package: 'swagger-ui-dist',
   files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
 };
+
+/** What the pages of a house load of packages, beside those of its API. */
+const LOADED = { emulator: [{ package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] }] };
+/** What a program has beside it, by house: `npm run demo` packages its test clip. */
+const BESIDE = { emulator: ['demo/clip.mp4'] };
 
 /** What `npm run bench` and `npm run attacks` start. */
 const BENCH = [
@@ -93,6 +98,14 @@ async function buildHouse(esbuild, house) {
     for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
     packages.push(served);
   }
+  for (const loaded of LOADED[house] ?? []) {
+    const served = join('node_modules', loaded.package);
+    for (const file of loaded.files)
+      await copyFile(join(ROOT, served, loaded.from, file), join(target, file));
+    packages.push(served);
+  }
+  for (const file of BESIDE[house] ?? [])
+    await copyFile(join(ROOT, 'src', house, file), join(folder, basename(file)));
   const source = join(ROOT, 'src', house, 'public');
   if (existsSync(source)) await cp(source, target, { recursive: true });
   await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf([...new Set(packages)].sort()));

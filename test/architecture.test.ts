@@ -32,12 +32,14 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   api: ['api', 'drm', 'http'],
   drm: ['drm'],
   sidecar: ['sidecar', 'api', 'http', 'drm'],
-  emulator: ['emulator', 'migration', 'http', 'drm'],
-  cli: ['cli', 'api', 'http', 'drm'],
+  emulator: ['emulator', 'migration', 'verify', 'http', 'drm'],
+  cli: ['cli', 'api', 'verify', 'http', 'drm'],
   // Of api, what may be the name of a key file alone.
   packager: ['packager', 'api', 'http', 'drm'],
   // Of drm, what finds the nearest name alone.
   migration: ['migration', 'http', 'drm'],
+  // Of http, pure files alone.
+  verify: ['verify', 'drm', 'http'],
 };
 
 /** Entries of a process: they alone reach for the environment, the clock and the random source. */
@@ -59,9 +61,11 @@ const PURE: readonly string[] = [
   'drm/',
   'api/',
   'http/faults',
+  'http/get-request',
   'http/html',
   'http/terminal-text',
   'migration/',
+  'verify/',
 
   'sidecar/cached',
   'sidecar/key-files/dry-run',
@@ -291,7 +295,7 @@ test('exports have names', () => {
 test('the pure houses import pure files alone', () => {
   expect(
     offences(({ file, imports }) =>
-      isPure(file) && ['api/', 'drm/', 'migration/'].some((house) => file.startsWith(house))
+      isPure(file) && ['api/', 'drm/', 'migration/', 'verify/'].some((house) => file.startsWith(house))
         ? imports.filter((each) => each.file && !isPure(each.file)).map(({ name }) => `imports ${name}`)
         : [],
     ),

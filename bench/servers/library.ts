@@ -41,6 +41,8 @@ const context = createContext(config, {
     dashboardUploadScript: '',
     embedStyle: '',
     embedScript: '',
+    embedPlayer: '',
+    embedPageScript: '',
   },
 });
 const start = Date.parse('2030-01-01T00:00:00Z');

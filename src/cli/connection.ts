@@ -45,22 +45,7 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
   if (options.key !== undefined && options.keyFile !== undefined)
     throw usageError('Give --key or --key-file, not both.');
   const file = findConfigFile(env, cwd, options.config);
-  const find = (name: Exclude<Setting, 'key' | 'keyFile'>, variable: string): Found | undefined =>
-    first(
-      [options[name], `--${name === 'certKey' ? 'cert-key' : name}`],
-      [env[variable], variable],
-      inFile(file, name),
-    );
-  const pem = (name: 'ca' | 'cert' | 'certKey', variable: string) => {
-    const found = find(name, variable);
-    const read = found && readNamed(resolve(cwd, found.value), found.from);
-    const isPem = read === undefined || /-----BEGIN [A-Z ]+-----/.test(read);
-    if (found && !isPem) {
-      const what = name === 'certKey' ? 'private key' : 'certificate';
-      throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
-    }
-    return read;
-  };
+  const { find, pem } = findersOf(options, env, cwd, file);
   const url = find('url', 'PACKAGERDRM_URL') ?? urlOfContainer(env);
   if (!url) {
     throw usageError(
@@ -85,6 +70,36 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
         ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
         : [],
   };
+}
+
+/**
+ * The certificate of the authority to trust, for calls to others than the sidecar.
+ * @throws CliError when it can't be used.
+ */
+export function readAuthority(options: ConnectionOptions, env: Environment, cwd: string): string | undefined {
+  const file = findConfigFile(env, cwd, options.config);
+  return findersOf(options, env, cwd, file).pem('ca', 'PACKAGERDRM_CA');
+}
+
+/** What finds settings, and the PEM files that they name. */
+function findersOf(options: ConnectionOptions, env: Environment, cwd: string, file: ConfigFile | undefined) {
+  const find = (name: Exclude<Setting, 'key' | 'keyFile'>, variable: string): Found | undefined =>
+    first(
+      [options[name], `--${name === 'certKey' ? 'cert-key' : name}`],
+      [env[variable], variable],
+      inFile(file, name),
+    );
+  const pem = (name: 'ca' | 'cert' | 'certKey', variable: string) => {
+    const found = find(name, variable);
+    const read = found && readNamed(resolve(cwd, found.value), found.from);
+    const isPem = read === undefined || /-----BEGIN [A-Z ]+-----/.test(read);
+    if (found && !isPem) {
+      const what = name === 'certKey' ? 'private key' : 'certificate';
+      throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
+    }
+    return read;
+  };
+  return { find, pem };
 }
 
 /**

@@ -3,7 +3,13 @@ import type { Environment } from '../http/config';
 import type { Output, TerminalOutput } from '../http/output';
 import type { ExitCode } from './cli-error';
 import { createSidecarApi, type SidecarApi } from './client';
-import { type ConfigFile, type ConnectionOptions, findConfigFile, readConnection } from './connection';
+import {
+  type ConfigFile,
+  type ConnectionOptions,
+  findConfigFile,
+  readAuthority,
+  readConnection,
+} from './connection';
 import { createHttpCall } from './http-call';
 
 type TerminalInput = Readable & { readonly isTTY?: boolean };
@@ -33,6 +39,10 @@ export interface CliContext extends Ambient {
    * @throws CliError when none is named, or the naming has a fault.
    */
   sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;
+  /** The authority to trust besides those of the system, PEM, as the options name it. @throws CliError when it has a fault. */
+  authority(): string | undefined;
+  /** The file of `--key-file`, as it was given. */
+  readonly apiKeyFile: string | undefined;
   /** The configuration file of this call, if there is one. @throws CliError when it has a fault. */
   configFile(): ConfigFile | undefined;
   /** Ends the program with another exit code than 0 although nothing was thrown. */
@@ -59,6 +69,8 @@ export function createContext(
       const signal = calls?.finishCalls ? new AbortController().signal : ambient.interrupted;
       return createSidecarApi(connected.connection, signal, connected.send);
     },
+    authority: () => readAuthority(options, ambient.env, ambient.cwd),
+    apiKeyFile: options.keyFile,
     configFile: () => findConfigFile(ambient.env, ambient.cwd, options.config),
   };
 }

@@ -6,6 +6,7 @@ import type { GetOptions } from './commands/get';
 import type { ListOptions } from './commands/list';
 import type { PutOptions } from './commands/put';
 import type { RotateOptions } from './commands/rotate';
+import type { VerifyOptions } from './commands/verify';
 import type { CliContext } from './context';
 import type { DoctorOptions } from './doctor/doctor';
 
@@ -28,6 +29,10 @@ export function addCommands(program: Command, open: () => Promise<CliContext>): 
   );
   describeCheck(program).action(async (inputs: readonly string[], options: CheckOptions) =>
     (await import('./commands/check')).check(await open(), inputs, options),
+  );
+  describeVerify(program).action(
+    async (address: string, keyFiles: readonly string[], options: VerifyOptions) =>
+      (await import('./commands/verify')).verify(await open(), address, keyFiles, options),
   );
   describeApply(program).action(async (sources: readonly string[], options: ApplyOptions) =>
     (await import('./commands/apply')).apply(await open(), sources, options),
@@ -132,6 +137,30 @@ Several inputs are compared with each other:
   packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
 Nothing is sent anywhere; only --stream asks the sidecar, for the key file of that stream.
 Ends with 1 when a fault is an error.
+`,
+    );
+}
+
+/** How long a test of a stream takes at most, unless told otherwise. */
+export const VERIFY_SECONDS = 120;
+
+function describeVerify(program: Command): Command {
+  return program
+    .command('verify <url> [keyfiles...]')
+    .description('test a stream: fetch it as a player does, decrypt its newest segments, tell what is wrong')
+    .option('--stream <streamid>', 'decrypt with the key file that the sidecar has; again for each', added)
+    .option('--former <file>', 'a key file that the stream had before; again for each', added)
+    .option('--watch', 'go on with each new segment, until Ctrl-C')
+    .option('--timeout <seconds>', `how long a test takes at most (default: ${VERIFY_SECONDS})`, wholeNumber)
+    .addHelpText(
+      'after',
+      `
+The address is that of a DASH manifest, or of an HLS multivariant or media playlist. Of every rendition the
+init segment and the newest segment are fetched. Key files follow the address:
+  packager-drm verify https://cdn.example.com/live/news/manifest.mpd news.key
+Without a key file it tells what can be told without decrypting. With --former it recognizes a packager that
+still uses a former key file. No key is shown. --timeout is for one look at the stream, also with --watch.
+Ends with 1 when a fault is an error, also when it was one of any segment under --watch.
 `,
     );
 }

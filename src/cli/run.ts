@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { parserOutput } from '../http/command';
 import { createOutput, type Output } from '../http/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
@@ -82,7 +82,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     .version(version)
     .option('--url <url>', "the sidecar's address")
     .option('--key <key>', 'API key; in a file no other user of this machine sees it')
-    .option('--key-file <file>', 'file that holds the API key')
+    .option('--key-file <file>', 'file that holds the API key', once)
     .option('--ca <file>', 'certificate of the authority to trust, PEM')
     .option('--cert <file>', 'client certificate, PEM')
     .option('--cert-key <file>', 'its private key, PEM')
@@ -93,6 +93,12 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput(parserOutput({ stdout, stderr }, json));
+}
+
+/** Of two files one would be dropped without a word. */
+function once(value: string, former: string | undefined): string {
+  if (former === undefined) return value;
+  throw new InvalidArgumentError('It is given twice, and there is one API key.');
 }
 
 function tell(thrown: unknown, out: Output): ExitCode {

@@ -14,16 +14,22 @@ export interface XmlElement {
 }
 
 export const MAX_XML_CHARACTERS = 1024 * 1024;
+/** How large a document may be. */
+export interface XmlLimits {
+  readonly characters?: number;
+  readonly elements?: number;
+}
+
 const MAX_DEPTH = 50;
 const MAX_ELEMENTS = 20_000;
 const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
-/** How much a document may have. */
+/** How much a document may have, where that is other than what a key file's or a manifest's own limits are. */
 export interface XmlLimits {
-  readonly characters: number;
-  readonly elements: number;
+  readonly characters?: number;
+  readonly elements?: number;
 }
 
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
@@ -42,7 +48,7 @@ interface OpenElement {
  */
 export function parseXml(
   text: string,
-  { characters, elements }: XmlLimits = { characters: MAX_XML_CHARACTERS, elements: MAX_ELEMENTS },
+  { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS }: XmlLimits = {},
 ): Checked<XmlElement> {
   if (text.length > characters) return malformed(`is longer than ${characters} characters`);
   if (text.trim() === '') return malformed('is empty');

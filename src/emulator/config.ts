@@ -26,6 +26,13 @@ const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((
 const isServerName = (name: string) =>
   isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
 
+/** Whether an address has one of these protocols, a host and no credentials. */
+function isPlainAddress(text: string, protocols: readonly string[]): boolean {
+  if (!URL.canParse(text) || /\s|#/.test(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  return protocols.includes(protocol) && hostname !== '' && username === '' && password === '';
+}
+
 const VARIABLES = z.object({
   EMULATOR_HOST: z.string().default('127.0.0.1'),
   EMULATOR_PORT: port.default(8080),
@@ -71,12 +78,37 @@ const VARIABLES = z.object({
     .string()
     .refine((secret) => Buffer.byteLength(secret) >= 16, 'must have at least 16 bytes')
     .default('demo-shared-secret-0123456789'),
+  EMULATOR_CHANNEL_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9]{8}$/, 'must be 8 letters and digits')
+    .optional(),
+  EMULATOR_CHANNEL_STREAM_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16,200}$/, 'must be 16 to 200 letters, digits, _ and -')
+    .optional(),
   EMULATOR_UPLOADSFOLDER: z.string().default(tmpdir()),
   EMULATOR_UPLOADSMAXMB: z
     .string()
     .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
     .transform(Number)
     .default(2048),
+  EMULATOR_PACKAGERURL: z
+    .string()
+    .transform((text) => text.replace(/\/+$/, ''))
+    .refine(
+      (text) => isPlainAddress(text, ['http:', 'https:']) && !text.includes('?'),
+      'must be an http:// or https:// address without a password or a query',
+    )
+    .optional(),
+  EMULATOR_PACKAGERAPIKEY: headerText.optional(),
+  EMULATOR_PACKAGERRTMPURL: z
+    .string()
+    .transform((text) => text.replace(/\/+$/, ''))
+    .refine(
+      (text) => isPlainAddress(text, ['rtmp:', 'rtmps:']),
+      'must be an rtmp:// address such as rtmp://emulator:1935/live',
+    )
+    .optional(),
   EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -92,7 +124,7 @@ export interface EmulatorConfig extends Seeds {
 
 /** Reads the `EMULATOR_*` variables; every one has a default. @throws ConfigError with every fault at once. */
 export function readEmulatorConfig(env: Environment): EmulatorConfig {
-  const faults = tlsFaults(env);
+  const faults = [...tlsFaults(env), ...channelFaults(env), ...packagerFaults(env)];
   let variables: z.output<typeof VARIABLES> | undefined;
   try {
     variables = readConfig(VARIABLES, env);
@@ -113,6 +145,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
     v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
     rateLimit: variables.EMULATOR_RATELIMIT,
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
+    channel: channelOf(variables),
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
     uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
@@ -120,6 +153,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
       apiKey: variables.EMULATOR_CLIENT_API_KEY,
       sharedSecret: variables.EMULATOR_CLIENT_SHARED_SECRET,
     },
+    packager: packagerOf(variables),
     logLevel: variables.EMULATOR_LOGLEVEL,
     unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),
   };
@@ -143,6 +177,35 @@ function tlsFaults(env: Environment): string[] {
     if (env[name] && !own) faults.push(`${name}: is used only with EMULATOR_TLS=self-signed`);
   }
   return faults;
+}
+
+function channelFaults(env: Environment): string[] {
+  if (!env.EMULATOR_CHANNEL_ID === !env.EMULATOR_CHANNEL_STREAM_KEY) return [];
+  return ['EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both'];
+}
+
+function channelOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['channel'] {
+  const { EMULATOR_CHANNEL_ID: id, EMULATOR_CHANNEL_STREAM_KEY: streamKey } = variables;
+  return id !== undefined && streamKey !== undefined ? { id, streamKey } : undefined;
+}
+
+function packagerFaults(env: Environment): string[] {
+  if (env.EMULATOR_PACKAGERURL) return [];
+  return ['EMULATOR_PACKAGERAPIKEY', 'EMULATOR_PACKAGERRTMPURL'].flatMap((name) =>
+    env[name] ? [`${name}: is used only with EMULATOR_PACKAGERURL`] : [],
+  );
+}
+
+function packagerOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['packager'] {
+  const { EMULATOR_PACKAGERURL: url, EMULATOR_RTMP_PORT: port, EMULATOR_HOST: host } = variables;
+  if (url === undefined) return undefined;
+  const own = EVERY_ADDRESS.includes(host) ? '127.0.0.1' : isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    url,
+    apiKey: variables.EMULATOR_PACKAGERAPIKEY,
+    rtmpUrl:
+      variables.EMULATOR_PACKAGERRTMPURL ?? (port === undefined ? undefined : `rtmp://${own}:${port}/live`),
+  };
 }
 
 /** The names by which the emulator is called on its own machine and in a compose network. */

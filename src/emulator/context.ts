@@ -5,6 +5,8 @@ import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
 import { createLibrary, type Library } from './library/library';
 import { type Broadcast, createBroadcast } from './live/broadcast';
+import type { PackagerAddress } from './packaging/packager-client';
+import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
@@ -23,6 +25,8 @@ export interface Assets {
   readonly dashboardUploadScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
+  readonly embedPlayer: string;
+  readonly embedPageScript: string;
 }
 
 /** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
@@ -37,6 +41,8 @@ export function readAssets(folder: string): Assets {
     dashboardUploadScript: read('dashboard-upload.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
+    embedPlayer: read('embed-player.js'),
+    embedPageScript: read('embed-page.js'),
   };
 }
 
@@ -66,6 +72,8 @@ interface Behaviour {
   readonly uploadsFolder: string;
   /** The most that the files of all uploads together may have, in bytes. */
   readonly uploadsMaxBytes: number;
+  /** Undefined: nothing is packaged, and the playlists are empty. */
+  readonly packager: PackagerAddress | undefined;
 }
 
 /** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
@@ -97,13 +105,18 @@ export interface EmulatorContext extends Surroundings {
   readonly library: Library;
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
+  readonly packaging: Packaging;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
   reset(): void;
 }
 
 const KEYS_REMEMBERED = 100_000;
 
-export function createContext(seeds: Seeds, surroundings: Surroundings): EmulatorContext {
+export function createContext(
+  seeds: Seeds,
+  surroundings: Surroundings,
+  packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
+): EmulatorContext {
   const clock = createClock(surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
@@ -121,6 +134,8 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
     },
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
+  const { log } = surroundings;
+  const packaging = new Packaging({ state, broadcast, log, packager: seeds.packager }, packagingSettings);
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
   const context: EmulatorContext = {
     ...surroundings,
@@ -134,6 +149,7 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
     uploads,
     clients: clientsOf(seeds.client),
     issuedKeys,
+    packaging,
     // It needs what stands above.
     get library() {
       return library;
@@ -145,6 +161,7 @@ export function createContext(seeds: Seeds, surroundings: Surroundings): Emulato
       issuedKeys.clear();
       clock.reset();
       seedState(state, seeds, clock.now());
+      packaging.reset();
       // Last, as calls that are held back go on at once and are to meet the new start.
       faults.clear();
     },

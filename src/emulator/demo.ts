@@ -1,37 +1,70 @@
-import { join, resolve } from 'node:path';
-import { type ChildProgram, freePort, startProgram } from './demo/child-program';
-import { channelBody, type DemoChannel, guide, HELP, readChannel, readDemoOptions } from './demo/guide';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod';
+import { type ChildProgram, freePort, Programs } from './demo/child-program';
+import { type Ffmpeg, findFfmpeg, TEST_PICTURE } from './demo/encoder';
+import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions } from './demo/guide';
 
 const HOST = '127.0.0.1';
 const SIDECAR_PORT = 9000;
 const EMULATOR_PORT = 8080;
 const CONTROL_PORT = 8081;
+const PACKAGER_PORT = 8082;
 const RTMP_PORT = 1935;
 const STREAM_ID = 'demo';
 const API_KEY = 'demo-api-key';
+const PACKAGER_API_KEY = 'demo-packager-api-key';
 const CLIENT = { name: 'demo', apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' };
 const SITE_ID = 'demosite';
 const API_SECRET = 'demo-api-secret-0123456789';
+const AUTHORIZATION = { authorization: `Bearer ${API_SECRET}` };
 const REQUEST = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'demo' };
 const ANSWER_WITHIN_MS = 30_000;
+const PACKAGED_WITHIN_MS = 60_000;
+const POLL_MS = 200;
+const RECONNECT_MS = 5_000;
+const SEARCH_PATH = process.env.PATH ?? process.env.Path ?? '';
+const CLI = join(__dirname, '..', 'cli', 'main.js');
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-interface EmulatorPorts {
-  readonly platform: number;
-  readonly control: number;
-  readonly rtmp: number;
+/** Where the programs are. */
+interface Places {
+  readonly ports: { readonly [program in keyof typeof PORTS]: number };
+  readonly sidecarUrl: string;
+  readonly emulatorUrl: string;
+  readonly packagerUrl: string;
+  readonly rtmpUrl: string;
+  readonly keysFolder: string;
+  /** A folder for what the programs keep while they run; it goes with the demo. */
+  readonly temporary: string;
 }
 
-function startEmulator({ platform, control, rtmp }: EmulatorPorts): ChildProgram {
-  return startProgram('emulator', join(__dirname, 'main.js'), {
+/** Each with its port, and how the demo calls it. */
+const PORTS = {
+  emulator: [EMULATOR_PORT, 'emulator'],
+  control: [CONTROL_PORT, "emulator's control port"],
+  rtmp: [RTMP_PORT, "emulator's RTMP ingest"],
+  sidecar: [SIDECAR_PORT, 'sidecar'],
+  packager: [PACKAGER_PORT, 'packager'],
+} as const;
+
+function startEmulator(
+  programs: Programs,
+  { ports, packagerUrl, rtmpUrl, temporary }: Places,
+  isPackaging: boolean,
+): ChildProgram {
+  const variables = {
     EMULATOR_HOST: HOST,
-    EMULATOR_PORT: String(platform),
+    EMULATOR_PORT: String(ports.emulator),
     EMULATOR_CONTROL_HOST: HOST,
-    EMULATOR_CONTROL_PORT: String(control),
-    EMULATOR_RTMP_PORT: String(rtmp),
+    EMULATOR_CONTROL_PORT: String(ports.control),
+    EMULATOR_RTMP_PORT: String(ports.rtmp),
     EMULATOR_SITE_ID: SITE_ID,
     EMULATOR_API_SECRET: API_SECRET,
     EMULATOR_RATELIMIT: 'off',
@@ -39,41 +72,68 @@ function startEmulator({ platform, control, rtmp }: EmulatorPorts): ChildProgram
     EMULATOR_CLIENT: CLIENT.name,
     EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
     EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
+    ...(isPackaging && {
+      EMULATOR_PACKAGERURL: packagerUrl,
+      EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
+      EMULATOR_PACKAGERRTMPURL: rtmpUrl,
+    }),
+    EMULATOR_UPLOADSFOLDER: temporary,
     EMULATOR_LOGLEVEL: 'warn',
-  });
+  };
+  return programs.start({ name: 'emulator', args: [join(__dirname, 'main.js')], variables });
 }
 
-function startSidecar(port: number, emulatorUrl: string, keysFolder: string): ChildProgram {
-  return startProgram('sidecar', join(__dirname, '..', 'sidecar', 'main.js'), {
+function startSidecar(programs: Programs, { ports, emulatorUrl, keysFolder }: Places): ChildProgram {
+  const variables = {
     PACKAGERDRMAPI_HOST: HOST,
-    PACKAGERDRMAPI_PORT: String(port),
+    PACKAGERDRMAPI_PORT: String(ports.sidecar),
     PACKAGERDRMAPI_APIKEY: API_KEY,
     PACKAGERDRMAPI_KEYFILESPATH: keysFolder,
     PACKAGERDRMAPI_GRANDCENTRALURL: `${emulatorUrl}/config/v1/clients`,
     PACKAGERDRMAPI_KEYPROVIDERURL: `${emulatorUrl}/keyprovider`,
     PACKAGERDRMAPI_LOGLEVEL: 'warn',
-  });
+  };
+  const path = join(__dirname, '..', 'sidecar', 'main.js');
+  return programs.start({ name: 'sidecar', args: [path], variables });
 }
 
-const chosen = new Set<number>();
-
-async function choosePort(program: string, wanted: number): Promise<number> {
-  const port = await freePort(wanted, chosen);
-  chosen.add(port);
-  if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.\n`);
-  return port;
+function startPackager(programs: Programs, { ports, keysFolder, temporary }: Places, ffmpeg: Ffmpeg) {
+  const variables = {
+    PACKAGER_HOST: HOST,
+    PACKAGER_PORT: String(ports.packager),
+    PACKAGER_APIKEY: PACKAGER_API_KEY,
+    PACKAGER_KEYFILESPATH: keysFolder,
+    PACKAGER_FOLDER: temporary,
+    ...(ffmpeg.found && { PACKAGER_FFMPEG: ffmpeg.path }),
+    PATH: SEARCH_PATH,
+    PACKAGER_LOGLEVEL: 'warn',
+  };
+  const path = join(__dirname, '..', 'packager', 'main.js');
+  return programs.start({ name: 'packager', args: [path], variables });
 }
 
-async function post(
-  what: string,
-  url: string,
-  headers: Record<string, string>,
-  body: object,
-): Promise<string> {
+async function choosePorts(): Promise<Places['ports']> {
+  const chosen = new Map<string, number>();
+  for (const [name, [wanted, program]] of Object.entries(PORTS)) {
+    const port = await freePort(wanted, new Set(chosen.values()));
+    chosen.set(name, port);
+    if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.\n`);
+  }
+  return Object.fromEntries(chosen) as Places['ports'];
+}
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** The text that a program answers. @throws Error with its answer when it refuses. */
+async function call(what: string, url: string, { method, headers = {}, body }: Call): Promise<string> {
   const response = await fetch(url, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    method,
+    headers,
+    ...(body !== undefined && { body }),
     signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
   });
   const text = await response.text();
@@ -81,36 +141,119 @@ async function post(
   throw new Error(`${what} answered ${response.status}: ${text}`);
 }
 
-function provision(sidecarUrl: string): Promise<string> {
-  const url = `${sidecarUrl}/api/keyfile/${STREAM_ID}`;
-  return post('The sidecar', url, { 'x-api-key': API_KEY }, REQUEST);
+function post(what: string, url: string, headers: Call['headers'], body: object): Promise<string> {
+  const json = { ...headers, 'content-type': 'application/json' };
+  return call(what, url, { method: 'POST', headers: json, body: JSON.stringify(body) });
 }
 
-async function createChannel(emulatorUrl: string, mode: 'auto' | 'manual'): Promise<DemoChannel> {
-  const headers = { authorization: `Bearer ${API_SECRET}` };
-  const body = channelBody(`Demo, published ${mode === 'auto' ? 'at once' : 'by hand'}`, mode);
-  const answer = await post('The emulator', `${emulatorUrl}/v2/sites/${SITE_ID}/channels/`, headers, body);
-  return readChannel(mode, JSON.parse(answer));
+function provision({ sidecarUrl }: Places): Promise<string> {
+  return post('The sidecar', `${sidecarUrl}/api/keyfile/${STREAM_ID}`, { 'x-api-key': API_KEY }, REQUEST);
 }
 
-/** Starts both programs, provisions the stream and shows the key file. Every program started goes into `programs`. */
-async function show(programs: ChildProgram[]): Promise<void> {
-  const keysFolder = resolve('keys');
-  const ports = {
-    platform: await choosePort('emulator', EMULATOR_PORT),
-    control: await choosePort("emulator's control port", CONTROL_PORT),
-    rtmp: await choosePort("emulator's RTMP ingest", RTMP_PORT),
+const CREATED = z.object({ id: z.string(), stream_key: z.string() });
+/** Names the key file that protects a media or a channel. */
+const PROTECTION = { custom_params: { stream_id: STREAM_ID } };
+
+async function createChannel({ emulatorUrl }: Places, mode: DemoChannel['mode']): Promise<DemoChannel> {
+  const title = `Demo, published ${mode === 'auto' ? 'at once' : 'by hand'}`;
+  const metadata = { title, publishing_mode: mode, ...PROTECTION };
+  const url = `${emulatorUrl}/v2/sites/${SITE_ID}/channels/`;
+  const answer = await post('The emulator', url, AUTHORIZATION, { metadata });
+  const { id, stream_key: streamKey } = CREATED.parse(JSON.parse(answer));
+  return { mode, id, streamKey };
+}
+
+const UPLOADED = z.object({ id: z.string(), upload_link: z.string() });
+
+/** Sends the clip as a client of the platform does, and waits until viewers are offered it. */
+async function packageClip(places: Places): Promise<DemoClip> {
+  const { emulatorUrl } = places;
+  const metadata = { title: 'Test clip', ...PROTECTION };
+  const upload = { method: 'direct', mime_type: 'video/mp4' };
+  const url = `${emulatorUrl}/v2/sites/${SITE_ID}/media/`;
+  const answer = await post('The emulator', url, AUTHORIZATION, { metadata, upload });
+  const { id: mediaId, upload_link: link } = UPLOADED.parse(JSON.parse(answer));
+  const headers = { 'content-type': 'video/mp4' };
+  await call('The emulator', link, {
+    method: 'PUT',
+    headers,
+    body: await readFile(join(__dirname, 'clip.mp4')),
+  });
+  const [dashUrl = '', hlsUrl = ''] = await untilOffered(places, mediaId);
+  return { ok: true, mediaId, dashUrl, hlsUrl };
+}
+
+const PROBLEM = z.object({ problem: z.object({ description: z.string() }).nullable() });
+const STREAM_TYPES = ['application/dash+xml', 'application/vnd.apple.mpegurl'];
+const DOCUMENT = z.object({
+  playlist: z.tuple([z.object({ sources: z.array(z.object({ file: z.string(), type: z.string() })) })]),
+});
+
+/** The addresses of a media's streams, once they are there. @throws Error with what hinders the packager. */
+async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: string): Promise<string[]> {
+  const read = (url: string, headers = {}) =>
+    fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  const deadline = AbortSignal.timeout(PACKAGED_WITHIN_MS);
+  while (!deadline.aborted) {
+    const document = await read(`${emulatorUrl}/v2/media/${mediaId}`);
+    const sources = DOCUMENT.safeParse(await document.json()).data?.playlist[0].sources ?? [];
+    const urls = STREAM_TYPES.flatMap((type) => sources.find((source) => source.type === type)?.file ?? []);
+    const answers = await Promise.all(urls.map((url) => read(url)));
+    if (urls.length === STREAM_TYPES.length && answers.every(({ ok }) => ok)) return urls;
+    const state = await read(`${packagerUrl}/streams/${mediaId}`, { 'x-api-key': PACKAGER_API_KEY });
+    const problem = PROBLEM.safeParse(await state.json()).data?.problem;
+    if (problem) throw new Error(`The clip was not packaged. ${problem.description}`);
+    await sleep(POLL_MS);
+  }
+  throw new Error(`The clip was not packaged within ${PACKAGED_WITHIN_MS / 1000} s.`);
+}
+
+/** Streams the test picture until the demo ends. As an encoder in a studio, it connects again when it is dropped. */
+async function stream(programs: Programs, path: string, url: string): Promise<void> {
+  while (!programs.isOver) {
+    const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', ...TEST_PICTURE, url];
+    await programs.start({ name: 'encoder', command: path, args, variables: {} }).ended;
+    await sleep(RECONNECT_MS, undefined, { ref: false });
+  }
+}
+
+/** The command that tests a stream, as the user of this shell gives it. */
+function verifyCommand(url: string, keyFilePath: string): string {
+  const written = (path: string) => {
+    const short = relative(process.cwd(), path);
+    return short.startsWith('..') ? path : short;
   };
-  const sidecarPort = await choosePort('sidecar', SIDECAR_PORT);
-  const emulatorUrl = `http://${HOST}:${ports.platform}`;
-  const sidecarUrl = `http://${HOST}:${sidecarPort}`;
-  const emulator = startEmulator(ports);
-  const sidecar = startSidecar(sidecarPort, emulatorUrl, keysFolder);
-  programs.push(emulator, sidecar);
+  return `node ${written(CLI)} verify ${url} ${written(keyFilePath)}`;
+}
+
+/** Starts the programs, provisions the stream, packages the clip, and shows what there is. */
+async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
+  const ffmpeg = await findFfmpeg(SEARCH_PATH, process.platform);
+  const keysFolder = resolve('keys');
+  const ports = await choosePorts();
+  const places: Places = {
+    ports,
+    sidecarUrl: `http://${HOST}:${ports.sidecar}`,
+    emulatorUrl: `http://${HOST}:${ports.emulator}`,
+    packagerUrl: `http://${HOST}:${ports.packager}`,
+    rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
+    keysFolder,
+    temporary,
+  };
+  const { sidecarUrl, emulatorUrl, packagerUrl, rtmpUrl } = places;
+  const sidecar = startSidecar(programs, places);
+  const packager = startPackager(programs, places, ffmpeg);
+  // Not on every machine there is one; without it, the rest is worth showing.
+  const why = await packager.ready(`${packagerUrl}/healthz`).then(() => undefined, messageOf);
+  const emulator = startEmulator(programs, places, why === undefined);
   await Promise.all([emulator.ready(`${emulatorUrl}/healthz`), sidecar.ready(`${sidecarUrl}/readyz`)]);
-  const keyFile = await provision(sidecarUrl);
+  const keyFile = await provision(places);
   const keyFilePath = join(keysFolder, `${STREAM_ID}.key`);
-  const channels = [await createChannel(emulatorUrl, 'auto'), await createChannel(emulatorUrl, 'manual')];
+  const channels = [await createChannel(places, 'auto'), await createChannel(places, 'manual')];
+  const [{ streamKey = '' } = {}] = channels;
+  if (ffmpeg.found && why === undefined && !once)
+    void stream(programs, ffmpeg.path, `${rtmpUrl}/${streamKey}`).catch(() => undefined);
+  const clip: DemoClip = why === undefined ? await packageClip(places) : { ok: false, why };
   say(
     guide({
       sidecarUrl,
@@ -120,17 +263,38 @@ async function show(programs: ChildProgram[]): Promise<void> {
       request: REQUEST,
       keyFile,
       keyFilePath,
+      clip,
+      verifyCommand: clip.ok ? verifyCommand(clip.dashUrl, keyFilePath) : '',
       channels,
+      live: once ? undefined : ffmpeg,
       controlUrl: `http://${HOST}:${ports.control}`,
-      rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
+      rtmpUrl,
       siteId: SITE_ID,
       apiSecret: API_SECRET,
     }),
   );
+  if (once) return () => proveClip(programs, clip, keyFilePath);
+  const needed = clip.ok ? [emulator, sidecar, packager] : [emulator, sidecar];
+  const anyEnds = Promise.race(needed.map(({ ended }) => ended));
+  return async () => {
+    throw new Error(await anyEnds);
+  };
 }
 
-async function failWhenOneEnds(programs: readonly ChildProgram[]): Promise<never> {
-  throw new Error(await Promise.race(programs.map((program) => program.ended)));
+/** Tests the clip with the command line, and shows what it says. @throws Error when it finds a fault. */
+async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string): Promise<void> {
+  if (!clip.ok) throw new Error(clip.why);
+  for (const url of [clip.dashUrl, clip.hlsUrl]) {
+    const args = [CLI, 'verify', url, keyFilePath];
+    const tester = programs.start({ name: 'test of the clip', args, variables: {} });
+    const { code, out } = await tester.result;
+    say(`${verifyCommand(url, keyFilePath)}\n\n${out}`);
+    if (code !== 0) throw new Error(await tester.ended);
+  }
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'The demo failed.';
 }
 
 function untilSignal(): Promise<void> {
@@ -140,23 +304,24 @@ function untilSignal(): Promise<void> {
 }
 
 async function run(once: boolean): Promise<number> {
-  const programs: ChildProgram[] = [];
+  const signalled = untilSignal();
+  const programs = new Programs();
+  const temporary = mkdtempSync(join(tmpdir(), 'packager-drm-demo-'));
   const stayUp = async () => {
-    await show(programs);
-    say(
-      once ? 'Both end now; without --once they stay up for these commands.' : 'Both stay up until Ctrl-C.',
-    );
-    if (once) return;
-    await failWhenOneEnds(programs);
+    const rest = await show(programs, temporary, once);
+    if (!once) say('All programs stay up until Ctrl-C.');
+    await rest();
+    say('All programs end now; without --once they stay up.');
   };
   try {
-    await Promise.race([stayUp(), untilSignal()]);
+    await Promise.race([stayUp(), signalled]);
     return 0;
   } catch (thrown) {
-    process.stderr.write(`${thrown instanceof Error ? thrown.message : 'The demo failed.'}\n`);
+    process.stderr.write(`${messageOf(thrown)}\n`);
     return 1;
   } finally {
-    await Promise.all(programs.map((program) => program.stop()));
+    await programs.stop();
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

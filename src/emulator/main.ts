@@ -84,11 +84,12 @@ async function start(config: EmulatorConfig, surroundings: Surroundings, tls: Tl
 
 /** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
 async function stopAll(context: EmulatorContext, running: readonly Running[]): Promise<void> {
-  const { broadcast, webhooks, uploads, faults } = context;
+  const { broadcast, webhooks, uploads, faults, packaging } = context;
   broadcast.reset();
   webhooks.stop();
   faults.clear();
   await Promise.all(running.map((each) => each.stop(GRACE_MS)));
+  await packaging.stop();
   uploads.stop();
 }
 

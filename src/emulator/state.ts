@@ -8,9 +8,11 @@ import type { TextTrack } from './library/text-tracks';
 import type { Thumbnail } from './library/thumbnails';
 import { Usage } from './library/usage';
 import { ItemStore } from './listing/item-store';
-import type { Channel } from './live/channels';
+import { addChannel, type Channel } from './live/channels';
 import type { LiveEvent } from './live/events';
 import type { RateWindow } from './rate-limit';
+import { valuesAfter } from './resources/body';
+import { CHANNEL } from './resources/live-table';
 import { SignatureMemory } from './v1/authentication';
 
 /** What the platform holds; it is gone when the process ends. Webhooks are kept by their own service. */
@@ -43,6 +45,8 @@ export interface StateSeeds {
   /** The sites of the seeded Admin credential; the first one is the one that examples use. */
   readonly siteIds: readonly string[];
   readonly apiSecret: string;
+  /** A channel of the first site, published at once, whose addresses are known before the start. */
+  readonly channel?: { readonly id: string; readonly streamKey: string } | undefined;
 }
 
 const siteOf = ({ siteId }: { readonly siteId: string }) => siteId;
@@ -81,4 +85,9 @@ export function seedState(state: EmulatorState, seeds: StateSeeds, created: Date
     secret: seeds.apiSecret,
     created,
   });
+  const [siteId = ''] = seeds.siteIds;
+  const metadata = valuesAfter(CHANNEL.metadata, { title: SEEDED_TITLE });
+  if (seeds.channel) addChannel(state, { ...seeds.channel, siteId, created, metadata });
 }
+
+const SEEDED_TITLE = 'Live demo';

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const DEMO = join(__dirname, '../../dist/emulator/demo.js');
 const EMULATOR = join(__dirname, '../../dist/emulator/main.js');
@@ -27,11 +30,14 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
+const UP = 'All programs stay up until Ctrl-C.';
+
 let folder: string;
 const started: ChildProcess[] = [];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'demo-'));
+  await mkdir(join(folder, 'tmp'));
 });
 
 afterEach(async () => {
@@ -42,7 +48,8 @@ afterEach(async () => {
 function start(program: string, args: readonly string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: folder,
-    env,
+    // No PATH: no ffmpeg, whatever this machine has.
+    env: { TMPDIR: join(folder, 'tmp'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   started.push(child);
@@ -68,11 +75,32 @@ async function untilSaid(child: ReturnType<typeof start>, words: string): Promis
   return said;
 }
 
-test('provisions the stream, shows its key file and ends with --once, whatever the surroundings set', async () => {
+/** What a document offers to players, as far as is looked at here. */
+interface Source {
+  readonly file: string;
+  readonly drm: { readonly clearkey: { readonly url: string; readonly keyIds?: readonly string[] } };
+}
+
+/** What of this test's demos is left: processes that were told its folder, as Linux shows them, and temporary files. */
+async function leftOvers(): Promise<string[]> {
+  const processes = existsSync('/proc/self/environ') ? await readdir('/proc') : [];
+  const read = processes
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .map(async (pid) => {
+      const told = await Promise.all(
+        ['environ', 'cmdline'].map((each) => readFile(`/proc/${pid}/${each}`, 'utf8').catch(() => '')),
+      );
+      return told.some((each) => each.includes(folder)) ? [`process ${pid}: ${told[1]}`] : [];
+    });
+  return [...(await Promise.all(read)).flat(), ...(await readdir(join(folder, 'tmp')))];
+}
+
+test('packages the clip, shows the key file, tests both streams and ends with --once, whatever the surroundings set', async () => {
   await writeFile(join(folder, '.env'), 'PACKAGERDRMAPI_APIKEY_FILE=/nowhere\nEMULATOR_CLIENT=other\n');
   const { code, out, err } = await run(DEMO, ['--once'], {
     PACKAGERDRMAPI_CHECKS: 'bad',
     EMULATOR_PORT: 'bad',
+    PACKAGER_PORT: 'bad',
   });
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -85,22 +113,62 @@ test('provisions the stream, shows its key file and ends with --once, whatever t
       ),
     );
   }
+  for (const ending of ['mpd', 'm3u8']) {
+    expect(out).toMatch(
+      new RegExp(`\\nnode \\S+/main\\.js verify http://\\S+\\.${ending} keys/demo\\.key\\n\\n`),
+    );
+  }
+  expect(await leftOvers()).toEqual([]);
 });
 
-// Here and not beside other provisioning: two demos at a time, in two test files, would take each other's ports.
-test('shows the key file that it provisioned, and ends with 0, as npm run demo -- --once', async () => {
-  const { code, out, err } = await run(DEMO, ['--once']);
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  const path = join(folder, 'keys', 'demo.key');
-  const written = await readFile(path, 'utf8');
-  expect(written.split('\n')).toHaveLength(18);
-  expect(out).toContain(written);
-  expect(out).toContain(path);
-}, 30_000);
+test('takes other ports for all programs where its own are taken, and says which', async () => {
+  const servers = [9000, 8080, 8081, 8082, 1935].map((port) =>
+    createServer()
+      .on('error', () => undefined)
+      .listen(port, '127.0.0.1'),
+  );
+  try {
+    const { code, out, err } = await run(DEMO, ['--once']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const port of [9000, 8080, 8081, 8082, 1935]) expect(out).toContain(`Port ${port} is taken: the `);
+  } finally {
+    for (const server of servers) server.close();
+  }
+});
+
+test('offers a player whose manifest, segments and license fit together', async () => {
+  const demo = start(DEMO, []);
+  const said = await untilSaid(demo, UP);
+  expect(said).toMatch(/\n\nFor a live test picture, install ffmpeg .*, and start the demo again\.\n\n/);
+  const [, player = '', mediaId = ''] = /DASH, cenc {3}(\S+mediaId=(\w+))\n/.exec(said) ?? [];
+  expect(said).toContain(`  HLS, cbcs    ${player}&format=hls\n`);
+  expect((await fetch(player)).status).toBe(200);
+  const { origin } = new URL(player);
+  const manifest = await fetch(`${origin}/manifests/${mediaId}.mpd`);
+  const [, keyId = ''] = /cenc:default_KID="([^"]+)"/.exec(await manifest.text()) ?? [];
+  const kid = Buffer.from(keyId.replaceAll('-', ''), 'hex').toString('base64url');
+  const document = await fetch(`${origin}/v2/media/${mediaId}`);
+  const { playlist } = (await document.json()) as { playlist: { sources: Source[] }[] };
+  const [dash, hls] = playlist[0]?.sources ?? [];
+  const licenses = await fetch(dash?.drm.clearkey.url ?? '', {
+    method: 'POST',
+    body: JSON.stringify({ kids: [kid, ...(hls?.drm.clearkey.keyIds ?? [])] }),
+  });
+  const keyOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(KEY_FILE)?.[1] ?? '';
+  const issued = [
+    Buffer.from(keyOf('mpegdashstreaming-cenc-content-key'), 'base64'),
+    Buffer.from(keyOf('cupertinostreaming-aes128-key'), 'hex'),
+  ];
+  const { keys } = (await licenses.json()) as { keys: { k: string }[] };
+  expect(keys.map(({ k }) => k)).toEqual(issued.map((key) => key.toString('base64url')));
+  const playlistOf = await fetch(hls?.file ?? '');
+  const [line = ''] = /^video.*$/m.exec(await playlistOf.text()) ?? [];
+  expect(await (await fetch(new URL(line, playlistOf.url))).text()).toContain('#EXT-X-KEY:METHOD=SAMPLE-AES');
+});
 
 test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
   const demo = start(DEMO, []);
-  const said = await untilSaid(demo, 'Both stay up until Ctrl-C.');
+  const said = await untilSaid(demo, UP);
   const [, encoder = '', streamKey = ''] =
     /(http:\/\/\S+\/encoder\/connect) -d '{"stream_key":"(\w+)"}'/.exec(said) ?? [];
   const connected = await fetch(encoder, {
@@ -116,16 +184,30 @@ test('offers commands that work as they are printed: the simulated encoder, the 
   for (const page of pages) expect((await fetch(page)).status).toBe(200);
 });
 
-test('stays up, and takes both programs with it on SIGTERM', async () => {
+test('stays up, and takes all programs and files with it on SIGTERM', async () => {
   const demo = start(DEMO, []);
-  const said = await untilSaid(demo, 'Both stay up until Ctrl-C.');
+  const said = await untilSaid(demo, UP);
   const urls = said.match(/http:\/\/127\.0\.0\.1:\d+(?=[,.]\s)/g) ?? [];
   expect(urls).toHaveLength(2);
   for (const url of urls) expect((await fetch(`${url}/healthz`)).status).toBe(200);
   demo.kill('SIGTERM');
   expect(await once(demo, 'close')).toEqual([0, null]);
   for (const url of urls) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
+  expect(await leftOvers()).toEqual([]);
 });
+
+test.each([150, 300, 600, 1200])(
+  'leaves no process and no file behind after a Ctrl-C that comes %d ms after the start',
+  async (delay) => {
+    const demo = start(DEMO, []);
+    await sleep(delay);
+    demo.kill('SIGINT');
+    await sleep(20);
+    demo.kill('SIGINT');
+    await once(demo, 'close');
+    expect(await leftOvers()).toEqual([]);
+  },
+);
 
 test('explains itself with --help, and ends with 2 on an unknown option', async () => {
   expect(await run(DEMO, ['--help'])).toEqual({

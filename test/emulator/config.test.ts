@@ -38,6 +38,8 @@ test('takes every variable', () => {
     EMULATOR_V1_SECRET: 'fedcba9876543210',
     EMULATOR_RATELIMIT: 'on',
     EMULATOR_ALLOW_HTTP_WEBHOOKS: 'true',
+    EMULATOR_CHANNEL_ID: 'Stadium1',
+    EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345',
     EMULATOR_UPLOADSFOLDER: '/var/uploads',
     EMULATOR_UPLOADSMAXMB: '5',
     EMULATOR_CLIENT: 'acme.tv',
@@ -56,6 +58,7 @@ test('takes every variable', () => {
     v1Secret: 'fedcba9876543210',
     rateLimit: true,
     allowHttpWebhooks: true,
+    channel: { id: 'Stadium1', streamKey: 'stream-key_012345' },
     uploadsFolder: '/var/uploads',
     uploadsMaxBytes: 5 * 1024 * 1024,
     client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
@@ -103,6 +106,22 @@ test.each([
   [
     { EMULATOR_TLS: 'self-signed', EMULATOR_TLSNAMES: 'https://a.test' },
     'EMULATOR_TLSNAMES: must be a host name or an address, or several with commas between them',
+  ],
+  [
+    { EMULATOR_CHANNEL_ID: 'Stadium1' },
+    'EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both',
+  ],
+  [
+    { EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345' },
+    'EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both',
+  ],
+  [
+    { EMULATOR_CHANNEL_ID: 'Stadium1', EMULATOR_CHANNEL_STREAM_KEY: 'a key with blanks' },
+    'EMULATOR_CHANNEL_STREAM_KEY: must be 16 to 200 letters, digits, _ and -',
+  ],
+  [
+    { EMULATOR_CHANNEL_ID: 'stadium', EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345' },
+    'EMULATOR_CHANNEL_ID: must be 8 letters and digits',
   ],
 ])('refuses %j', (env, fault) => {
   expect(() => readEmulatorConfig(env)).toThrow(

@@ -21,5 +21,8 @@ export function publicFolder(house: 'sidecar' | 'emulator'): string {
   if (fs.existsSync(own)) fs.copySync(own, folder);
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
     fs.symlinkSync(join(ROOT, 'node_modules/swagger-ui-dist', name), join(folder, name));
+  const player = 'shaka-player.compiled.js';
+  if (house === 'emulator')
+    fs.symlinkSync(join(ROOT, 'node_modules/shaka-player/dist', player), join(folder, player));
   return folder;
 }

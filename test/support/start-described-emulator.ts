@@ -1,8 +1,10 @@
 import { openApiDocument } from '../../src/emulator/openapi/document';
 import { deriveKeys } from '../../src/emulator/upstreams/derive-keys';
 import type { Answered, Method, Operation } from '../../src/http/openapi';
+import { type FakePackager, startFakePackager } from './fake-packager';
 import { objectionsOf } from './schema-objections';
 import { startEmulator, type TestEmulator } from './start-emulator';
+import { until } from './until';
 
 export const DOCUMENT = openApiDocument({ siteId: 'demosite', client: 'demo' });
 
@@ -41,7 +43,9 @@ export function contentOf(answered: Answered | undefined, type: string | undefin
 
 /** Starts what the examples of an operation speak of, each in the state that it needs. */
 export async function startDescribedEmulator(operation: Operation, path: string): Promise<DescribedEmulator> {
-  const emulator = await startEmulator();
+  const isPackaged = /\.mpd$|\{file\}/.test(path);
+  const packager = isPackaged ? await startFakePackager({ forAll: true }) : undefined;
+  const emulator = await startEmulator(packager && { EMULATOR_PACKAGERURL: packager.url });
   const { operationId } = operation;
   const seed = new Seed(emulator);
   const needed = `${path} ${JSON.stringify(operation['x-codeSamples'])}`.toUpperCase();
@@ -62,6 +66,7 @@ export async function startDescribedEmulator(operation: Operation, path: string)
     ...(isOfSite && (await seed.ofSite(mediaId, path))),
     ...(needs('CHANNEL', 'EVENT_ID', 'PREVIEW') && (await seed.live(operationId))),
     ...(needs('UPLOAD') && (await seed.upload(operationId))),
+    ...(packager && { FILE: await seed.packaged(packager, path) }),
     ...(needs('KEY_ID') && { KEY_ID: await seed.issuedKey() }),
   };
   return { ...emulator, variables };
@@ -139,7 +144,7 @@ class Seed {
   /** A channel with an event: of a manual one that waits for its publish call, or one that is over unless it must not be. */
   async live(operationId: string): Promise<Variables> {
     const { admin, createChannel, connect, disconnect, advance } = this.#emulator;
-    const isPreviewed = ['publishEvent', 'previewManifest'].includes(operationId);
+    const isPreviewed = operationId === 'publishEvent' || operationId.startsWith('preview');
     const channel = await createChannel({
       title: 'Town hall',
       publishing_mode: isPreviewed ? 'manual' : 'auto',
@@ -179,6 +184,18 @@ class Seed {
       await unauthenticated.put(`${pathname}${search}`).send(FILE).expect(200);
     }
     return { ...ids, PART: '1', TOKEN: searchParams.get('token') ?? '' };
+  }
+
+  /** The playlist or the manifest of what the packager has; answers its name. */
+  async packaged(packager: FakePackager, path: string): Promise<string> {
+    const { packaging } = this.#emulator.context;
+    await until(() => [...packager.streams.keys()].some((id) => packaging.deliverable(id)));
+    const [folder, name, type] = path.includes('/hls/')
+      ? ['hls', 'master.m3u8', 'application/vnd.apple.mpegurl']
+      : ['dash', 'manifest.mpd', 'application/dash+xml'];
+    for (const id of packager.streams.keys())
+      packager.media.set(`/media/${id}/${folder}/${name}`, { type, body: '#EXTM3U\n' });
+    return name;
   }
 
   /** The id of a key that the provider has given out. */

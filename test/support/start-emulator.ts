@@ -79,6 +79,9 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
   };
 }
 
+/** The packager is asked often, and not waited for long. */
+const PACKAGING = { everyMs: 20, callMs: 400, endMs: 400, idleMs: 400, fileMs: 400 };
+
 /** Read once for all emulators of a file. */
 const assets = onlyOnce(() => readAssets(publicFolder('emulator')));
 
@@ -100,12 +103,13 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     assets: assets(),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
-  const context = createContext(config, surroundings);
+  const context = createContext(config, surroundings, PACKAGING);
   const platform = await listen(createEmulatorApp(context), '127.0.0.1', 0);
   const controlPort = await listen(createControlApp(context), '127.0.0.1', 0);
   cleanups.push(async () => {
     context.reset();
     context.webhooks.stop();
+    await context.packaging.stop();
     await Promise.all([platform.stop(0), controlPort.stop(0)]);
   });
   const as = (secret: string) => request.agent(platform.url).set('authorization', `Bearer ${secret}`);

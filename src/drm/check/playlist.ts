@@ -69,7 +69,8 @@ function withoutQuery(address: string): string {
     .slice(0, 300);
 }
 
-function attributesOf(line: string): Map<string, string> {
+/** The attributes of a line, by their names. */
+export function attributesOf(line: string): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const [, name = '', quoted, plain = ''] of line.matchAll(ATTRIBUTE))
     attributes.set(name, quoted ?? plain.trim());

@@ -8,6 +8,7 @@ import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
 import { refuseWebhooks } from '../webhooks/receiver-call';
+import { mountClearKeyKeys } from './clearkey-keys';
 import { mountCredentials } from './credentials';
 import { mountSnapshot } from './snapshot';
 import { mountSwitches } from './switches';
@@ -23,6 +24,7 @@ export function createControlApp(context: EmulatorContext): RequestListener {
     mountEncoder(app, context);
     mountSwitches(app, context);
     mountCredentials(app, context);
+    mountClearKeyKeys(app, context);
     mountSnapshot(app, context);
   });
 }

@@ -142,12 +142,14 @@ function partsOf(path: string): string[] {
 const ANY = /^(?:\*$|:|\{)/;
 
 function isAt(wanted: readonly string[], route: readonly string[]): boolean {
-  return wanted.length === route.length && route.every((part, place) => isPart(wanted[place] ?? '', part));
+  const isOpen = route.at(-1)?.startsWith('*') === true && wanted.length >= route.length;
+  const isAsLong = wanted.length === route.length || isOpen;
+  return isAsLong && route.every((part, place) => isPart(wanted[place] ?? '', part));
 }
 
-/** Whether a part of a target can mean a part of a route, such as `channels`, `:channelId` or `:channelId.json`. */
+/** Whether a part of a target can mean a part of a route: `channels`, `:channelId`, `:channelId.json` or `*file`. */
 function isPart(wanted: string, part: string): boolean {
-  if (ANY.test(wanted) || wanted === part) return true;
+  if (ANY.test(wanted) || wanted === part || part.startsWith('*')) return true;
   const [, ending] = /^:\w+(.*)$/.exec(part) ?? [];
   return ending !== undefined && wanted.length > ending.length && wanted.endsWith(ending);
 }

@@ -105,6 +105,7 @@ function currentEvent({ state, broadcast }: EmulatorContext, channel: Channel, {
     return html`<section class="card" aria-labelledby="current-title"><h2 id="current-title">Current event</h2><p class="muted">None. ${why}</p></section>`;
   }
   const preview = previewUrls(state, channel, origin)[0] ?? '';
+  const watch = `${origin}/embed/media.html?${new URLSearchParams({ preview: event.previewToken })}`;
   return html`<section class="card card-current" aria-labelledby="current-title"><h2 id="current-title">Current event</h2>
     ${facts([
       ['Event', copyable('current-id', 'id of the current event', event.id)],
@@ -114,7 +115,7 @@ function currentEvent({ state, broadcast }: EmulatorContext, channel: Channel, {
         'Encoder',
         broadcast.sessionOf(channel.id) ? 'connected' : 'gone; the event ends unless it comes back',
       ],
-      ['Preview', copyableAddress('current-preview', 'preview address', preview)],
+      ['Preview', addressWithLink('current-preview', 'preview address', preview, watch, 'Watch')],
     ])}
     ${eventActions(event)}
   </section>`;
@@ -139,13 +140,19 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
   </section>`;
 }
 
+/** An address to take away, and to go to; `target` where that is a page for it. */
+function addressWithLink(id: string, name: string, address: string, target = address, label = 'Open'): Html {
+  return html`<div class="actions">${copyableAddress(id, name, address)} <a class="button button-small" href="${target}">${label}<span class="unseen"> the ${name}</span></a></div>`;
+}
+
 function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): Html {
   const document = `${origin}/live/channels/${id}.json`;
-  const withLink = (id: string, name: string, address: string) =>
-    html`<div class="actions">${copyableAddress(id, name, address)} <a class="button button-small" href="${address}">Open<span class="unseen"> the ${name}</span></a></div>`;
   return facts([
-    ['Channel document', withLink('public-document', 'channel document', document)],
-    ['Embed page', withLink('embed-page', 'embed page', `${origin}/embed/channel.html?channelId=${id}`)],
+    ['Channel document', addressWithLink('public-document', 'channel document', document)],
+    [
+      'Embed page',
+      addressWithLink('embed-page', 'embed page', `${origin}/embed/channel.html?channelId=${id}`),
+    ],
     ['Embed script', copyableAddress('embed-script', 'address of the embed script', embedScript)],
     ['Channel id', copyable('channel-id', 'channel id', id)],
   ]);

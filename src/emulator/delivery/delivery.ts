@@ -3,16 +3,17 @@ import { onlyMethods } from '../../http/app';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import type { Channel } from '../live/channels';
-import { isOver, isViewable } from '../live/event-machine';
+import { isViewable } from '../live/event-machine';
 import type { LiveEvent } from '../live/events';
 import type { EmulatorState } from '../state';
 import { answer, NO_MEDIA, readQuery } from './answers';
-import { HLS, mediaFeed } from './documents';
+import { mediaFeed } from './documents';
 import { mountFiles } from './files';
 import { Formatted, sendFeed } from './formats';
+import { mountManifests } from './manifests';
 import { mountPictures } from './pictures';
 import { mountPlaylists } from './playlists';
-import { siteOf, type Watchable, watchableOf } from './watchable';
+import { siteOf, watchableOf } from './watchable';
 
 const NO_CHANNEL = 'There is no channel with this id.';
 
@@ -53,35 +54,10 @@ export function mountDelivery(app: Express, context: EmulatorContext): void {
     })
     .all(get);
 
-  const manifests: Readonly<Record<string, (id: string) => { live: boolean } | undefined>> = {
-    '/live/events/:id.m3u8': (id) => hostedOf(watchableOf(state, clock.now(), id)),
-    '/manifests/:id.m3u8': (id) => hostedOf(watchableOf(state, clock.now(), id)),
-    '/live/previews/:id.m3u8': (token) => previewOf(state, token),
-  };
-  for (const [path, find] of Object.entries(manifests)) {
-    app
-      .route(path)
-      .get((request, response) => {
-        const found = find(String(request.params.id));
-        answer(response, NO_MEDIA, found && manifest(found), HLS);
-      })
-      .all(get);
-  }
-
+  mountManifests(app, context);
   mountPictures(app, context);
   mountFiles(app, context);
   mountPlaylists(app, context);
-}
-
-/** The platform has no manifest of content that is elsewhere. */
-function hostedOf(watchable: Watchable | undefined): Watchable | undefined {
-  return watchable && (watchable.live || watchable.media.hostingType === 'hosted') ? watchable : undefined;
-}
-
-/** The preview of an event that is on; who holds the token may watch before it is published. */
-function previewOf({ channels, events }: EmulatorState, token: string): { live: true } | undefined {
-  const event = events.all().find(({ previewToken }) => previewToken === token);
-  return event && channels.find(event.channelId) && !isOver(event.state) ? { live: true } : undefined;
 }
 
 /**
@@ -122,20 +98,4 @@ function eventOnAir({ events }: EmulatorState, channel: Channel): LiveEvent | un
 /** The public document of a channel. To viewers a channel without an event that they may watch is idle. */
 function renderChannelDocument(event: LiveEvent | undefined) {
   return event ? { status: 'active', current_event: event.id } : { status: 'idle' };
-}
-
-/**
- * An HLS media playlist (RFC 8216) that lists no segment, because the emulator packages no media. It is there when a
- * player may have it and isn't when not, so that clients see the right answer at the right moment.
- */
-function manifest({ live }: { readonly live: boolean }): string {
-  const lines = [
-    '#EXTM3U',
-    '#EXT-X-VERSION:5',
-    '#EXT-X-TARGETDURATION:4',
-    '#EXT-X-MEDIA-SEQUENCE:0',
-    '# The emulator packages no media: no segment follows.',
-    ...(live ? [] : ['#EXT-X-PLAYLIST-TYPE:VOD', '#EXT-X-ENDLIST']),
-  ];
-  return `${lines.join('\n')}\n`;
 }

@@ -1,11 +1,21 @@
+import { parseUuid } from '../../drm/bytes';
 import type { EmulatorContext } from '../context';
 import { type Media, publicationOf } from '../library/media';
 import { renditionPath } from '../library/renditions';
 import { textTrackPath } from '../library/text-tracks';
+import type { Channel } from '../live/channels';
+import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
+import {
+  FAIRPLAY_CERTIFICATE_URL,
+  FAIRPLAY_SPC_URL,
+  PLAYREADY_LICENSE_URL,
+  WIDEVINE_LICENSE_URL,
+} from '../upstreams/config-service';
 import { renderPosters } from './pictures';
 import type { Watchable } from './watchable';
 
 export const HLS = 'application/vnd.apple.mpegurl';
+export const DASH = 'application/dash+xml';
 
 /** A source of a playlist item. What is not known of it is left out. */
 interface Source {
@@ -18,11 +28,22 @@ interface Source {
   readonly bitrate?: number;
   /** Bytes. */
   readonly filesize?: number;
+  /** Where players get the keys, by the systems that they have. */
+  readonly drm?: Drm;
+}
+
+interface Drm {
+  readonly widevine?: { readonly url: string };
+  readonly playready?: { readonly url: string };
+  readonly fairplay?: { readonly processSpcUrl: string; readonly certificateUrl: string };
+  /** `keyIds`: those that the stream does not name itself, in base64url. */
+  readonly clearkey?: { readonly url: string; readonly keyIds?: readonly string[] };
 }
 
 interface Track {
   readonly kind: string;
-  readonly file: string;
+  /** Tracks in the stream itself have none. */
+  readonly file?: string;
   readonly label?: string;
   readonly language?: string;
 }
@@ -74,7 +95,7 @@ async function renderItem(
     description: description ?? '',
     tags: tags.join(','),
     sources: sourcesOf(context, watchable, origin),
-    tracks: watchable.live ? [] : tracksOf(context, watchable.media, origin),
+    tracks: watchable.live ? tracksOfChannel(watchable.channel) : tracksOf(context, watchable.media, origin),
     variations: {},
   };
 }
@@ -130,17 +151,15 @@ function flattened(fields: object, customParams: Readonly<Record<string, string>
   return { ...fields, ...Object.fromEntries(own) };
 }
 
-/** The path of the HLS playlist that a player is given. */
-function manifestPath(watchable: Watchable): string {
-  return watchable.live ? `/live/events/${watchable.event.id}.m3u8` : `/manifests/${watchable.media.id}.m3u8`;
-}
-
-/** HLS first, as players try them in this order; external content from where it is. */
-function sourcesOf({ state }: EmulatorContext, watchable: Watchable, origin: string): Source[] {
-  const hls = { file: `${origin}${manifestPath(watchable)}`, type: HLS };
-  if (watchable.live) return [hls];
+/** Players try sources in their order; external content is played from where it is. */
+function sourcesOf(context: EmulatorContext, watchable: Watchable, origin: string): Source[] {
+  if (watchable.live)
+    return streamsOf(context, `/live/events/${watchable.event.id}`, watchable.event.id, origin);
+  const { state, packaging } = context;
   const { media } = watchable;
   if (media.sourceUrl !== null) return [{ file: media.sourceUrl, type: contentTypeOf(media) }];
+  const streams = streamsOf(context, `/manifests/${media.id}`, media.id, origin);
+  if (packaging.encrypts(media)) return streams;
   const ready = state.renditions.of(media.id).filter(({ status }) => status === 'ready' && media.file);
   const renditions = ready.map((rendition) => {
     const { height, width, filesize } = rendition;
@@ -153,15 +172,58 @@ function sourcesOf({ state }: EmulatorContext, watchable: Watchable, origin: str
       filesize,
     };
   });
-  return [hls, ...renditions.sort((a, b) => a.filesize - b.filesize || (a.height ?? 0) - (b.height ?? 0))];
+  return [
+    ...streams,
+    ...renditions.sort((a, b) => a.filesize - b.filesize || (a.height ?? 0) - (b.height ?? 0)),
+  ];
 }
+
+/**
+ * The streams of what the packager has, or is about to have. Of protected ones DASH is the first: most browsers know its
+ * systems, and those that don't pass it over, while many begin to play HLS and end at FairPlay. Of others HLS is the
+ * first, which everything plays.
+ */
+function streamsOf(context: EmulatorContext, path: string, id: string, origin: string): Source[] {
+  const { packaging, state } = context;
+  const hls = { file: `${origin}${path}.m3u8`, type: HLS };
+  const dash = { file: `${origin}${path}.mpd`, type: DASH };
+  const packaged = packaging.deliverable(id);
+  const media = state.media.find(id);
+  if (media && !packaging.encrypts(media)) return packaged?.dash ? [hls, dash] : [hls];
+  if (!packaging.isExpected(id)) return [hls];
+  const clearkey = { url: `${origin}${CLEARKEY_PATH}` };
+  const systems = {
+    dash: { widevine: { url: WIDEVINE_LICENSE_URL }, playready: { url: PLAYREADY_LICENSE_URL }, clearkey },
+    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && keyIdsOf(packaged.hls)) } },
+  };
+  return [
+    ...(packaged && !packaged.dash ? [] : [{ ...dash, drm: systems.dash }]),
+    ...(packaged && !packaged.hls ? [] : [{ ...hls, drm: systems.hls }]),
+  ];
+}
+
+function keyIdsOf({ keyIds }: { readonly keyIds: readonly string[] }) {
+  return {
+    keyIds: keyIds.flatMap((text) => {
+      const keyId = parseUuid(text);
+      return keyId.ok ? [keyId.value.toString('base64url')] : [];
+    }),
+  };
+}
+
+const FAIRPLAY = { processSpcUrl: FAIRPLAY_SPC_URL, certificateUrl: FAIRPLAY_CERTIFICATE_URL };
 
 /** The media type that a media is delivered with. It is never one that a browser shows as a page. */
 export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): string {
   const type = mimeType?.split(';')[0]?.trim().toLowerCase() ?? '';
-  const streams = hostingType === 'external' && (type === HLS || type === 'application/dash+xml');
+  const streams = hostingType === 'external' && (type === HLS || type === DASH);
   if (streams || /^(?:video|audio)\/[\w.+-]+$/.test(type)) return type;
   return mediaType === 'audio' ? 'audio/mp4' : 'video/mp4';
+}
+
+/** The text tracks that a channel has, as they are given: tracks in the stream itself have no file. */
+function tracksOfChannel({ metadata }: Channel): Track[] {
+  return metadata.text_tracks.map((track) => ({ kind: 'captions', ...track }));
 }
 
 /** The published text tracks, by their places in the menu. */

@@ -22,7 +22,7 @@ export function mountFiles(app: Express, context: EmulatorContext): void {
     .get(({ params: { mediaId, renditionId } }, response) => {
       const media = publishedMedia(state, clock.now(), mediaId);
       const rendition = state.renditions.findOf(mediaId, renditionId);
-      if (!media?.file || rendition?.status !== 'ready') {
+      if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media)) {
         answer(response, NO_MEDIA, undefined);
         return;
       }

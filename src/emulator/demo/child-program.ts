@@ -8,28 +8,65 @@ const ANSWER_WITHIN_MS = 2_000;
 const POLL_MS = 50;
 const LAST_LINES = 10;
 
-/** A built program that runs as a child process. */
+/** A program that runs as a child process. */
 export interface ChildProgram {
   /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
   ready(url: string): Promise<void>;
   /** Resolves with a sentence when the program has ended, for whatever reason. */
   readonly ended: Promise<string>;
-  /** Asks the program to end, and ends it when it does not. */
-  stop(): Promise<void>;
+  /** Resolves with its exit code, or null, and all that it wrote on standard output, when it has ended. */
+  readonly result: Promise<{ readonly code: number | null; readonly out: string }>;
 }
 
-/** Starts a program with these variables and no others: nothing of the user's shell or `.env` reaches it. */
-export function startProgram(name: string, path: string, variables: Record<string, string>): ChildProgram {
-  const child = spawn(process.execPath, [path], {
-    // Where no `.env` lies.
-    cwd: __dirname,
-    env: variables,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // Its own process group: a terminal's Ctrl-C would reach it twice, once from here, and a second signal is a kill.
-    detached: true,
-    windowsHide: true,
-  });
+/** What is started, with these variables and no others: nothing of the user's shell or `.env` reaches it. */
+export interface ProgramStart {
+  readonly name: string;
+  /** The path of a program; without one, Node, for which the first argument is the script. */
+  readonly command?: string;
+  readonly args: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** All programs of a demo. Once they are being stopped no other one starts, whoever was about to start it. */
+export class Programs {
+  readonly #running = new Map<ChildProgram, () => Promise<void>>();
+  #isOver = false;
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** @throws Error once the programs are being stopped. */
+  start({ name, command = process.execPath, args, variables }: ProgramStart): ChildProgram {
+    if (this.#isOver) throw new Error(`The ${name} is not started: the demo ends.`);
+    const child = spawn(command, args, {
+      // Where no `.env` lies.
+      cwd: __dirname,
+      env: variables,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Its own process group: a terminal's Ctrl-C would reach it twice, once from here, and a second signal is a kill.
+      detached: true,
+      windowsHide: true,
+    });
+    const program = programOf(name, child);
+    this.#running.set(program, () => stop(child, program.ended));
+    program.ended.then(() => this.#running.delete(program));
+    return program;
+  }
+
+  /** Asks every program to end, and ends those that do not. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all([...this.#running.values()].map((each) => each()));
+  }
+}
+
+function programOf(name: string, child: ChildProcess): ChildProgram {
   const lastLines = collectLines(child);
+  let out = '';
+  child.stdout?.on('data', (chunk: string) => {
+    out = (out + chunk).slice(-MAX_OUT);
+  });
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`can't be started: ${error.message}`));
     child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
@@ -37,10 +74,13 @@ export function startProgram(name: string, path: string, variables: Record<strin
   const ended = exited.then((how) => sentence(name, how, lastLines()));
   return {
     ended,
+    result: exited.then(() => ({ code: child.exitCode, out })),
     ready: (url) => untilReady(name, url, ended, lastLines),
-    stop: () => stop(child, ended),
   };
 }
+
+/** Characters. */
+const MAX_OUT = 1024 * 1024;
 
 async function untilReady(
   name: string,
@@ -83,7 +123,6 @@ async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> 
   await ended;
   clearTimeout(kill);
 }
-
 function collectLines({ stdout, stderr }: ChildProcess): () => string[] {
   let text = '';
   for (const stream of [stdout, stderr]) {

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
-import * as z from 'zod';
+import { type Ffmpeg, TEST_PICTURE } from './encoder';
 
 export const HELP = `Usage: npm run demo [-- --once]
 
-Starts the key-file sidecar and the emulator of the platform on this machine's loopback, provisions the stream "demo"
-through the sidecar's HTTP API, makes a live channel in each publishing mode, shows the key file, the channels and the
-commands to go on with, and stays up until Ctrl-C.
+Starts the key-file sidecar, the emulator of the platform and the reference packager on this machine's loopback,
+provisions the stream "demo" through the sidecar's HTTP API, packages a test clip with the key file, makes a live
+channel in each publishing mode, shows players, key file, channels and the commands to go on with, and stays up until
+Ctrl-C. With ffmpeg on the machine, a test picture is streamed to the first channel.
 
-  --once   ends after showing the key file
+  --once   tests the packaged clip after showing the key file, and ends; streams nothing
   --help   shows this text
 `;
 
@@ -42,16 +43,10 @@ export interface DemoChannel {
   readonly streamKey: string;
 }
 
-const created = z.object({ id: z.string(), stream_key: z.string() });
-
-export function channelBody(title: string, mode: DemoChannel['mode']): object {
-  return { metadata: { title, publishing_mode: mode } };
-}
-
-export function readChannel(mode: DemoChannel['mode'], answer: unknown): DemoChannel {
-  const { id, stream_key: streamKey } = created.parse(answer);
-  return { mode, id, streamKey };
-}
+/** The packaged clip, or why there is none. */
+export type DemoClip =
+  | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string; readonly hlsUrl: string }
+  | { readonly ok: false; readonly why: string };
 
 /** What the demo did, for the text that tells it. */
 interface Provisioned {
@@ -62,21 +57,25 @@ interface Provisioned {
   readonly request: Readonly<Record<string, string>>;
   readonly keyFile: string;
   readonly keyFilePath: string;
+  readonly clip: DemoClip;
+  /** The command that tests the clip's DASH stream. */
+  readonly verifyCommand: string;
   readonly channels: readonly DemoChannel[];
+  /** What streams a test picture, or how one is got; undefined when nothing is to be streamed. */
+  readonly live: Ffmpeg | undefined;
   readonly controlUrl: string;
   readonly rtmpUrl: string;
   readonly siteId: string;
   readonly apiSecret: string;
 }
 
-/** Tells what was done, shows the key file, and gives the commands that repeat it in a POSIX shell. */
+/** Tells what was done and where it is seen, shows the key file, and gives the commands to go on with. */
 export function guide(done: Provisioned): string {
   const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;
-  return `The sidecar runs at ${sidecarUrl}, the emulator of the platform at ${emulatorUrl}.
-
-The demo sent POST /api/keyfile/${streamId} to the sidecar. The sidecar fetched the client's shared secret from the
-configuration service and the keys from the key provider, and wrote this key file for the packager:
+  return `${clipText(done)}
+The sidecar runs at ${sidecarUrl}, the emulator of the platform at ${emulatorUrl}.
+The key file as written by POST /api/keyfile/${streamId}:
 
 ${keyFile}
 It lies at ${keyFilePath}
@@ -88,21 +87,63 @@ Read it:
 Delete it:
   ${curl} -X DELETE
 
-Live channels of the emulator, to be seen on its dashboard, ${emulatorUrl}/dashboard
+Live channels of the emulator, protected with the same key file; its dashboard is ${emulatorUrl}/dashboard
 
 ${done.channels.map((channel) => channelText(channel, done)).join('\n')}
 Their management API: curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
-Without ffmpeg, a simulated encoder:
-${done.channels.map((channel) => `  curl -sS ${done.controlUrl}/encoder/connect -d '${JSON.stringify({ stream_key: channel.streamKey })}'`).join('\n')}
+Without ffmpeg, a simulated encoder, which sends no picture:
+${done.channels
+  .filter((channel) => !isStreaming(channel, done))
+  .map(
+    ({ streamKey }) =>
+      `  curl -sS ${done.controlUrl}/encoder/connect -d '${JSON.stringify({ stream_key: streamKey })}'`,
+  )
+  .join('\n')}
 `;
 }
 
-function channelText({ mode, id, streamKey }: DemoChannel, { emulatorUrl, rtmpUrl }: Provisioned): string {
+function clipText(done: Provisioned): string {
+  const { clip, emulatorUrl, verifyCommand } = done;
+  if (!clip.ok) return `No media are packaged. ${clip.why}\n`;
+  const player = `${emulatorUrl}/embed/media.html?mediaId=${clip.mediaId}`;
+  return `A test clip plays with DRM. Open it in Chrome, Edge or Firefox:
+
+  DASH, cenc   ${player}
+  HLS, cbcs    ${player}&format=hls
+${liveText(done)}
+Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
+browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
+
+  ${verifyCommand}
+`;
+}
+
+/** Whether the demo's own encoder streams to the channel: it takes the first one that viewers see at once. */
+function isStreaming({ mode }: DemoChannel, { live, clip }: Provisioned): boolean {
+  return live?.found === true && clip.ok && mode === 'auto';
+}
+
+function liveText(done: Provisioned): string {
+  const { live, channels, emulatorUrl } = done;
+  if (live?.found === false) return `\n${live.advice}\n`;
+  const streaming = channels.find((channel) => isStreaming(channel, done));
+  return streaming ? `  live         ${embedUrl(streaming, emulatorUrl)}\n` : '';
+}
+
+function embedUrl({ id }: DemoChannel, emulatorUrl: string): string {
+  return `${emulatorUrl}/embed/channel.html?channelId=${id}`;
+}
+
+function channelText(channel: DemoChannel, done: Provisioned): string {
+  const { mode, id, streamKey } = channel;
   const seen =
     mode === 'auto' ? 'viewers see it as soon as an encoder streams' : 'viewers see it once it is published';
+  const stream = isStreaming(channel, done)
+    ? 'ffmpeg streams a test picture'
+    : `ffmpeg ${TEST_PICTURE.join(' ')} ${done.rtmpUrl}/${streamKey}`;
   return `Channel ${id} (${mode}: ${seen})
   stream key  ${streamKey}
-  watch       ${emulatorUrl}/embed/channel.html?channelId=${id}
-  stream      ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -c:a aac -f flv ${rtmpUrl}/${streamKey}
+  watch       ${embedUrl(channel, done.emulatorUrl)}
+  stream      ${stream}
 `;
 }

@@ -28,6 +28,8 @@ export interface Media extends Content {
   readonly hidden: boolean;
   /** The live event that it was recorded from. */
   readonly eventId: string | undefined;
+  /** The key file that its event was encrypted with. */
+  readonly keyFile: string | undefined;
   /** Seconds into the event, for a clip. */
   readonly clip: { readonly from: number; readonly to: number } | undefined;
   /** Whether the renditions of a content of its were all made once. */
@@ -59,6 +61,7 @@ export function newMedia(given: NewMedia): Media {
     sourceUrl: null,
     hidden: false,
     eventId: undefined,
+    keyFile: undefined,
     clip: undefined,
     converted: false,
     announced: false,
@@ -67,6 +70,17 @@ export function newMedia(given: NewMedia): Media {
     timers: { processing: undefined, publication: undefined },
     ...given,
   };
+}
+
+/** The custom parameter, of channels as well, that names a key file. */
+export const KEY_FILE_PARAMETER = 'stream_id';
+
+/**
+ * The key file that a media is protected with, or undefined for one that is packaged in the clear. A parameter that is
+ * there holds, even if it is empty: the packager refuses it then, and nothing is delivered in the clear by a slip.
+ */
+export function keyFileOf({ metadata, keyFile }: Pick<Media, 'metadata' | 'keyFile'>): string | undefined {
+  return metadata.custom_params[KEY_FILE_PARAMETER] ?? keyFile;
 }
 
 /** From when viewers may watch a media. */

@@ -196,13 +196,21 @@ export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof M
       error_message: () => null,
       media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
       delivery_url: (rendition, { origin }) =>
-        rendition.status === 'ready' ? `${origin}${renditionPath(rendition)}` : null,
+        rendition.status === 'ready' && !isEncrypted(context, rendition)
+          ? `${origin}${renditionPath(rendition)}`
+          : null,
       filesize: ({ filesize }) => filesize,
       width: ({ width }) => width,
       height: ({ height }) => height,
     },
     relationships: ({ templateId }) => ({ media_rendition_template: { id: templateId } }),
   };
+}
+
+/** Whether viewers get the media of a rendition encrypted alone. */
+function isEncrypted({ state, packaging }: EmulatorContext, { mediaId }: Rendition): boolean {
+  const media = state.media.find(mediaId);
+  return media !== undefined && packaging.encrypts(media);
 }
 
 /** How long a conversion takes, by the platform's clock. */

@@ -20,6 +20,7 @@ export class ItemStore<T extends Identified> {
   readonly #ownerOf: (item: T) => string;
   readonly #byId = new Map<string, T>();
   readonly #byOwner = new Map<string, OwnedItems<T>>();
+  #watcher: ((item: T) => void) | undefined;
 
   /** @param ownerOf the id of what an item belongs to. It must stay the same. */
   constructor(ownerOf: (item: T) => string) {
@@ -32,11 +33,18 @@ export class ItemStore<T extends Identified> {
     this.#byOwner.set(owner, owned);
     this.#byId.set(item.id, item);
     owned.add(item);
+    this.#watcher?.(item);
+  }
+
+  /** Tells of each item that is added, changed or removed, before the caller goes on. One listener, for good. */
+  watch(watcher: (item: T) => void): void {
+    this.#watcher = watcher;
   }
 
   /** To be told of each item whose fields have changed: lists are filtered and sorted by what they were before, else. */
   changed(item: T): void {
     this.#byOwner.get(this.#ownerOf(item))?.changed(item);
+    this.#watcher?.(item);
   }
 
   find(id: string): T | undefined {
@@ -68,6 +76,7 @@ export class ItemStore<T extends Identified> {
     if (this.#byId.get(item.id) !== item) return;
     this.#byId.delete(item.id);
     this.#byOwner.get(this.#ownerOf(item))?.remove(item);
+    this.#watcher?.(item);
   }
 
   clear(): void {

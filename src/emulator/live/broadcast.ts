@@ -10,6 +10,8 @@ export interface EncoderSession {
   readonly id: string;
   readonly channelId: string;
   readonly eventId: string;
+  /** Who holds it may watch what this encoder streams. */
+  readonly pullToken: string;
 }
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
@@ -86,6 +88,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       mode,
       state: firstState(mode),
       previewToken: newSecret(),
+      pullToken: newSecret(),
       publishedAt: mode === 'auto' ? created : undefined,
       encoderGoneAt: undefined,
       endedAt: undefined,
@@ -108,6 +111,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     if (!transition.ok) return transition;
     event.state = transition.state;
     event.lastModified = clock.now();
+    state.events.changed(event);
     return { ok: true };
   }
 
@@ -143,7 +147,8 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       air.window?.cancel();
       air.window = undefined;
       air.event.encoderGoneAt = undefined;
-      const session = { id: newResourceId(), channelId: channel.id, eventId: air.event.id };
+      const { id: eventId, pullToken } = air.event;
+      const session = { id: newResourceId(), channelId: channel.id, eventId, pullToken };
       air.encoder = { session, drop, since: clock.now() };
       if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };

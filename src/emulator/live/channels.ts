@@ -1,4 +1,5 @@
 import type { EmulatorContext } from '../context';
+import { KEY_FILE_PARAMETER } from '../library/media';
 import type { CHANNEL } from '../resources/live-table';
 import type { MetadataOf } from '../resources/resource';
 import { channelNotification } from '../webhooks/notification';
@@ -23,29 +24,39 @@ export interface Channel {
   recentEventIds: string[];
 }
 
+/** The key file that a channel's events are encrypted with: the one that a custom parameter names, else its id's. */
+export function keyFileOfChannel({ id, metadata }: Channel): string {
+  return metadata.custom_params[KEY_FILE_PARAMETER] ?? id;
+}
+
 /** A channel's title, or what stands for it. */
 export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
 }
 
+/** What a channel is made of, beside what is the same for every new one. */
+type NewChannel = Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>;
+
 export function createChannel(context: EmulatorContext, siteId: string, metadata: ChannelMetadata): Channel {
   const { state, clock, newResourceId, newSecret, notify } = context;
-  const created = clock.now();
+  const made = { id: newResourceId(), siteId, created: clock.now(), streamKey: newSecret(), metadata };
+  const channel = addChannel(state, made);
+  notify(channelNotification('channel_created', channel));
+  return channel;
+}
+
+/** Adds a channel that no encoder has connected to. */
+export function addChannel(state: EmulatorContext['state'], made: NewChannel): Channel {
   const channel: Channel = {
-    id: newResourceId(),
-    siteId,
-    created,
-    lastModified: created,
-    streamKey: newSecret(),
+    ...made,
+    lastModified: made.created,
     status: 'creating',
     enabled: true,
-    metadata,
     currentEventId: undefined,
     recentEventIds: [],
   };
   state.channels.add(channel);
   state.streamKeys.set(channel.streamKey, channel);
-  notify(channelNotification('channel_created', channel));
   return channel;
 }
 

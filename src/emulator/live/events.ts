@@ -4,7 +4,7 @@ import { valuesAfter } from '../resources/body';
 import { MEDIA } from '../resources/media-table';
 import type { EmulatorState } from '../state';
 import { mediaNotification } from '../webhooks/notification';
-import type { Channel } from './channels';
+import { type Channel, keyFileOfChannel } from './channels';
 import { type EventState, isOver, isViewable, type PublishingMode } from './event-machine';
 
 /** One broadcast of a channel. Its id is also the id of the media that it becomes. */
@@ -21,6 +21,8 @@ export interface LiveEvent {
   state: EventState;
   /** Unguessable part of the preview's address: who holds it may watch before the event is published. */
   readonly previewToken: string;
+  /** What the packager watches with over RTMP: it can do nothing else, unlike the stream key. */
+  readonly pullToken: string;
   publishedAt: Date | undefined;
   /** When the encoder was last seen to go; undefined while it streams. */
   encoderGoneAt: Date | undefined;
@@ -91,13 +93,15 @@ function clipOf(
 
 function recorded(
   { id: eventId, siteId }: LiveEvent,
-  { metadata: { title, tags, custom_params } }: Channel,
+  channel: Channel,
   own: Pick<Media, 'id' | 'created' | 'duration' | 'hidden' | 'clip'>,
 ): Media {
+  const { title, tags, custom_params } = channel.metadata;
   return newMedia({
     ...own,
     siteId,
     eventId,
+    keyFile: keyFileOfChannel(channel),
     status: 'ready',
     mimeType: 'video/mp4',
     converted: true,

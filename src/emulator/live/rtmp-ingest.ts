@@ -39,8 +39,8 @@ const OPENING_BYTES = 1537;
 const VERSION = 3;
 
 /**
- * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key watch at the same address
- * while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
+ * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key, or the event's pull token in
+ * its place, watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
  */
 export function startRtmpIngest(
   parts: RtmpParts,
@@ -50,7 +50,7 @@ export function startRtmpIngest(
   const sockets = new Set<Socket>();
   const silent = new Newcomers(maxSilent);
   const asking = new Newcomers(maxAsking);
-  /** By stream key, while its encoder is connected. */
+  /** By stream key and by pull token, while the encoder is connected. */
   const relays = new Map<string, RtmpRelay>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
@@ -177,7 +177,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
 };
 
 interface RtmpConnectionParts extends RtmpParts {
-  /** By stream key: what is streamed now. */
+  /** By stream key and by pull token: what is streamed now. */
   readonly relays: Map<string, RtmpRelay>;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
@@ -249,14 +249,16 @@ class RtmpConnection {
     const { session } = connected;
     const { channelId, eventId } = session;
     const relay = createRtmpRelay();
-    relays.set(key, relay);
+    // A publisher that came with the token was refused above: no channel has it for its key.
+    const names = [key, session.pullToken];
+    for (const name of names) relays.set(name, relay);
     this.#protocol.onPacketCallback = (packet) => {
       if (!this.#over) relay.broadcastMessage(packet);
     };
     this.#socket.once('close', () => {
       log.info('encoder gone', { channelId, eventId });
       // The next encoder may have connected before this socket was closed.
-      if (relays.get(key) === relay) relays.delete(key);
+      for (const name of names) if (relays.get(name) === relay) relays.delete(name);
       for (const player of relay.subscribers.values()) player.close();
       broadcast.disconnect(session);
     });
@@ -272,7 +274,7 @@ class RtmpConnection {
       return;
     }
     let players = 0;
-    for (const { subscribers } of relays.values()) players += subscribers.size;
+    for (const { subscribers } of new Set(relays.values())) players += subscribers.size;
     if (players >= MAX_PLAYERS) {
       this.#refuse('NetStream.Play.Failed', 'too_many_players');
       return;

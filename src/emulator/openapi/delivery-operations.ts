@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import type { Answer, Example, Schema } from '../../http/openapi';
-import { HLS } from '../delivery/documents';
+import { DASH, HLS } from '../delivery/documents';
 import type { PlaylistQuery } from '../delivery/playlists';
 import { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import {
@@ -84,8 +84,8 @@ interface Delivered {
   readonly summary: string;
   readonly description: string;
   readonly parameters?: readonly OpenApi.ParameterObject[];
-  /** By media types. */
-  readonly content: Readonly<Record<string, Schema>>;
+  /** By media types; without it, there is no answer 200. */
+  readonly content?: Readonly<Record<string, Schema>>;
   /** Beside 200 and 404. */
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
@@ -108,7 +108,7 @@ export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
         access: 'open',
         parameters: [...pathParameters(template, seeded), ...parameters],
         answers: {
-          200: { description: summary, ...(headers && { headers }), content },
+          ...(content && { 200: { description: summary, ...(headers && { headers }), content } }),
           ...answers,
           404: ABSENT,
         },
@@ -172,36 +172,6 @@ const DOCUMENTS: readonly Delivered[] = [
   },
 ];
 
-const manifest = (path: string, operationId: string, summary: string, says: string): Delivered => ({
-  path,
-  operationId,
-  summary,
-  description: `An HLS playlist, ${says} It lists no segment: the emulator packages no media.`,
-  content: { [HLS]: MANIFEST },
-  examples: { manifest: answered(summary, HLS, MANIFEST_EXAMPLE) },
-});
-
-const MANIFESTS: readonly Delivered[] = [
-  manifest(
-    '/live/events/:eventId.m3u8',
-    'eventManifest',
-    'The stream of a live event',
-    'while viewers may watch the event, and of its replay.',
-  ),
-  manifest(
-    '/manifests/:mediaId.m3u8',
-    'mediaManifest',
-    'The stream of a media',
-    'while viewers may watch the media.',
-  ),
-  manifest(
-    '/live/previews/:previewToken.m3u8',
-    'previewManifest',
-    'The preview of a live event',
-    'as long as the event lasts, also before it is published. Its address is the `preview_url` of the channel.',
-  ),
-];
-
 const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });
 
 const ranges = (content: Readonly<Record<string, Schema>>) => ({
@@ -223,6 +193,82 @@ const TRACK: Readonly<Record<string, Schema>> = {
 };
 const PICTURE = { 'image/*': file('The picture.') };
 const PICTURE_OR_VIDEO = { ...PICTURE, 'video/*': file('A moving one.') };
+
+const manifest = (path: string, operationId: string, summary: string, says: string): Delivered => ({
+  path,
+  operationId,
+  summary,
+  description: `An HLS playlist, ${says} Once there are segments, the answer leads to the playlist of the packager. Before, and without a packager, it lists none.`,
+  content: { [HLS]: MANIFEST },
+  answers: LEADS_ON,
+  examples: { manifest: answered(summary, HLS, MANIFEST_EXAMPLE) },
+});
+
+const LEADS_ON = { 302: { description: 'There are segments: `location` says where.' } };
+const PACKAGER_FAILS = { 502: refused('The packager does not answer.') };
+
+const FORMATS = [
+  ['hls', 'Hls', HLS],
+  ['dash', 'Dash', DASH],
+] as const satisfies readonly ['hls' | 'dash', name: string, type: string][];
+
+/** What the packager has of a stream, at each place of a playlist. */
+const packaged = (
+  base: string,
+  operationId: string,
+  what: string,
+  formats: readonly ['hls' | 'dash', name: string, type: string][] = FORMATS,
+): readonly Delivered[] => [
+  {
+    path: `${base}.mpd`,
+    operationId: `${operationId}Dash`,
+    summary: `${what} as DASH`,
+    description:
+      'Leads to the manifest of the packager. 404 while there is no segment, and without a packager.',
+    answers: LEADS_ON,
+    examples: { dash: { summary: 'There are segments', answer: { status: 302, type: 'text/plain' } } },
+  },
+  ...formats.map(([format, name, type]) => ({
+    path: `${base}/${format}/*file`,
+    operationId: `${operationId}${name}File`,
+    summary: `A file of ${what.toLowerCase()} as ${name.toUpperCase()}`,
+    description: `A ${name.toUpperCase()} ${format === 'hls' ? 'playlist' : 'manifest'} or a segment, as the packager has it. Ranges of it can be asked for. It is there as long as viewers may watch the stream; with \`dvr\` off, ${format === 'hls' ? 'playlists list' : 'a manifest lists'} the last 30 seconds of a live event.`,
+    content: { [type]: { type: 'string', description: 'What lists the segments.' }, ...VIDEO_OR_AUDIO },
+    answers: {
+      206: {
+        description: 'The range of bytes that was asked for.',
+        content: { [type]: { type: 'string', description: 'A piece of it.' }, ...VIDEO_OR_AUDIO },
+      },
+      416: refused('The file has no such range of bytes.'),
+      ...PACKAGER_FAILS,
+    },
+    examples: { file: answered('A playlist or a manifest', type), range: some(type) },
+  })),
+];
+
+const MANIFESTS: readonly Delivered[] = [
+  manifest(
+    '/live/events/:eventId.m3u8',
+    'eventManifest',
+    'The stream of a live event',
+    'while viewers may watch the event, and of its replay.',
+  ),
+  manifest(
+    '/manifests/:mediaId.m3u8',
+    'mediaManifest',
+    'The stream of a media',
+    'while viewers may watch the media.',
+  ),
+  manifest(
+    '/live/previews/:previewToken.m3u8',
+    'previewManifest',
+    'The preview of a live event',
+    'as long as the event lasts, also before it is published. Its address is the `preview_url` of the channel.',
+  ),
+  ...packaged('/live/events/:eventId', 'event', 'The stream of a live event'),
+  ...packaged('/manifests/:mediaId', 'media', 'The stream of a media'),
+  ...packaged('/live/previews/:previewToken', 'preview', 'The preview of a live event'),
+];
 
 const FILE_HEADERS = {
   etag: { description: 'The MD5 of the file, in quotes.', schema: { type: 'string' } },

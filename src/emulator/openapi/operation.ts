@@ -138,11 +138,11 @@ function told(error: AnsweredError): Told {
   return { code: error, status, when, says: entry.says ?? entry.example ?? when };
 }
 
-/** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}` is `/media/{media_id}`. */
+/** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}/*file` is `/media/{media_id}/{file}`. */
 export function templateOf(path: string): string {
   return path
     .replaceAll(/\{[^}]*\}/g, '')
-    .replaceAll(/:(\w+)/g, (_whole, name: string) => `{${snakeCase(name)}}`);
+    .replaceAll(/[:*](\w+)/g, (_whole, name: string) => `{${snakeCase(name)}}`);
 }
 
 function snakeCase(name: string): string {
@@ -165,6 +165,7 @@ export function pathParameters(path: string, seeded: Seeded): OpenApi.ParameterO
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   client: 'The name of the client.',
   ending: 'The ending of a file name.',
+  file: 'What the manifest or the playlist names, relative to it. It may have slashes.',
   content_id: 'The content: 1 to 200 letters, digits, `_`, `-` and `.`',
   part: 'The number of the part, from 1.',
   token: 'The token of the address that was given.',

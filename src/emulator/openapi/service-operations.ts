@@ -14,6 +14,12 @@ const Document: Schema = {
 const Page: Schema = { type: 'string', description: 'A page for browsers.' };
 const Script: Schema = { type: 'string', description: 'A script.' };
 
+const LOADED_SCRIPTS = [
+  { name: 'player', operationId: 'embedPlayer', summary: 'The player of the channel embed' },
+  { name: 'shaka-player', operationId: 'shakaPlayer', summary: 'shaka-player, which plays DASH and HLS' },
+  { name: 'page', operationId: 'embedPageScript', summary: 'The script of the pages with the channel embed' },
+];
+
 /** The channel embed, and what the emulator tells of itself. */
 export function serviceOperations(): Record<string, PathItem> {
   return {
@@ -23,7 +29,7 @@ export function serviceOperations(): Record<string, PathItem> {
         operationId: 'embedScript',
         summary: 'The channel embed',
         description:
-          'A script for any page. `channelEmbed.setup({ channelId, element })` shows the channel there, and a waiting screen while nothing is on.',
+          'A script for any page. `channelEmbed.setup({ channelId, element })` shows the channel there, and a waiting screen while nothing is on; `mediaId` in place of `channelId` plays one media.',
         type: 'text/javascript',
         schema: Script,
       }),
@@ -34,11 +40,35 @@ export function serviceOperations(): Record<string, PathItem> {
         operationId: 'embedPage',
         summary: 'A page with the channel embed',
         description: 'Shows a channel as viewers see it, or asks for one.',
-        query: { channelId: 'The channel.' },
+        query: { channelId: 'The channel.', format: '`dash` or `hls`, to play no other.' },
         type: 'text/html',
         schema: Page,
       }),
     },
+    '/embed/media.html': {
+      get: get({
+        path: '/embed/media.html',
+        operationId: 'mediaPage',
+        summary: 'A page that plays one media',
+        description:
+          'Plays a replay, a media of the library, an event that is on or its preview as viewers see it, or asks for one.',
+        query: {
+          mediaId: 'The media, or the event.',
+          preview: 'In place of a media: the token of a preview, which is the last part of its address.',
+          format: '`dash` or `hls`, to play no other.',
+        },
+        type: 'text/html',
+        schema: Page,
+      }),
+    },
+    ...Object.fromEntries(
+      LOADED_SCRIPTS.map(({ name, operationId, summary }) => {
+        const path = `/embed/${name}.js`;
+        const description = 'The channel embed and its pages load it; it is for no other use.';
+        const told = { path, operationId, summary, description, type: 'text/javascript', schema: Script };
+        return [path, { get: get(told) }];
+      }),
+    ),
     '/healthz': {
       get: get({
         path: '/healthz',

@@ -1,19 +1,25 @@
 /*
- * Channel embed: plays a live channel's events as they come, and shows a waiting message in between.
+ * Channel embed: plays a live channel's events as they come, and shows a waiting message in between. It plays a single
+ * media as well, live or on demand.
  *
  *   <div id="stage"></div>
  *   <script src="https://example.com/embed/channel.js"></script>
  *   <script>channelEmbed.setup({ channelId: 'abcd1234', element: '#stage' })</script>
  *
  * Options of setup():
- *   channelId  id of the channel (required)
+ *   channelId  id of the channel to play
+ *   mediaId    id of the media to play, instead of a channel
+ *   item       what to play itself, instead of an id: an item of a playlist ({ title, image, sources, tracks })
  *   element    where to show it, an element or a selector; without it, right after the calling script
+ *   format     'hls' or 'dash', to play no other
  *   player     options for the page's own player (window.jwplayer), which is used when there is one
  *   messages   texts to show instead of the English ones: the names are those of TEXTS below
  *   baseUrl    address of the delivery, when the script itself comes from elsewhere
  *
  * setup() answers { element, destroy }. The element gets the events "channelactive" (detail: channelId, eventId,
- * title) and "channelidle" (detail: channelId). The embed ends with destroy(), or when it is taken from the page.
+ * title) and "channelidle" (detail: channelId), and "playback" (detail: state, which is 'loading', 'playing', 'stalled',
+ * 'ended', 'pictureless' or 'failed'; format; of what plays isEncrypted, keySystem and keyIds; of what has failed reason
+ * and detail). The embed ends with destroy(), or when it is taken from the page.
  */
 (() => {
   'use strict';
@@ -29,10 +35,27 @@
     unknownDetail: 'Check the channel id.',
     trouble: 'The channel cannot be reached',
     troubleDetail: 'Trying again in a moment.',
-    pictureless: 'The event is live',
+    absent: 'There is no such video',
+    absentDetail: 'It is not published, or its id is wrong.',
+    untitled: 'Video',
+    loadingDetail: 'The picture is on its way.',
     picturelessDetail: 'The stream has no picture yet. It starts here by itself.',
-    unplayable: 'The event is live',
-    unplayableDetail: 'The page needs a player for HLS to show it here.',
+    preparingDetail: 'The video is being prepared. It starts here by itself.',
+    stalledDetail: 'The picture has stopped. It goes on by itself.',
+    unplayableDetail: 'It cannot be played: the player met the fault {detail}.',
+    sourcelessDetail: 'There is nothing in this format to play.',
+    noPlayerDetail: 'The player could not be loaded. Trying again in a moment.',
+    unreachableDetail: 'The stream cannot be reached. Trying again in a moment.',
+    malformedDetail: 'The manifest or playlist of the stream cannot be read (fault {detail}).',
+    unsupportedDetail: 'This browser cannot play the format of the stream.',
+    undecodableDetail: 'This browser cannot decode the stream.',
+    wrongKeyDetail: 'The stream is encrypted with another key than the license has: it cannot be decoded.',
+    noLicenseDetail: 'There is no license for the key id {detail}.',
+    licenseServerDetail: 'The license server does not answer as it should. Trying again in a moment.',
+    noKeySystemDetail:
+      'The stream is encrypted, and no license server is named that this browser has a key system for.',
+    insecureDetail:
+      'The stream is encrypted. Browsers decrypt only on pages at https or localhost addresses.',
     live: 'Live',
   };
   const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
@@ -113,9 +136,12 @@
     stage.append(screen, panel, badge);
 
     /** Shows a message, or the bare player: then the words are for screen readers alone. */
-    function show(state, name, title) {
+    function show(state, name, title, about = '') {
       stage.dataset.state = state;
-      const lines = name ? [title || texts[name], texts[`${name}Detail`]] : [`${texts.live}: ${title}`, ''];
+      const now = state === 'active' ? `${texts.live}: ${title}` : title;
+      const lines = name
+        ? [title || texts[name] || texts.untitled, texts[`${name}Detail`].replace('{detail}', about)]
+        : [now, ''];
       // What has not changed is not read out again.
       if (headline.textContent !== lines[0]) headline.textContent = lines[0];
       if (detail.textContent !== lines[1]) detail.textContent = lines[1];
@@ -130,75 +156,136 @@
     return /^https?:$/.test(new URL(address, document.baseURI).protocol);
   }
 
-  function isPlaylist({ file, type }) {
-    return /mpegurl/i.test(type || '') || /\.m3u8(?:[?#]|$)/.test(file);
-  }
+  const isPlaylist = ({ file, type }) => /mpegurl/i.test(type || '') || /\.m3u8(?:[?#]|$)/.test(file);
+  const isManifest = ({ file, type }) => /dash\+xml/i.test(type || '') || /\.mpd(?:[?#]|$)/.test(file);
 
-  /** Whether an HLS playlist lists nothing that could be seen: no segment, and no other playlist. */
-  function isEmpty(playlist) {
-    return /^#EXTM3U/.test(playlist) && !/^#(EXTINF|EXT-X-STREAM-INF|EXT-X-PART):/m.test(playlist);
+  /** Whether an HLS playlist or an MPD lists nothing that could be seen. */
+  function isEmpty(text) {
+    if (/^#EXTM3U/.test(text)) return !/^#(EXTINF|EXT-X-STREAM-INF|EXT-X-PART):/m.test(text);
+    return /<MPD\b/.test(text) && !/<Representation\b/.test(text);
   }
 
   /**
-   * Puts a player into the screen, the page's own one or the browser's. stop() takes it away; look(getText) waits for
-   * the picture of a stream that has none.
+   * Puts a player into the screen, the page's own one or ours. stop() takes it away; look() is called every few seconds:
+   * it waits for the picture of a stream that has none, and tries again what has failed.
+   * @param about `item`; `getItem`, which asks for it anew; `playlistUrl` for a player of the page, and its `options`;
+   *   `isChannel`; `autoplay`; `format`; `getText`; `tell`, which is told how it goes on.
    */
-  function play(view, playlistUrl, item, options) {
+  function play(view, about) {
+    const { playlistUrl, isChannel, autoplay, format, options, getItem, getText, tell } = about;
     view.screen.replaceChildren();
     const holder = make('div', COVER);
     count += 1;
     holder.id = `channel-embed-${count}`;
     view.screen.append(holder);
-    const title = String(item.title || '');
-    view.show('active', '', title);
-    if (typeof window.jwplayer === 'function') {
+    const title = String(about.item.title || '');
+    let state = isChannel ? 'active' : 'media';
+    view.show(state, '', title);
+    if (playlistUrl && typeof window.jwplayer === 'function') {
       view.badge.style.display = 'none';
       const player = window.jwplayer(holder.id);
       player.setup({ width: '100%', height: '100%', ...options, playlist: playlistUrl });
       return { stop: () => player.remove(), look: async () => {} };
     }
-    const video = make('video', { ...COVER, objectFit: 'contain' });
-    Object.assign(video, { controls: true, autoplay: true, muted: true, playsInline: true });
-    video.setAttribute('aria-label', title);
-    const source = (item.sources || []).find((each) => isWebAddress(each.file));
-    let done = false;
+    let item = about.item;
+    let video, session;
     let stopped = false;
-    const say = (name) => {
-      video.style.display = name ? 'none' : '';
-      view.show('active', name, title);
-    };
-    const onError = () => say('unplayable');
-    video.addEventListener('error', onError);
-    holder.append(video);
-    if (item.image && isWebAddress(item.image)) video.poster = item.image;
+    let failures = 0;
+    let looksToWait = 0;
+
+    /** What was seen stays visible behind the words. */
+    function say(name, detail) {
+      if (video) {
+        video.style.opacity = name && name !== 'stalled' ? '0' : '1';
+        video.inert = Boolean(name) && name !== 'stalled';
+      }
+      view.show(state, name, title, detail);
+    }
+
+    function react(next, detail) {
+      tell(next, detail);
+      if (next === 'playing') {
+        failures = 0;
+        if (detail.isLive) state = 'active';
+        say('');
+      } else if (next === 'stalled') {
+        say('stalled');
+      } else if (next === 'failed') {
+        session = undefined;
+        looksToWait = LOOKS_TO_WAIT[Math.min(failures, LOOKS_TO_WAIT.length - 1)];
+        failures += 1;
+        say(detail.reason, detail.detail);
+      }
+    }
+
+    function makeVideo() {
+      const made = make('video', { ...COVER, objectFit: 'contain', opacity: '0' });
+      Object.assign(made, { controls: true, autoplay, muted: true, playsInline: true, inert: true });
+      made.setAttribute('aria-label', title);
+      if (item.image && isWebAddress(item.image)) made.poster = item.image;
+      if (video) video.replaceWith(made);
+      else holder.append(made);
+      video = made;
+    }
+
+    makeVideo();
+
+    async function begin(player) {
+      const sources = (item.sources || []).filter((each) => isWebAddress(each.file));
+      const source = player.chooseSource(sources, format);
+      if (!source) {
+        react('failed', { reason: 'sourceless', detail: '' });
+        return;
+      }
+      if (isPlaylist(source) || isManifest(source)) {
+        // A manifest that can't be read from here is left to the player, which says why.
+        const text = await getText(source.file).catch((error) => (error.status === 404 ? undefined : ''));
+        if (stopped) return;
+        if (text === undefined || isEmpty(text)) {
+          tell('pictureless', {});
+          say(isChannel ? 'pictureless' : 'preparing');
+          return;
+        }
+      }
+      if (failures > 0) makeVideo();
+      else {
+        say('loading');
+        tell('loading', {});
+      }
+      const tracks = (item.tracks || []).filter(
+        (each) => isWebAddress(each.file) && each.kind !== 'thumbnails',
+      );
+      const shown = isManifest(source) ? 'dash' : isPlaylist(source) ? 'hls' : 'file';
+      session = player.playSource({
+        video,
+        source,
+        tracks,
+        tell: (next, detail) => react(next, { ...detail, format: shown }),
+      });
+    }
+
     return {
       stop() {
         stopped = true;
-        video.removeEventListener('error', onError);
-        video.removeAttribute('src');
-        video.load();
+        if (session) session.stop();
         holder.remove();
       },
-      async look(getText) {
-        if (done) return;
-        // A playlist that can't be read from here may well be played.
-        const playlist = source && isPlaylist(source) ? await getText(source.file).catch(() => '') : '';
+      async look() {
+        if (session || stopped) return;
+        looksToWait -= 1;
+        if (looksToWait > 0) return;
+        // Its keys may be others by now.
+        if (failures > 0) item = await getItem();
+        const player = await loadPlayer().catch(() => undefined);
         if (stopped) return;
-        if (isEmpty(playlist)) {
-          say('pictureless');
-          return;
-        }
-        done = true;
-        if (!source) {
-          onError();
-          return;
-        }
-        say('');
-        video.src = source.file;
+        if (player) await begin(player);
+        else react('failed', { reason: 'noPlayer', detail: '' });
       },
     };
   }
 
+  /** After the first failure in a row, the second, and so on. */
+  const LOOKS_TO_WAIT = [1, 2, 4, 8, 12];
   const POLL_MS = 5000;
   /** After the first failure in a row, the second, and so on. */
   const RETRY_MS = [5000, 10000, 20000, 40000, 60000];
@@ -207,6 +294,19 @@
   const script = document.currentScript;
   const home = script?.src ? new URL('..', script.src).href : document.baseURI;
   const running = new WeakMap();
+
+  let attempts = 0;
+
+  /** A browser remembers that a module failed to load, by its address. */
+  async function loadPlayer() {
+    const again = attempts > 0 ? `?again=${attempts}` : '';
+    try {
+      return await import(new URL(`embed/player.js${again}`, home).href);
+    } catch (error) {
+      attempts += 1;
+      throw error;
+    }
+  }
 
   function hostFor(element) {
     if (element instanceof Element) return element;
@@ -223,16 +323,26 @@
   }
 
   function setup(options) {
-    const { channelId, element, player, messages, baseUrl } = options || {};
-    if (typeof channelId !== 'string' || channelId === '') {
+    const { channelId, mediaId, item: ownItem, element, format, player, messages, baseUrl } = options || {};
+    const isId = (id) => typeof id === 'string' && id !== '';
+    if (mediaId !== undefined && !isId(mediaId)) {
+      throw new TypeError('channelEmbed.setup: mediaId must be the id of a media');
+    }
+    if (mediaId === undefined && ownItem === undefined && !isId(channelId)) {
       throw new TypeError('channelEmbed.setup: channelId must be the id of a channel');
     }
+    if ([channelId, mediaId, ownItem].filter((each) => each !== undefined).length > 1) {
+      throw new TypeError('channelEmbed.setup: give one of channelId, mediaId and item');
+    }
     const base = new URL(baseUrl || home, document.baseURI);
-    const channelUrl = new URL(`live/channels/${encodeURIComponent(channelId)}.json`, base).href;
+    const at = (path, id) => new URL(`${path}/${encodeURIComponent(id)}`, base).href;
+    const channelUrl = isId(channelId) ? `${at('live/channels', channelId)}.json` : undefined;
     const host = hostFor(element);
     if (running.has(host)) running.get(host).destroy();
     const view = buildStage({ ...TEXTS, ...messages });
-    let eventId, playing, request, timer;
+    let eventId, playing, files, request, timer;
+    let hasEnded = false;
+    let isLive = false;
     let failures = 0;
     let state = '';
     let hasPlayed = false;
@@ -267,12 +377,52 @@
       playing = undefined;
     }
 
-    async function look() {
+    function start(id, item, autoplay) {
+      const playlistUrl = id === undefined ? undefined : at('v2/media', id);
+      playing = play(view, {
+        item,
+        getItem: id === undefined ? async () => item : () => getItem(id),
+        playlistUrl,
+        isChannel: channelUrl !== undefined,
+        autoplay,
+        format,
+        options: player,
+        getText: get,
+        tell(next, detail) {
+          if (next === 'playing') isLive = detail.isLive;
+          hasEnded = next === 'ended';
+          host.dispatchEvent(
+            new CustomEvent('playback', { bubbles: true, detail: { state: next, ...detail } }),
+          );
+        },
+      });
+      files = filesOf(item);
+    }
+
+    const getItem = async (id) => (await getJson(at('v2/media', id))).playlist[0];
+    const filesOf = ({ sources }) => JSON.stringify((sources || []).map(({ file }) => file));
+
+    /** A live event that has ended is a replay from then on, at other addresses. */
+    async function lookAtMedia() {
+      if (playing && !(hasEnded && isLive && mediaId !== undefined)) {
+        await playing.look();
+        return;
+      }
+      const item = ownItem ?? (await getItem(mediaId));
+      if (destroyed || (playing && filesOf(item) === files)) return;
+      const isReplay = playing !== undefined;
+      stopPlaying();
+      hasEnded = false;
+      start(mediaId, item, !isReplay);
+      await playing.look();
+    }
+
+    async function lookAtChannel() {
       const channel = await getJson(channelUrl);
       const current = channel.status === 'active' ? channel.current_event : undefined;
       if (destroyed) return;
       if (current && current === eventId) {
-        await playing.look(get);
+        await playing.look();
         return;
       }
       stopPlaying();
@@ -281,19 +431,20 @@
         if (state !== 'idle') become('idle');
         return;
       }
-      const playlistUrl = new URL(`v2/media/${encodeURIComponent(current)}`, base).href;
-      const item = (await getJson(playlistUrl)).playlist[0];
+      const item = await getItem(current);
       if (destroyed) return;
-      playing = play(view, playlistUrl, item, player);
+      start(current, item, true);
       eventId = current;
       hasPlayed = true;
       become('active', { eventId: current, title: String(item.title || '') });
-      await playing.look(get);
+      await playing.look();
     }
 
     /** What is on stays on while the server fails; a channel that is gone does not. */
     function excuse(error) {
-      if (error.status === 404 && error.url === channelUrl) {
+      if (channelUrl === undefined) {
+        if (!playing) view.show('waiting', error.status === 404 ? 'absent' : 'trouble');
+      } else if (error.status === 404 && error.url === channelUrl) {
         stopPlaying();
         view.show('unknown', 'unknown');
         if (state === 'active') become('idle');
@@ -307,7 +458,7 @@
     async function poll() {
       let wait = POLL_MS;
       try {
-        await look();
+        await (channelUrl === undefined ? lookAtMedia() : lookAtChannel());
         failures = 0;
       } catch (error) {
         if (destroyed) return;
@@ -333,7 +484,8 @@
     const embed = { element: host, destroy };
     running.set(host, embed);
     host.append(view.stage);
-    view.show('waiting', 'waiting');
+    if (channelUrl === undefined) view.show('media', 'loading');
+    else view.show('waiting', 'waiting');
     poll();
     return embed;
   }

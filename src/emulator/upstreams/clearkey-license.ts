@@ -4,9 +4,10 @@ import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../drm/clear
 import { onlyMethods } from '../../http/app';
 import { HttpError, type Problem } from '../../http/errors';
 import type { EmulatorContext } from '../context';
+import { openFor } from '../delivery/delivery';
 import { checkedBody } from '../json-body';
 
-/** The keys that the provider gave out since its start, by key id. Over its limit, the ones asked for least recently go. */
+/** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
 export class IssuedKeys {
   readonly #limit: number;
   readonly #keys = new Map<string, ClearKey>();
@@ -49,10 +50,15 @@ const LicenseRequest = z.object({
   type: z.literal('temporary', 'only temporary licenses are given').optional(),
 });
 
+/** Where it is. */
+export const CLEARKEY_PATH = '/keyprovider/clearkey';
+
 /** The ClearKey license server: public, as players call it without a credential. */
 export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
+  // Pages of publishers ask it from origins of their own.
+  app.use('/keyprovider/clearkey', openFor('POST'));
   app
-    .route('/keyprovider/clearkey')
+    .route(CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
     .post(json({ limit: '16kb', type: () => true }), (request, response) => {
       const { kids } = checkedBody(LicenseRequest, request.body);
@@ -70,5 +76,5 @@ export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorConte
 }
 
 function unknownKey(keyId: string): string {
-  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first.`;
+  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`;
 }

@@ -64,6 +64,9 @@ function digest(text: string): Buffer {
 export const PLAYREADY_LICENSE_URL = 'https://playready-license.example.com/rightsmanager.asmx';
 export const WIDEVINE_LICENSE_URL = 'https://widevine-license.example.com/proxy';
 export const FAIRPLAY_LICENSE_URL = 'skd://fairplay-license.example.com/license';
+/** The same server as players of HLS on the web call it, and where they get its certificate. */
+export const FAIRPLAY_SPC_URL = 'https://fairplay-license.example.com/license';
+export const FAIRPLAY_CERTIFICATE_URL = 'https://fairplay-license.example.com/certificate';
 export const AES_KEY_URL = 'https://keyprovider.example.com/aes/getkey';
 
 interface ClientRecord {

@@ -1,6 +1,8 @@
 import type { Express, RequestHandler } from 'express';
 import { formatUuid, swapKeyIdOrder } from '../../drm/bytes';
+import type { ClearKey } from '../../drm/clearkey';
 import { sealEnvelope } from '../../drm/envelope';
+import { fairPlayKeyId } from '../../drm/packaging';
 import { playReadyChecksum } from '../../drm/playready';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../drm/widevine';
 import { onlyMethods } from '../../http/app';
@@ -39,7 +41,8 @@ function answerKeys(
       throw new HttpError(400, { code: 'invalid_content_id', description });
     }
     const keys = deriveKeys(client, contentId);
-    if (answer.namesKeyId) issuedKeys.remember({ keyId: keys.keyId, key: keys.contentKey });
+    const issued = answer.gives?.({ client: client.name, contentId, keys });
+    if (issued) issuedKeys.remember(issued);
     const text = JSON.stringify(answer.fields({ client: client.name, contentId, keys }));
     const key = sealEnvelope(text, { client: client.name, sharedSecret: client.sharedSecret });
     response.set('cache-control', 'no-store').json({ key });
@@ -56,8 +59,8 @@ interface Content {
 interface KeyAnswer {
   /** The fields inside the envelope, in the letter case and byte orders of the provider's printed samples. */
   readonly fields: (content: Content) => Readonly<Record<string, string>>;
-  /** Whether the answer gives out the content key under its key id. */
-  readonly namesKeyId: boolean;
+  /** The key that the answer gives out, under the id that media names; an AES key has none. */
+  readonly gives?: (content: Content) => ClearKey;
 }
 
 /** The five kinds of answer, by the part of the path that asks for them. */
@@ -65,7 +68,7 @@ export const KEY_ANSWERS: Readonly<
   Record<'cenc' | 'fairplay' | 'widevine' | 'playready' | 'aes', KeyAnswer>
 > = {
   cenc: {
-    namesKeyId: true,
+    gives: contentKeyOf,
     fields: ({ contentId, keys }) => ({
       key_id_big: base64(keys.keyId),
       key_id_hex: upperHex(keys.keyId),
@@ -79,15 +82,18 @@ export const KEY_ANSWERS: Readonly<
     }),
   },
   fairplay: {
-    namesKeyId: false,
+    gives: ({ contentId, keys }) => ({
+      keyId: fairPlayKeyId(fairPlayLicenseUrl(contentId)),
+      key: keys.fairPlayKey,
+    }),
     fields: ({ contentId, keys }) => ({
       key_hex: upperHex(keys.fairPlayKey),
       iv_hex: upperHex(keys.fairPlayIv),
-      laurl: `${FAIRPLAY_LICENSE_URL}/${contentId}`,
+      laurl: fairPlayLicenseUrl(contentId),
     }),
   },
   widevine: {
-    namesKeyId: true,
+    gives: contentKeyOf,
     fields: ({ contentId, keys }) => ({
       key_id: base64(keys.keyId),
       key_id_hex: upperHex(keys.keyId),
@@ -97,7 +103,7 @@ export const KEY_ANSWERS: Readonly<
     }),
   },
   playready: {
-    namesKeyId: true,
+    gives: contentKeyOf,
     // Only this answer has the key id in GUID order, in its base64 and its hex.
     fields: ({ keys }) => ({
       key_id: base64(swapKeyIdOrder(keys.keyId)),
@@ -111,13 +117,20 @@ export const KEY_ANSWERS: Readonly<
     }),
   },
   aes: {
-    namesKeyId: false,
     fields: ({ client, contentId, keys }) => ({
       key_hex: lowerHex(keys.aesKey),
       key_url: `${AES_KEY_URL}/${client}/${contentId}`,
     }),
   },
 };
+
+function contentKeyOf({ keys }: Content): ClearKey {
+  return { keyId: keys.keyId, key: keys.contentKey };
+}
+
+function fairPlayLicenseUrl(contentId: string): string {
+  return `${FAIRPLAY_LICENSE_URL}/${contentId}`;
+}
 
 /** The provider's CENC samples carry content id and scheme, and no key id. */
 function contentIdPsshData(contentId: string): string {

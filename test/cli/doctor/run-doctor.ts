@@ -65,6 +65,8 @@ export async function runDoctor(
     sidecar: () =>
       (setting.sidecar ?? (() => sidecarOn(join(packager, 'keys'))))() as ReturnType<CliContext['sidecar']>,
     configFile: () => undefined,
+    authority: () => undefined,
+    apiKeyFile: undefined,
     endWith: (given) => {
       code = given;
     },

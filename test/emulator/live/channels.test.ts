@@ -47,6 +47,29 @@ test('creates a channel with an id and a stream key, and keeps every field', asy
   expect([read.status, read.body]).toEqual([200, expected]);
 });
 
+test('has the channel of its configuration from the start, and again, without its event, after a reset', async () => {
+  const streamKey = 'demo-stream-key-0123456789';
+  const emulator = await startEmulator({
+    EMULATOR_CHANNEL_ID: 'demolive',
+    EMULATOR_CHANNEL_STREAM_KEY: streamKey,
+  });
+  const expected = {
+    ...CREATED,
+    id: 'demolive',
+    stream_key: streamKey,
+    metadata: { ...CREATED.metadata, title: 'Live demo' },
+  };
+  expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
+  const id = await emulator.connect({ stream_key: streamKey });
+  const active = await emulator.admin.get(`${PATH}demolive/`);
+  expect(active.body).toMatchObject({
+    status: 'active',
+    recent_events: [{ media_id: id, status: 'active' }],
+  });
+  await emulator.control.post('/reset').expect(204);
+  expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
+});
+
 test('fills in every field that a create leaves out or sends as null', async () => {
   const { admin } = await startEmulator();
   const metadata = Object.fromEntries(Object.keys(CREATED.metadata).map((name) => [name, null]));

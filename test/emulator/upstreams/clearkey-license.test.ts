@@ -1,4 +1,6 @@
+import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { IssuedKeys } from '../../../src/emulator/upstreams/clearkey-license';
+import { deriveKeys } from '../../../src/emulator/upstreams/derive-keys';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const PATH = '/keyprovider/clearkey';
@@ -15,7 +17,7 @@ async function issue({ api, client }: TestEmulator, kind: string): Promise<void>
 function unknownKey(keyId: string): object {
   return {
     code: 'key_unknown',
-    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first.`,
+    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`,
   };
 }
 
@@ -50,6 +52,18 @@ test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
     expect(response.status).toBe(200);
   },
 );
+
+test('answers the license of a key that fairplay gave out, under the id of its license address', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'fairplay');
+  const kid = fairPlayKeyId('skd://fairplay-license.example.com/license/demo').toString('base64url');
+  const { body } = await emulator.unauthenticated.post(PATH).send({ kids: [kid] });
+  const { fairPlayKey } = deriveKeys(emulator.client, 'demo');
+  expect(body).toEqual({
+    keys: [{ kty: 'oct', k: fairPlayKey.toString('base64url'), kid }],
+    type: 'temporary',
+  });
+});
 
 test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
   const emulator = await startEmulator();

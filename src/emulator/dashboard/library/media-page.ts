@@ -3,7 +3,7 @@ import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../../context';
-import type { Media } from '../../library/media';
+import { isPublished, type Media } from '../../library/media';
 import type { Original, Rendition } from '../../library/renditions';
 import { MEDIA, MEDIA_RENDITION } from '../../resources/media-table';
 import { viewOf } from '../../resources/resource-routes';
@@ -97,6 +97,13 @@ export function mountMediaPage(app: Express, context: EmulatorContext): void {
     .all(onlyMethods('POST'));
 }
 
+/** The player, for what viewers may have. */
+function watchLink({ clock }: EmulatorContext, media: Media): Html | undefined {
+  if (!isPublished(media, clock.now())) return undefined;
+  const target = `/embed/media.html?${new URLSearchParams({ mediaId: media.id })}`;
+  return html`<a class="button button-small" href="${target}">Watch<span class="unseen"> ${titleOfMedia(media)}</span></a>`;
+}
+
 function mediaPage(context: EmulatorContext, media: Media, shown: MediaView): string {
   const metadata = stateOf(shown, 'metadata', formOf(MEDIA.metadata, media.metadata));
   const path = `/dashboard/media/${media.id}`;
@@ -112,7 +119,10 @@ function mediaPage(context: EmulatorContext, media: Media, shown: MediaView): st
     title: titleOfMedia(media),
     above: { path: '/dashboard/media', label: 'Media' },
     section: '/dashboard/media',
-    aside: live('state', statusPill(media.status)),
+    aside: live(
+      'state',
+      html`<div class="actions">${statusPill(media.status)}${watchLink(context, media)}</div>`,
+    ),
     content: refusedFirst(shown, [
       [['file', 'source'], contentCard(context, media, shown)],
       [['metadata'], metadataForm],

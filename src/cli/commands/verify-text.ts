@@ -1,0 +1,123 @@
+import { SingleBar } from 'cli-progress';
+import { BAR_STYLE } from '../../http/command';
+import type { Output } from '../../http/output';
+import { columns, count, shown } from '../../http/terminal-text';
+import type { JudgementState } from '../../verify/media/judgement';
+import type { RenditionReport, StreamReport } from '../../verify/stream-report';
+import type { CliContext } from '../context';
+
+const TYPES: Readonly<Record<StreamReport['type'], string>> = {
+  dash: 'a DASH stream',
+  hls: 'an HLS stream',
+  unknown: 'no stream that can be tested',
+};
+
+const STATES: Readonly<Record<JudgementState, string>> = {
+  decrypts: 'decrypts',
+  garbage: 'DOES NOT DECRYPT',
+  clear: 'not encrypted',
+  no_key: 'no key for it',
+  unknown: 'not to be told',
+};
+
+/** Shows a report: renditions, DRM systems, what is wrong, and a sum. */
+export function showReport(out: Output, report: StreamReport): void {
+  const { url, type, live, renditions, systems, faults, fetched, decrypted } = report;
+  const kind = type === 'unknown' ? TYPES[type] : `${TYPES[type]}, ${live ? 'live' : 'on demand'}`;
+  out.write(`${out.style('bold', `${shown(url)} is ${kind}.`)}\n`);
+  if (renditions.length > 0) {
+    const rows = renditions.map((each) => rowOf(each, decrypted));
+    out.write(columns([['  Rendition', 'Codec', 'Scheme', 'Key id', 'Segment', 'Samples'], ...rows]));
+    for (const { name, judgement } of renditions)
+      if (judgement && (decrypted || judgement.state !== 'no_key'))
+        out.write(`${out.style('dim', `  ${shown(name)}: ${shown(judgement.evidence)}`)}\n`);
+  }
+  for (const { name, in: files, fields } of systems) {
+    out.write(`${out.style('bold', shown(name))} in ${files.map(shown).join(', ')}\n`);
+    out.write(
+      columns(
+        fields.map(({ name: field, value, note }) => [
+          `  ${shown(field)}`,
+          shown(value),
+          note ? out.style('dim', shown(note)) : '',
+        ]),
+      ),
+    );
+  }
+  for (const { severity, description } of faults)
+    out.write(
+      `${out.style(severity === 'error' ? 'red' : 'yellow', `${severity}:`)} ${shown(description)}\n`,
+    );
+  tellSum(
+    out,
+    report,
+    `${count(fetched.requests, 'request')}, ${sizeOf(fetched.bytes)}, ${secondsOf(fetched.ms / 1000)}`,
+  );
+}
+
+function rowOf(
+  { name, codec, scheme, keyIds, segment, judgement }: RenditionReport,
+  decrypted: boolean,
+): string[] {
+  const state = judgement?.state;
+  const isEncryptedOnly = state === 'no_key' && !decrypted;
+  const parts = segment && [
+    segment.url.slice(segment.url.lastIndexOf('/') + 1),
+    ...(segment.seconds > 0 ? [secondsOf(segment.seconds)] : []),
+    sizeOf(segment.bytes),
+  ];
+  return [
+    `  ${shown(name)}`,
+    shown(codec) || '-',
+    scheme ?? 'clear',
+    keyIds.length > 0 ? keyIds.join(' ') : '-',
+    parts ? shown(parts.join(', ')) : '-',
+    isEncryptedOnly ? 'encrypted' : state === undefined ? '-' : STATES[state],
+  ];
+}
+
+function tellSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
+  const errors = faults.filter(({ severity }) => severity === 'error').length;
+  const warnings = faults.length - errors;
+  const sum = faults.length === 0 ? 'no faults' : `${count(errors, 'error')}, ${count(warnings, 'warning')}`;
+  const style = errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green';
+  const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
+  const advice =
+    decrypted || !isEncrypted
+      ? ''
+      : ' Nothing was decrypted: give the key file behind the address, or --stream.';
+  out.note(`${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${sum}.`)} (${cost})${advice}`);
+}
+
+function secondsOf(seconds: number): string {
+  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** How far a test is, as a bar on a terminal; nothing elsewhere. */
+export function showTestProgress({ stderr, out }: Pick<CliContext, 'stderr' | 'out'>): {
+  advance(done: number, of: number, name: string): void;
+  stop(): void;
+} {
+  if (out.json || !stderr.isTTY) return { advance: () => undefined, stop: () => undefined };
+  const bar = new SingleBar({
+    stream: stderr,
+    format: 'Tested {bar} {value} of {total} {name}',
+    ...BAR_STYLE,
+  });
+  let isShown = false;
+  return {
+    advance: (done, of, name) => {
+      if (!isShown) bar.start(of, done, { name: shown(name) });
+      else bar.update(done, { name: shown(name) });
+      isShown = true;
+    },
+    stop: () => {
+      if (isShown) bar.stop();
+      isShown = false;
+    },
+  };
+}

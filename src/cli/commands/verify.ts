@@ -1,0 +1,85 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
+import { createGet } from '../../http/get';
+import { shown } from '../../http/terminal-text';
+import type { GivenKeyFile } from '../../verify/key-files';
+import { verifyStream } from '../../verify/verify-stream';
+import { EXIT, usageError } from '../cli-error';
+import { interrupted } from '../client';
+import type { CliContext } from '../context';
+import { decodeText, readNamedFile, unusable } from '../input';
+import { VERIFY_SECONDS } from '../program';
+import { showReport, showTestProgress } from './verify-text';
+
+export interface VerifyOptions {
+  readonly stream?: readonly string[];
+  readonly former?: readonly string[];
+  readonly watch?: boolean;
+  readonly timeout?: number;
+}
+
+const USER_AGENT = 'packager-drm-verify';
+
+/** `verify`: fetches a stream as a player does, decrypts what is newest, and tells what is wrong. */
+export async function verify(
+  context: CliContext,
+  address: string,
+  files: readonly string[],
+  { stream = [], former = [], timeout = VERIFY_SECONDS }: VerifyOptions,
+): Promise<void> {
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
+    throw usageError(
+      'Test what? Give the address of a DASH manifest or an HLS playlist, which starts with http:// or https://. Files are for packager-drm check.',
+    );
+  const keyFiles = [
+    ...[...files, ...keyFileInPlaceOfApiKey(context)].map((name) => givenKeyFile(context, name)),
+    ...(await keyFilesOfStreams(context, stream)),
+  ];
+  const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
+  const { get, close } = createGet({ userAgent: USER_AGENT, ca: context.authority() });
+  const progress = showTestProgress(context);
+  try {
+    const report = await verifyStream(address, {
+      get,
+      keyFiles,
+      formerKeyFiles,
+      limits: { totalMs: timeout * 1000 },
+      signal: context.interrupted,
+      now: context.now,
+      onProgress: progress.advance,
+    });
+    progress.stop();
+    if (context.interrupted.aborted) throw interrupted();
+    const { out } = context;
+    if (out.json) out.document(report);
+    else showReport(out, report);
+    if (report.faults.some(({ severity }) => severity === 'error')) context.endWith(EXIT.failed);
+  } finally {
+    progress.stop();
+    close();
+  }
+}
+
+/** Who gives a key file by the option of the API key means it. */
+function keyFileInPlaceOfApiKey(context: CliContext): string[] {
+  const { apiKeyFile } = context;
+  if (apiKeyFile === undefined) return [];
+  return looksLikeKeyFile(readNamedFile(context, apiKeyFile).toString('utf8')) ? [apiKeyFile] : [];
+}
+
+function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
+  const text = decodeText(readNamedFile(context, name), name);
+  if (!looksLikeKeyFile(text))
+    throw unusable(`${shown(name)} is no key file: it has no line "name: value" as key files have.`);
+  return { name, text, changed: statSync(resolve(context.cwd, name)).mtime };
+}
+
+async function keyFilesOfStreams(context: CliContext, streams: readonly string[]): Promise<GivenKeyFile[]> {
+  const found: GivenKeyFile[] = [];
+  for (const stream of streams) {
+    const { bytes } = await context.sidecar().get(stream);
+    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8') });
+  }
+  return found;
+}

@@ -1,0 +1,38 @@
+/* What the pages of the embed do: they call its setup function, and say below it what the browser makes of the stream. */
+(() => {
+  'use strict';
+
+  const SYSTEMS = {
+    'org.w3.clearkey': 'ClearKey',
+    'com.widevine.alpha': 'Widevine',
+    'com.microsoft.playready': 'PlayReady',
+    'com.apple.fps': 'FairPlay',
+  };
+  const FORMATS = { dash: 'DASH', hls: 'HLS', file: 'A file' };
+
+  function describe({ state, format, isEncrypted, keySystem, keyIds = [] }) {
+    const what = FORMATS[format] ?? 'It';
+    if (state === 'playing') {
+      if (!isEncrypted) return `${what}, not encrypted.`;
+      const system = SYSTEMS[keySystem] ?? keySystem;
+      const ids = keyIds.length > 0 ? `, key id ${keyIds.join(', ')}` : '';
+      return `${what}, decrypted with ${system}${ids}.`;
+    }
+    if (state === 'pictureless')
+      return 'Nothing is packaged yet. Without EMULATOR_PACKAGERURL, the emulator packages no media.';
+    if (state === 'failed') return `${what} does not play.`;
+    if (state === 'stalled') return `${what} waits for the next segment.`;
+    return undefined;
+  }
+
+  const stage = document.getElementById('stage');
+  const note = document.getElementById('playback');
+  stage.addEventListener('playback', ({ detail }) => {
+    note.textContent = describe(detail) ?? note.textContent;
+    note.dataset.state = detail.state;
+  });
+  stage.addEventListener('channelidle', () => {
+    note.textContent = '';
+  });
+  window.channelEmbed.setup(JSON.parse(stage.dataset.options));
+})();

@@ -1,0 +1,323 @@
+/*
+ * Plays one source of a playlist item in a video element: DASH or HLS with shaka-player, which is loaded when it is
+ * needed, and everything else as the browser does. The channel embed imports this file; it is no public interface.
+ */
+
+/** What a source says under `drm`, by the names of key systems. */
+const KEY_SYSTEMS = { widevine: 'com.widevine.alpha', playready: 'com.microsoft.playready' };
+const CLEAR_KEY = 'org.w3.clearkey';
+const FAIR_PLAY = 'com.apple.fps';
+/** Licenses and manifests are small: who does not answer within this time will not. */
+const TIMEOUT_MS = 10_000;
+
+let shakaLoading;
+let attempts = 0;
+
+/** Loads shaka-player once for a page, and leaves a player of the same name that the page has in its place. */
+function loadShaka() {
+  shakaLoading ??= (async () => {
+    const theirs = Object.getOwnPropertyDescriptor(window, 'shaka');
+    // A browser remembers that a module failed to load, by its address.
+    const again = attempts > 0 ? `?again=${attempts}` : '';
+    attempts += 1;
+    await import(new URL(`shaka-player.js${again}`, import.meta.url).href);
+    const { shaka } = window;
+    if (theirs) Object.defineProperty(window, 'shaka', theirs);
+    else delete window.shaka;
+    shaka.polyfill.installAll();
+    return shaka;
+  })();
+  shakaLoading.catch(() => {
+    shakaLoading = undefined;
+  });
+  return shakaLoading;
+}
+
+/** A failure that a page can tell: the name of a text, and what stands in it. */
+class Failure extends Error {
+  constructor(reason, detail = '') {
+    super(reason);
+    this.reason = reason;
+    this.detail = detail;
+  }
+}
+
+export const isDash = ({ file, type }) => /dash\+xml/i.test(type || '') || /\.mpd(?:[?#]|$)/.test(file);
+export const isHls = ({ file, type }) => /mpegurl/i.test(type || '') || /\.m3u8(?:[?#]|$)/.test(file);
+
+const canPlayHls = () => document.createElement('video').canPlayType('application/vnd.apple.mpegurl') !== '';
+const hasMediaSource = () => 'MediaSource' in window || 'ManagedMediaSource' in window;
+
+/**
+ * The source to play. DASH comes first, as it has all key systems but one; HLS where it is asked for, where FairPlay is
+ * the key system, and where the browser takes nothing else.
+ * @param format `hls` or `dash` takes a source of this format alone.
+ */
+export function chooseSource(sources, format) {
+  const of = (format === 'hls' && isHls) || (format === 'dash' && isDash);
+  if (of) return sources.find(of);
+  const apple = !hasMediaSource() || 'WebKitMediaKeys' in window;
+  const order = apple && canPlayHls() ? [isHls, isDash] : [isDash, isHls];
+  for (const fits of order) {
+    const found = sources.find(fits);
+    if (found) return found;
+  }
+  return sources[0];
+}
+
+/** Key ids as people write them. */
+function asUuid(hex) {
+  return hex.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+function hexOf(base64url) {
+  const bytes = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
+  return [...bytes].map((byte) => byte.charCodeAt(0).toString(16).padStart(2, '0')).join('');
+}
+
+function base64urlOf(bytes) {
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+function get(url, options = {}) {
+  return fetch(url, { credentials: 'omit', signal: AbortSignal.timeout(TIMEOUT_MS), ...options });
+}
+
+/**
+ * The keys for what shaka-player asks no license server: HLS that names FairPlay, and media without a box for ClearKey.
+ * A key that is missing is missed only by the part of the stream that needs it.
+ */
+async function fetchKeys(url, keyIds) {
+  const keys = {};
+  const missing = [];
+  const ask = async (kid) => {
+    let response;
+    try {
+      response = await get(url, { method: 'POST', body: JSON.stringify({ kids: [kid], type: 'temporary' }) });
+    } catch {
+      throw new Failure('licenseServer');
+    }
+    if (response.status === 404) {
+      missing.push(asUuid(hexOf(kid)));
+      return;
+    }
+    const license = response.ok ? await response.json().catch(() => undefined) : undefined;
+    if (!license || !Array.isArray(license.keys)) throw new Failure('licenseServer');
+    for (const key of license.keys) keys[hexOf(key.kid)] = hexOf(key.k);
+  };
+  await Promise.all(keyIds.map(ask));
+  if (Object.keys(keys).length === 0 && missing.length > 0)
+    throw new Failure('noLicense', missing.join(', '));
+  return keys;
+}
+
+/** The key ids (base64url) in the initialization segments of an HLS stream, whose playlists name none. */
+async function findKeyIds(playlistUrl) {
+  const read = async (url) => {
+    const response = await get(url);
+    if (!response.ok) throw new Failure('unreachable');
+    return response;
+  };
+  const master = await read(playlistUrl);
+  const text = await master.text();
+  const base = master.url || playlistUrl;
+  const uris = [...text.matchAll(/^(?!#)\S.*$|^#EXT-X-MEDIA:.*URI="([^"]+)"/gm)].map(
+    ([line, uri]) => uri ?? line,
+  );
+  const lists = /^#EXT-X-STREAM-INF:/m.test(text) ? uris.map((uri) => new URL(uri, base).href) : [base];
+  const found = new Set();
+  for (const list of new Set(lists)) {
+    const answer = await read(list);
+    const maps = (await answer.text()).matchAll(/^#EXT-X-MAP:.*URI="([^"]+)"/gm);
+    for (const uri of new Set([...maps].map(([, each]) => each))) {
+      const bytes = new Uint8Array(await (await read(new URL(uri, answer.url || list).href)).arrayBuffer());
+      for (let at = 4; at + 28 <= bytes.length; at += 1) {
+        // The default key id stands 12 bytes behind the name of `tenc` (ISO/IEC 23001-7).
+        if (String.fromCharCode(...bytes.subarray(at, at + 4)) === 'tenc')
+          found.add(base64urlOf(bytes.subarray(at + 12, at + 28)));
+      }
+    }
+  }
+  return [...found];
+}
+
+/** The configuration of shaka-player for what a source says of its keys. */
+async function drmOf({ file, drm }, isHlsSource) {
+  if (!drm) return {};
+  if (!window.isSecureContext) throw new Failure('insecure');
+  const { clearkey, fairplay } = drm;
+  const url = (address) => new URL(address, document.baseURI).href;
+  if (clearkey) {
+    const named = clearkey.keyIds ?? [];
+    const keyIds = isHlsSource && named.length === 0 ? await findKeyIds(file) : named;
+    if (keyIds.length === 0) return { servers: { [CLEAR_KEY]: url(clearkey.url) } };
+    return { clearKeys: await fetchKeys(url(clearkey.url), keyIds) };
+  }
+  const servers = {};
+  for (const [name, system] of Object.entries(KEY_SYSTEMS)) {
+    if (drm[name]?.url) servers[system] = url(drm[name].url);
+  }
+  if (!fairplay?.processSpcUrl) return { servers };
+  servers[FAIR_PLAY] = url(fairplay.processSpcUrl);
+  const certificate = fairplay.certificateUrl && url(fairplay.certificateUrl);
+  return {
+    servers,
+    ...(certificate && { advanced: { [FAIR_PLAY]: { serverCertificateUri: certificate } } }),
+  };
+}
+
+/** What has failed, by the error of shaka-player. */
+function failureOf(error, { isEncrypted, asked, codes }) {
+  if (error instanceof Failure) return error;
+  const { code, category, data = [] } = error;
+  if (code === codes.LICENSE_REQUEST_FAILED)
+    return data[0]?.data?.[1] === 404
+      ? new Failure('noLicense', [...asked].join(', '))
+      : new Failure('licenseServer');
+  if (code === codes.LICENSE_RESPONSE_REJECTED) return new Failure('licenseServer');
+  if (code === codes.RESTRICTIONS_CANNOT_BE_MET && data[0]?.missingKeys?.length > 0)
+    return new Failure('noLicense', data[0].missingKeys.map(asUuid).join(', '));
+  if (code === codes.CONTENT_UNSUPPORTED_BY_BROWSER || code === codes.NO_VARIANTS)
+    return new Failure('unsupported');
+  if (category === 6) return new Failure('noKeySystem');
+  if (category === 1) return new Failure('unreachable');
+  if (category === 3) return new Failure(isEncrypted ? 'wrongKey' : 'undecodable', String(data[2] ?? ''));
+  if (category === 4) return new Failure('malformed', String(code ?? ''));
+  return new Failure('unplayable', String(code ?? ''));
+}
+
+/** Whether a picture, or a sound where there is no picture, has come out of the decoder: time passes without. */
+function hasDecoded(video) {
+  if (video.readyState < 2) return false;
+  return video.videoWidth === 0 || video.getVideoPlaybackQuality().totalVideoFrames > 0;
+}
+
+const STALLED_MS = 4000;
+
+/**
+ * Plays a source until stop().
+ * @param options `video`; `source` and `tracks` of the item; `tell(state, detail)`, which is told `playing` at the first
+ *   picture and after each stall, `stalled`, `ended`, and `failed` once with `reason` and `detail`.
+ */
+export function playSource({ video, source, tracks = [], tell }) {
+  const listeners = new AbortController();
+  const { signal } = listeners;
+  const asked = new Set();
+  let player;
+  let codes = {};
+  let isEncrypted = false;
+  let isPlaying = false;
+  let isOver = false;
+  let waiting;
+
+  const on = (name, react) => video.addEventListener(name, react, { signal });
+
+  function fail(error) {
+    if (isOver) return;
+    const { reason, detail } = failureOf(error, { isEncrypted, asked, codes });
+    stop();
+    tell('failed', { reason, detail });
+  }
+
+  function stop() {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(waiting);
+    listeners.abort();
+    if (player) player.destroy().catch(() => undefined);
+    else {
+      video.removeAttribute('src');
+      video.load();
+    }
+  }
+
+  function seePicture() {
+    clearTimeout(waiting);
+    waiting = undefined;
+    if (isPlaying || !hasDecoded(video)) return;
+    isPlaying = true;
+    const known = [...(player?.drmInfo()?.keyIds ?? [])].map(asUuid);
+    const keyIds = [...new Set(known.length > 0 ? known : asked)];
+    tell('playing', {
+      isLive: player?.isLive() ?? false,
+      isEncrypted,
+      keySystem: (isEncrypted && player?.keySystem()) || '',
+      keyIds,
+    });
+  }
+
+  function seeStall() {
+    waiting ??= setTimeout(() => {
+      waiting = undefined;
+      // A seek, or the end, waits for nothing.
+      if (!isPlaying || video.ended || video.paused) return;
+      isPlaying = false;
+      tell('stalled', {});
+    }, STALLED_MS);
+  }
+
+  on('encrypted', () => {
+    isEncrypted = true;
+  });
+  for (const name of ['loadeddata', 'playing', 'timeupdate']) on(name, seePicture);
+  on('waiting', seeStall);
+  on('ended', () => tell('ended', {}));
+
+  function native() {
+    on('error', () => fail(new Failure('undecodable', video.error?.message)));
+    for (const { file, label, language, kind } of tracks) {
+      const track = document.createElement('track');
+      Object.assign(track, { kind, src: file, label: label ?? '', srclang: language ?? '' });
+      video.append(track);
+      signal.addEventListener('abort', () => track.remove());
+    }
+    if (tracks.length > 0) video.crossOrigin = 'anonymous';
+    video.src = source.file;
+  }
+
+  async function adaptive() {
+    const hls = !isDash(source);
+    const shaka = await loadShaka().catch(() => {
+      throw new Failure('noPlayer');
+    });
+    codes = shaka.util.Error.Code;
+    if (isOver) return;
+    if (!shaka.Player.isBrowserSupported()) {
+      if (!hls || !canPlayHls()) throw new Failure('unsupported');
+      native();
+      return;
+    }
+    const drm = await drmOf(source, hls);
+    if (isOver) return;
+    const made = new shaka.Player();
+    player = made;
+    made.configure({ drm, streaming: { stallEnabled: true, rebufferingGoal: 1 } });
+    made.addEventListener('error', ({ detail }) => {
+      if (detail.severity === shaka.util.Error.Severity.CRITICAL) fail(detail);
+    });
+    made.getNetworkingEngine().registerRequestFilter((type, { body }) => {
+      if (type !== shaka.net.NetworkingEngine.RequestType.LICENSE || !body) return;
+      try {
+        const { kids } = JSON.parse(new TextDecoder().decode(body));
+        for (const kid of kids) asked.add(asUuid(hexOf(kid)));
+      } catch {
+        // The request of another key system.
+      }
+    });
+    await made.attach(video);
+    if (isOver) return;
+    await made.load(source.file);
+    if (isOver || made.isLive()) return;
+    for (const { file, label, language, kind } of tracks) {
+      // A text that is missing takes nothing from the picture.
+      await made
+        .addTextTrackAsync(file, language || 'und', kind || 'captions', 'text/vtt', undefined, label)
+        .catch(() => undefined);
+    }
+  }
+
+  if (isDash(source) || isHls(source)) adaptive().catch(fail);
+  else native();
+  return { stop };
+}

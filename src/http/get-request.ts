@@ -1,0 +1,68 @@
+/** One GET of something that anybody may serve: it is bounded in bytes and in time, and follows no redirect. */
+export interface GetRequest {
+  /** An absolute http or https address. */
+  readonly url: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body is cut behind so many bytes, as they come over the network. */
+  readonly maxBytes: number;
+  /** How long all of it may take, from the look-up of the name to the last byte. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GetAnswer {
+  readonly status: number;
+  /** Names in lower case; of a name that is there several times, the values joined by commas. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** As it was sent: whoever asks for `gzip` has to unpack it. */
+  readonly body: Buffer;
+  /** Whether there was more than `maxBytes`. */
+  readonly isCut: boolean;
+}
+
+/** Makes a GET. It rejects with GetFailed alone. */
+export type Get = (request: GetRequest) => Promise<GetAnswer>;
+
+/** No answer, or none to its end. */
+export class GetFailed extends Error {
+  constructor(
+    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, or one of who refuses an address. */
+    readonly causeCode: string,
+    /** Why, as the rest of a sentence, where the caller knows more than the code says. */
+    readonly why?: string,
+  ) {
+    super(causeCode);
+    this.name = 'GetFailed';
+  }
+}
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'no host has this name',
+  EAI_AGAIN: 'the name can’t be looked up',
+  ECONNRESET: 'the connection was cut (is it http:// in place of https://?)',
+  ETIMEDOUT: 'no answer came in time',
+  EHOSTUNREACH: 'there is no way to this host',
+  ENETUNREACH: 'there is no way to this network',
+  EPROTO: 'it does not speak TLS (is it https:// in place of http://?)',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is made out to another name',
+};
+
+const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|CERT_UNTRUSTED|CERT_SIGNATURE/;
+
+/**
+ * Why a call got no answer, as the rest of a sentence, by the system's or TLS's code.
+ * @param remedies what to do about an authority that is not trusted, and about TLS that can't be agreed on.
+ */
+export function whyNoAnswer(
+  code: string,
+  { untrusted, tls }: { readonly untrusted: string; readonly tls: string },
+): string {
+  if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code] ?? '';
+  if (UNTRUSTED.test(code)) return `its certificate is not trusted; ${untrusted}`;
+  if (/^ERR_(?:OSSL|TLS|SSL)/.test(code)) return `TLS could not be agreed on; ${tls}`;
+  if (code.startsWith('HPE_')) return 'what answers does not speak HTTP';
+  return `the call failed (${code})`;
+}

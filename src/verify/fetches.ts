@@ -1,0 +1,269 @@
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
+
+/** What a test may cost at most; nobody's stream needs as much. */
+export interface Limits {
+  /** Of all answers together, unpacked or not. */
+  readonly totalBytes: number;
+  /** Of one manifest or playlist, unpacked. */
+  readonly manifestBytes: number;
+  readonly initBytes: number;
+  readonly segmentBytes: number;
+  readonly requests: number;
+  readonly redirects: number;
+  /** Of one request with its redirects, and of all. */
+  readonly requestMs: number;
+  readonly totalMs: number;
+  /** More are counted, not tested. */
+  readonly renditions: number;
+  readonly periods: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  totalBytes: 512 * 1024 * 1024,
+  manifestBytes: 8 * 1024 * 1024,
+  initBytes: 4 * 1024 * 1024,
+  segmentBytes: 48 * 1024 * 1024,
+  requests: 500,
+  redirects: 8,
+  requestMs: 15_000,
+  totalMs: 120_000,
+  renditions: 40,
+  periods: 20,
+};
+
+/** What is somewhere: a whole file, or a part of one; `last` is the last byte, undefined up to the end. */
+export interface Resource {
+  /** Absolute. */
+  readonly url: string;
+  readonly range?: { readonly first: number; readonly last: number | undefined } | undefined;
+}
+
+export interface Fetched {
+  readonly ok: true;
+  /** Where it was in the end. */
+  readonly url: string;
+  /** Unpacked; the part that was asked for. */
+  readonly body: Buffer;
+  readonly headers: GetAnswer['headers'];
+  /** Whether a part was asked for and the whole file sent. */
+  readonly isRangeIgnored: boolean;
+}
+
+/** Why something was not got. The sentence goes on after its name: `answers with 404`. */
+export interface NotFetched {
+  readonly ok: false;
+  readonly code: FetchFaultCode;
+  readonly sentence: string;
+}
+
+type FetchFaultCode =
+  | 'address_refused'
+  | 'answer_broken'
+  | 'forbidden'
+  | 'http_error'
+  | 'interrupted'
+  | 'limit_reached'
+  | 'not_found'
+  | 'timeout'
+  | 'too_large'
+  | 'too_many_redirects'
+  | 'unreachable';
+
+/** What is fetched, by which the bytes are limited. */
+export type Wanted = 'manifest' | 'init' | 'segment';
+
+interface FetchesOptions {
+  readonly get: Get;
+  readonly limits: Limits;
+  readonly now: () => Date;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** All requests of one test: it follows redirects, unpacks, cuts out ranges, and keeps within the limits. */
+export class Fetches {
+  requests = 0;
+  bytes = 0;
+  readonly #options: FetchesOptions;
+  readonly #started: number;
+
+  constructor(options: FetchesOptions) {
+    this.#options = options;
+    this.#started = options.now().getTime();
+  }
+
+  get ms(): number {
+    return this.#options.now().getTime() - this.#started;
+  }
+
+  async take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
+    const { limits } = this.#options;
+    const most = { manifest: limits.manifestBytes, init: limits.initBytes, segment: limits.segmentBytes };
+    const until = this.ms + limits.requestMs;
+    let { url } = resource;
+    for (let hops = 0; hops <= limits.redirects; hops += 1) {
+      const answer = await this.#get({ ...resource, url }, wanted, most[wanted], until);
+      if ('ok' in answer) return answer;
+      const { location } = answer.headers;
+      if (!isRedirect(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
+      if (location === undefined || !URL.canParse(location, url))
+        return failed('answer_broken', `answers with ${answer.status} and no address to go on to`);
+      url = new URL(location, url).href;
+    }
+    return failed(
+      'too_many_redirects',
+      `redirects more than ${limits.redirects} times; look where the redirects lead in a circle`,
+    );
+  }
+
+  async #get(
+    { url, range }: Resource,
+    wanted: Wanted,
+    most: number,
+    until: number,
+  ): Promise<GetAnswer | NotFetched> {
+    const { get, limits, signal } = this.#options;
+    const refusal = addressFault(url);
+    if (refusal !== undefined) return failed('address_refused', refusal);
+    if (signal?.aborted) return failed('interrupted', 'was not fetched: the test was stopped');
+    if (this.requests >= limits.requests)
+      return failed(
+        'limit_reached',
+        `was not fetched: a test makes ${limits.requests} requests at most, which are used up`,
+      );
+    const left = Math.min(until, limits.totalMs) - this.ms;
+    if (left <= 0)
+      return this.ms >= limits.totalMs
+        ? failed(
+            'limit_reached',
+            `was not fetched: a test takes ${limits.totalMs / 1000} seconds at most, which are over`,
+          )
+        : failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
+    const room = limits.totalBytes - this.bytes;
+    if (room <= 0)
+      return failed(
+        'limit_reached',
+        `was not fetched: a test fetches ${mebibytes(limits.totalBytes)} at most, which are used up`,
+      );
+    this.requests += 1;
+    try {
+      const answer = await get({
+        url,
+        headers: {
+          // A part of a packed file can't be unpacked, and nobody packs media.
+          'accept-encoding': wanted === 'manifest' ? 'gzip, br, deflate' : 'identity',
+          ...(range && { range: `bytes=${range.first}-${range.last ?? ''}` }),
+        },
+        maxBytes: Math.min(most + (range?.first ?? 0), room),
+        timeoutMs: left,
+        signal,
+      });
+      this.bytes += answer.body.length;
+      return answer;
+    } catch (thrown) {
+      return noAnswer(thrown, limits);
+    }
+  }
+}
+
+function isRedirect(status: number): boolean {
+  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
+}
+
+function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): Fetched | NotFetched {
+  const { status, headers } = answer;
+  if (status !== 200 && status !== 206) return statusFault(status);
+  const tooLarge = () =>
+    failed('too_large', `is larger than ${mebibytes(most)}, more than is taken of one file; it was not read`);
+  if (answer.isCut) return tooLarge();
+  const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
+  if (unpacked === 'too_large') return tooLarge();
+  if (unpacked === undefined)
+    return failed(
+      'answer_broken',
+      `is not ${headers['content-encoding']}, although its content-encoding says so; look at the server, or at a proxy or CDN that packs answers`,
+    );
+  const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
+  const body = isRangeIgnored
+    ? unpacked.subarray(range.first, range.last === undefined ? undefined : range.last + 1)
+    : unpacked;
+  return { ok: true, url, body, headers, isRangeIgnored };
+}
+
+function statusFault(status: number): NotFetched {
+  if (status === 404 || status === 410) return failed('not_found', `is not there (${status})`);
+  if (status === 401 || status === 403)
+    return failed(
+      'forbidden',
+      `is refused (${status}); look whether the address needs a token, or has an old one`,
+    );
+  if (status === 416) return failed('http_error', 'does not have the byte range that is asked for (416)');
+  return failed('http_error', `answers with ${status}`);
+}
+
+function unpack(body: Buffer, encoding: string | undefined, most: number): Buffer | 'too_large' | undefined {
+  const options = { maxOutputLength: most };
+  try {
+    switch (encoding?.trim().toLowerCase()) {
+      case undefined:
+      case '':
+      case 'identity':
+        return body;
+      case 'gzip':
+      case 'x-gzip':
+        return gunzipSync(body, options);
+      case 'br':
+        return brotliDecompressSync(body, options);
+      case 'deflate':
+        return inflateSync(body, options);
+      default:
+        return undefined;
+    }
+  } catch (thrown) {
+    const code: unknown = Reflect.get(Object(thrown), 'code');
+    return code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : undefined;
+  }
+}
+
+function addressFault(url: string): string | undefined {
+  if (!URL.canParse(url)) return 'is no address';
+  const { protocol } = new URL(url);
+  return protocol === 'http:' || protocol === 'https:'
+    ? undefined
+    : `is fetched by ${protocol.slice(0, 20)}, and only http and https addresses can be tested`;
+}
+
+function noAnswer(thrown: unknown, limits: Limits): NotFetched {
+  if (!(thrown instanceof GetFailed)) throw thrown;
+  const { causeCode, why } = thrown;
+  if (causeCode === 'ABORT_ERR') return failed('interrupted', 'was not fetched: the test was stopped');
+  if (causeCode === 'ETIMEDOUT')
+    return failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
+  const remedies = {
+    untrusted: 'a browser would refuse it, too, unless its authority is known there',
+    tls: 'look at the TLS settings of the server',
+  };
+  return failed('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
+}
+
+function failed(code: FetchFaultCode, sentence: string): NotFetched {
+  return { ok: false, code, sentence };
+}
+
+function mebibytes(bytes: number): string {
+  return bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
+}
+
+/** An address as it may be shown: a query, and what stands before an @, may hold a token. */
+export function shownAddress(address: string): string {
+  if (!URL.canParse(address)) return address.replace(/[?#].*$/s, '').slice(0, 300);
+  const url = new URL(address);
+  return `${url.protocol}//${url.host}${url.pathname}${url.search === '' ? '' : '?…'}`;
+}
+
+/** The name of a file, by its address: its last part, or its host. */
+export function fileName(address: string): string {
+  const { pathname, host } = new URL(address);
+  const last = pathname.split('/').findLast((part) => part !== '');
+  return (last ?? host).slice(0, 100);
+}

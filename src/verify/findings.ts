@@ -1,0 +1,58 @@
+import type { CheckFault } from '../drm/check/report';
+
+/** Stands in a sentence for what it speaks of, so that one cause in several files is told once. */
+export const THIS = '\u0001';
+/** The same for a second file that it speaks of. */
+export const OTHER = '\u0002';
+
+/** Something that is wrong with a file of a rendition. */
+export interface Finding {
+  readonly severity: CheckFault['severity'];
+  readonly code: string;
+  readonly field?: string | undefined;
+  /** Whole sentences, with THIS and OTHER for the files. */
+  readonly text: string;
+  readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
+}
+
+const MAX_NAMED = 4;
+
+/** Findings as faults: those that say the same of several files are one. Errors stand first. */
+export function toldOnce(findings: readonly Finding[]): CheckFault[] {
+  const groups = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const key = [finding.severity, finding.code, finding.field, finding.text].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), finding]);
+  }
+  const faults = [...groups.values()].map(faultOf);
+  return [
+    ...faults.filter(({ severity }) => severity === 'error'),
+    ...faults.filter(({ severity }) => severity === 'warning'),
+  ];
+}
+
+function faultOf(group: readonly Finding[]): CheckFault {
+  const [first, ...others] = group as [Finding, ...Finding[]];
+  const told = new Set(Object.values(first.names));
+  const more = new Set(others.flatMap(({ names }) => Object.values(names)).filter((name) => !told.has(name)));
+  const also = more.size > 0 ? ` The same is true of ${listed([...more].map(String))}.` : '';
+  const description = first.text
+    .replaceAll(THIS, () => first.names[THIS])
+    .replaceAll(OTHER, () => first.names[OTHER] ?? '');
+  return {
+    severity: first.severity,
+    code: first.code,
+    ...(first.field !== undefined && { field: first.field }),
+    description: description + also,
+  };
+}
+
+/** `a`, `a and b`, `a, b, c and 4 more`. */
+export function listed(names: readonly string[]): string {
+  const shown =
+    names.length > MAX_NAMED
+      ? [...names.slice(0, MAX_NAMED - 1), `${names.length - MAX_NAMED + 1} more`]
+      : names;
+  const last = shown.at(-1) ?? '';
+  return shown.length < 2 ? last : `${shown.slice(0, -1).join(', ')} and ${last}`;
+}

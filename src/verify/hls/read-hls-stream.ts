@@ -1,0 +1,149 @@
+import { type Fetches, fileName, type Limits, shownAddress } from '../fetches';
+import { type Finding, THIS } from '../findings';
+import type { KeyLine, Rendition, StreamOutline } from '../rendition';
+import { type MediaPlaylist, type NamedPlaylist, readPlaylist } from './read-playlist';
+
+/** An HLS stream with its media playlists. */
+export interface HlsOutline extends StreamOutline {
+  readonly sessionKeys: readonly KeyLine[];
+}
+
+interface HlsSource {
+  readonly url: string;
+  readonly name: string;
+  readonly fetches: Fetches;
+  readonly limits: Limits;
+  readonly now: Date;
+}
+
+interface HlsStream {
+  readonly outline: HlsOutline | undefined;
+  readonly problems: readonly Finding[];
+}
+
+/** Reads a multivariant playlist and its media playlists, or one media playlist alone. */
+export async function readHlsStream(text: string, source: HlsSource): Promise<HlsStream> {
+  const { url, name, fetches, limits } = source;
+  const read = readPlaylist(text, { url });
+  if (!read.ok)
+    return { outline: undefined, problems: [problem(read.code, shownAddress(url), read.sentence)] };
+  const { playlist } = read;
+  if (playlist.type === 'media') {
+    const own = { url, name: 'media playlist', kind: 'video', codec: undefined } as const;
+    return streamOf([{ named: own, playlist, name }], [], [], source);
+  }
+  const { playlists, sessionKeys, definitions } = playlist;
+  const problems: Finding[] = [];
+  const found: FoundPlaylist[] = [];
+  for (const named of playlists.slice(0, limits.renditions)) {
+    const fetched = await fetches.take({ url: named.url }, 'manifest');
+    if (!fetched.ok) {
+      problems.push(
+        problem(
+          fetched.code === 'not_found' ? 'playlist_not_found' : fetched.code,
+          shownAddress(named.url),
+          `${fetched.sentence}; the multivariant playlist names it`,
+        ),
+      );
+      continue;
+    }
+    const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, definitions });
+    if (!media.ok) problems.push(problem(media.code, shownAddress(fetched.url), media.sentence));
+    else if (media.playlist.type === 'media')
+      found.push({ named, playlist: media.playlist, name: fileName(fetched.url) });
+    else
+      problems.push(
+        problem(
+          'not_a_media_playlist',
+          shownAddress(fetched.url),
+          'is a multivariant playlist, and another one names it where a media playlist belongs',
+        ),
+      );
+  }
+  const left = playlists.length - Math.min(playlists.length, limits.renditions);
+  if (left > 0)
+    problems.push({
+      severity: 'warning',
+      code: 'cut_short',
+      text: `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}.`,
+      names: { [THIS]: name },
+    });
+  return streamOf(found, sessionKeys, problems, source);
+}
+
+interface FoundPlaylist {
+  readonly named: NamedPlaylist;
+  readonly playlist: MediaPlaylist;
+  readonly name: string;
+}
+
+function streamOf(
+  found: readonly FoundPlaylist[],
+  sessionKeys: readonly KeyLine[],
+  problems: readonly Finding[],
+  { now, name }: HlsSource,
+): HlsStream {
+  const names = new Set<string>();
+  const renditions = found.map(({ named, playlist, name: file }): Rendition => {
+    const { newest } = playlist.segments;
+    const shown = names.has(file) ? `${file} (${named.name})` : file;
+    names.add(file);
+    return {
+      name: named.name,
+      kind: named.kind,
+      codec: named.codec,
+      signalling: { name: shown, text: signallingOf(newest[0]?.keys ?? []) },
+      init: newest[0]?.init,
+      segments: playlist.segments,
+    };
+  });
+  const started = found.map(({ playlist }) => playlist.started).find((date) => date !== undefined);
+  const live = found.some(({ playlist }) => playlist.live);
+  return {
+    outline: { type: 'hls', live, started: live ? started : undefined, renditions, sessionKeys },
+    problems: [
+      ...problems,
+      ...found.flatMap(({ playlist, name: file }) => stale(file, playlist, now)),
+      ...strayedSessionKeys(name, sessionKeys, found),
+    ],
+  };
+}
+
+/** The key lines that hold, as a media playlist of their own. */
+function signallingOf(keys: readonly KeyLine[]): string {
+  return ['#EXTM3U', '#EXT-X-TARGETDURATION:1', ...keys.map(({ line }) => line), ''].join('\n');
+}
+
+/** So many target durations after its newest segment, a live playlist must have had another one. */
+const STALE_DURATIONS = 3;
+const STALE_SECONDS = 20;
+
+function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now: Date): Finding[] {
+  if (!live || !ended) return [];
+  const behind = (now.getTime() - ended.getTime()) / 1000;
+  if (behind < Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds)) return [];
+  const text = `${THIS} does not move: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and it is no finished playlist (EXT-X-ENDLIST); look whether the encoder still sends, and whether a CDN serves an old playlist.`;
+  return [{ severity: 'warning', code: 'playlist_not_moving', text, names: { [THIS]: name } }];
+}
+
+/** By session keys players fetch licenses ahead; one that no media playlist has is fetched in vain. */
+function strayedSessionKeys(
+  name: string,
+  sessionKeys: readonly KeyLine[],
+  found: readonly FoundPlaylist[],
+): Finding[] {
+  const used = found.flatMap(({ playlist }) =>
+    playlist.segments.newest.flatMap(({ keys = [] }) => [...keys]),
+  );
+  if (used.length === 0) return [];
+  const strayed = sessionKeys.filter(
+    (session) => !used.some(({ format, uri }) => format === session.format && uri === session.uri),
+  );
+  if (strayed.length === 0 || strayed.length < sessionKeys.length) return [];
+  const text = `The session keys (EXT-X-SESSION-KEY) of ${THIS} are in none of its media playlists, so players fetch licenses that they can't use; make all playlists in one run of the packager.`;
+  return [{ severity: 'warning', code: 'session_key_differs', text, names: { [THIS]: name } }];
+}
+
+function problem(code: string, name: string, sentence: string): Finding {
+  return { severity: 'error', code, text: `${THIS} ${sentence}.`, names: { [THIS]: name } };
+}

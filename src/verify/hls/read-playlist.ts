@@ -1,0 +1,187 @@
+import { attributesOf } from '../../drm/check/playlist';
+import type { Resource } from '../fetches';
+import type { MediaKind } from '../media/judgement';
+import type { KeyLine, SegmentSource, Segments } from '../rendition';
+import { type OwnTag, parsePlaylist } from './playlist-library';
+
+/** A playlist that a multivariant playlist names: a variant, or a rendition of one. */
+export interface NamedPlaylist {
+  readonly url: string;
+  readonly name: string;
+  readonly kind: MediaKind;
+  readonly codec: string | undefined;
+}
+
+interface MultivariantPlaylist {
+  readonly type: 'multivariant';
+  readonly playlists: readonly NamedPlaylist[];
+  /** The lines of session keys, as they stand there. */
+  readonly sessionKeys: readonly KeyLine[];
+  /** Variables that media playlists may import. */
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+export interface MediaPlaylist {
+  readonly type: 'media';
+  readonly live: boolean;
+  /** When its first segment would have begun, by the time of day of those that are there. */
+  readonly started: Date | undefined;
+  /** When the newest segment ended. */
+  readonly ended: Date | undefined;
+  readonly segments: Segments;
+  /** The number of the newest segment, and how long segments are at most. */
+  readonly last: number;
+  readonly targetSeconds: number;
+}
+
+export type PlaylistRead =
+  | { readonly ok: true; readonly playlist: MultivariantPlaylist | MediaPlaylist }
+  | { readonly ok: false; readonly code: string; readonly sentence: string };
+
+interface PlaylistSource {
+  readonly url: string;
+  readonly definitions?: Readonly<Record<string, string>>;
+}
+
+/** Reads an HLS playlist (RFC 8216, and 8216bis for variables and gaps). A fault goes on after its name. */
+export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSource): PlaylistRead {
+  if (!/^\ufeff?#EXTM3U\b/.test(text))
+    return { ok: false, code: 'not_a_manifest', sentence: 'does not begin with #EXTM3U, as a playlist does' };
+  const sessionKeys: KeyLine[] = [];
+  const renditions: ReadonlyMap<string, string>[] = [];
+  const inForce = new KeysInForce();
+  const own: OwnTag[] = [
+    { tag: '#EXT-X-KEY:', name: 'keys', read: (line) => inForce.add(keyLineOf(line)) },
+    { tag: '#EXT-X-SESSION-KEY:', read: (line) => sessionKeys.push(keyLineOf(line)) },
+    { tag: '#EXT-X-MEDIA:', read: (line) => renditions.push(attributesOf(line)) },
+    { tag: '#EXT-X-GAP', name: 'gap', read: () => true },
+  ];
+  const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, mainDefinitions: definitions, own });
+  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', sentence: parsed.sentence };
+  const { manifest } = parsed;
+  const { playlists: variants = [], segments } = manifest;
+  if (variants.length + renditions.length > 0) {
+    const playlists = uniquePlaylists([
+      ...variants.flatMap(({ uri, attributes = {} }) => (uri ? variantOf(uri, attributes, url) : [])),
+      ...renditions.flatMap((attributes) => renditionOf(attributes, url)),
+    ]);
+    const { definitions: defined = {} } = manifest;
+    return { ok: true, playlist: { type: 'multivariant', playlists, sessionKeys, definitions: defined } };
+  }
+  return { ok: true, playlist: mediaPlaylistOf(manifest, segments, url) };
+}
+
+type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['manifest'];
+
+function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url: string): MediaPlaylist {
+  const sequence = Math.max(0, manifest.mediaSequence ?? 0);
+  let keys: readonly KeyLine[] = [];
+  const named = segments.flatMap((segment, index): SegmentSource[] => {
+    const own = segment.custom?.keys;
+    if (Array.isArray(own)) keys = own;
+    if (segment.custom?.gap) return [];
+    const init =
+      segment.map?.uri === undefined ? undefined : resourceOf(segment.map.uri, url, segment.map.byterange);
+    return [
+      {
+        ...resourceOf(segment.uri, url, segment.byterange),
+        seconds: segment.duration,
+        number: sequence + index,
+        init,
+        keys,
+      },
+    ];
+  });
+  const seconds = segments.reduce((sum, { duration = 0 }) => sum + duration, 0);
+  const begun = segments[0]?.programDateTime;
+  const before = segments.length === 0 ? 0 : (sequence * seconds) / segments.length;
+  return {
+    type: 'media',
+    live: manifest.endList !== true,
+    started: begun === undefined ? undefined : new Date(begun - before * 1000),
+    ended: begun === undefined ? undefined : new Date(begun + seconds * 1000),
+    segments: { first: named[0], newest: named.slice(-3).reverse() },
+    last: sequence + segments.length - 1,
+    targetSeconds: manifest.targetDuration ?? 10,
+  };
+}
+
+/** The key lines that hold for the next segment: one for each key format, until NONE. */
+class KeysInForce {
+  #keys: readonly KeyLine[] = [];
+
+  add(key: KeyLine): readonly KeyLine[] {
+    const others = this.#keys.filter(({ format }) => format !== key.format);
+    this.#keys = key.method === 'NONE' ? [] : [...others, key];
+    return this.#keys;
+  }
+}
+
+function keyLineOf(line: string): KeyLine {
+  const attributes = attributesOf(line);
+  const digits = /^0x([0-9a-f]{1,32})$/i.exec(attributes.get('IV') ?? '')?.[1];
+  return {
+    line,
+    method: attributes.get('METHOD') ?? '',
+    format: attributes.get('KEYFORMAT') ?? 'identity',
+    uri: attributes.get('URI'),
+    iv: digits === undefined ? undefined : Buffer.from(digits.padStart(32, '0'), 'hex'),
+  };
+}
+
+function variantOf(uri: string, attributes: Readonly<Record<string, unknown>>, url: string): NamedPlaylist[] {
+  const codecs = typeof attributes.CODECS === 'string' ? attributes.CODECS : undefined;
+  const { RESOLUTION: size, BANDWIDTH: bandwidth } = attributes;
+  const [width, height] = ['width', 'height'].map((name) => Reflect.get(Object(size), name));
+  const kind = codecs?.split(',').every((codec) => AUDIO.test(codec.trim())) ? 'audio' : 'video';
+  const parts = [
+    kind,
+    width && height ? `${width}x${height}` : undefined,
+    typeof bandwidth === 'number' && bandwidth > 0 ? `${Math.round(bandwidth / 1000)} kb/s` : undefined,
+  ];
+  const name = parts.filter((part) => part !== undefined).join(' ');
+  return [{ url: absolute(uri, url), name, kind, codec: codecs }];
+}
+
+const AUDIO = /^(?:mp4a|ac-3|ec-3|ac-4|opus|flac|alac|mp3)\b/i;
+const KINDS: Readonly<Record<string, MediaKind>> = { AUDIO: 'audio', VIDEO: 'video', SUBTITLES: 'text' };
+
+function renditionOf(attributes: ReadonlyMap<string, string>, url: string): NamedPlaylist[] {
+  const uri = attributes.get('URI');
+  const type = attributes.get('TYPE') ?? '';
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
+  // Without an address it is in the variant's own segments; captions always are.
+  if (uri === undefined || kind === undefined) return [];
+  const parts = [kind, attributes.get('LANGUAGE') ?? attributes.get('NAME'), attributes.get('GROUP-ID')];
+  const name = [...new Set(parts.filter((part) => part !== undefined))].join(' ').slice(0, 80);
+  return [{ url: absolute(uri, url), name, kind, codec: undefined }];
+}
+
+/** Variants that differ in their sound name one playlist several times. */
+function uniquePlaylists(all: readonly NamedPlaylist[]): NamedPlaylist[] {
+  const found = new Map<string, NamedPlaylist>();
+  const names = new Map<string, number>();
+  for (const playlist of all) {
+    if (found.has(playlist.url)) continue;
+    const before = names.get(playlist.name) ?? 0;
+    names.set(playlist.name, before + 1);
+    const name = before === 0 ? playlist.name : `${playlist.name} (${before + 1})`;
+    found.set(playlist.url, { ...playlist, name });
+  }
+  return [...found.values()];
+}
+
+function absolute(address: string, base: string): string {
+  return URL.canParse(address, base) ? new URL(address, base).href : address;
+}
+
+function resourceOf(
+  address: string,
+  base: string,
+  range: { readonly offset?: number; readonly length: number } | undefined,
+): Resource {
+  const url = absolute(address, base);
+  if (!range || !(range.length > 0)) return { url };
+  const first = range.offset ?? 0;
+  return { url, range: { first, last: first + range.length - 1 } };
+}

@@ -1,0 +1,95 @@
+/** What the reader of a syntax throws when what it reads can't be. */
+export class SyntaxBroken extends Error {}
+
+/** Reads bits, the most significant first. Beyond the end it is broken. */
+export class BitReader {
+  /** In bits from the start. */
+  position = 0;
+  readonly #bytes: Uint8Array;
+  readonly length: number;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.length = bytes.length * 8;
+  }
+
+  bit(): number {
+    const at = this.position;
+    if (at >= this.length) throw new SyntaxBroken('ended');
+    this.position = at + 1;
+    return ((this.#bytes[at >> 3] ?? 0) >> (7 - (at & 7))) & 1;
+  }
+
+  /** Up to 25 bits without moving on; zeros beyond the end. */
+  peek(count: number): number {
+    const at = this.position >> 3;
+    const bytes = this.#bytes;
+    const word =
+      ((bytes[at] ?? 0) << 24) |
+      ((bytes[at + 1] ?? 0) << 16) |
+      ((bytes[at + 2] ?? 0) << 8) |
+      (bytes[at + 3] ?? 0);
+    return (word << (this.position & 7)) >>> (32 - count);
+  }
+
+  skip(count: number): void {
+    this.position += count;
+    if (this.position > this.length) throw new SyntaxBroken('ended');
+  }
+
+  /** Up to 32 bits as an unsigned number. */
+  bits(count: number): number {
+    if (count === 0) return 0;
+    if (count > 24) {
+      const high = this.bits(count - 16);
+      return high * 65536 + this.bits(16);
+    }
+    const value = this.peek(count);
+    this.skip(count);
+    return value;
+  }
+
+  /** An unsigned Exp-Golomb code (ISO/IEC 14496-10 § 9.1). */
+  ue(): number {
+    let zeros = 0;
+    while (this.bit() === 0) {
+      zeros += 1;
+      if (zeros > 31) throw new SyntaxBroken('code too long');
+    }
+    return 2 ** zeros - 1 + this.bits(zeros);
+  }
+
+  /** A signed one. */
+  se(): number {
+    const code = this.ue();
+    return code % 2 === 1 ? (code + 1) / 2 : -code / 2;
+  }
+
+  /** Whether anything stands before the last 1, which ends an RBSP. */
+  get hasMore(): boolean {
+    let last = this.#bytes.length - 1;
+    while (last >= 0 && this.#bytes[last] === 0) last -= 1;
+    if (last < 0) return false;
+    const byte = this.#bytes[last] ?? 0;
+    const stop = last * 8 + 7 - Math.log2(byte & -byte);
+    return this.position < stop;
+  }
+}
+
+/** What a NAL unit's bytes mean: emulation prevention bytes are taken out (ISO/IEC 14496-10 § 7.4.1). */
+export function rbspOf(nal: Buffer): Buffer {
+  let found = nal.indexOf(EMULATION);
+  if (found < 0) return nal;
+  const bytes = Buffer.alloc(nal.length);
+  let from = 0;
+  let length = 0;
+  while (found >= 0) {
+    length += nal.copy(bytes, length, from, found + 2);
+    from = found + 3;
+    found = nal.indexOf(EMULATION, from);
+  }
+  length += nal.copy(bytes, length, from);
+  return bytes.subarray(0, length);
+}
+
+const EMULATION = Buffer.from([0, 0, 3]);

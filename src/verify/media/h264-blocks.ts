@@ -1,0 +1,197 @@
+import { SyntaxBroken } from './bit-reader';
+import type { Cabac } from './cabac';
+import { LAST_8X8, SIGNIFICANT_8X8 } from './h264-contexts';
+
+/** By block category (ISO/IEC 14496-10 table 9-40): luma DC, luma AC, luma, chroma DC, chroma AC, luma 8 x 8. */
+const CODED_FLAG = [85, 89, 93, 97, 101];
+const SIGNIFICANT = [
+  [105, 120, 134, 149, 152, 402],
+  [277, 292, 306, 321, 324, 436],
+] as const;
+const LAST = [
+  [166, 181, 195, 210, 213, 417],
+  [338, 353, 367, 382, 385, 451],
+] as const;
+const LEVEL = [227, 237, 247, 257, 266, 426];
+
+/** Where the blocks of 4 x 4 of a macroblock are, in the order of the stream. */
+const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
+const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
+
+/** Where a macroblock is, as far as its blocks ask their neighbours. */
+export interface Place {
+  readonly mb: number;
+  readonly hasLeft: boolean;
+  readonly hasTop: boolean;
+}
+
+/** What its blocks are read by. */
+export interface BlockKind {
+  readonly is16x16: boolean;
+  readonly isIntra: boolean;
+  readonly is8x8: boolean;
+}
+
+/** Reads the coefficients of macroblocks (ISO/IEC 14496-10 § 7.3.5.3), and keeps which blocks have any. */
+export class BlockReader {
+  readonly #cabac: Cabac;
+  readonly #coded: Uint16Array;
+  readonly #width: number;
+  readonly #chromaRows: number;
+  readonly #field: 0 | 1;
+  /** coded_block_flag of blocks of 4 x 4. */
+  readonly #luma: Uint8Array;
+  readonly #chroma: readonly [Uint8Array, Uint8Array];
+  #mb = 0;
+  #hasLeft = false;
+  #hasTop = false;
+  /** coded_block_flag of a neighbour that there is not. */
+  #outside = 0;
+
+  /**
+   * @param coded coded_block_pattern of each macroblock, with the flags of DC blocks from bit 8 on, which are set here
+   * @param width in macroblocks
+   * @param chromaRows rows of blocks of a chroma plane
+   */
+  constructor(cabac: Cabac, coded: Uint16Array, width: number, chromaRows: number, isField: boolean) {
+    this.#cabac = cabac;
+    this.#coded = coded;
+    this.#width = width;
+    this.#chromaRows = chromaRows;
+    this.#field = isField ? 1 : 0;
+    this.#luma = new Uint8Array(coded.length * 16);
+    this.#chroma = [new Uint8Array(coded.length * 8), new Uint8Array(coded.length * 8)];
+  }
+
+  /** Marks all blocks of a macroblock as coded, as those of I_PCM are. */
+  fill(mb: number): void {
+    this.#luma.fill(1, mb * 16, mb * 16 + 16);
+    for (const plane of this.#chroma) plane.fill(1, mb * 8, mb * 8 + 8);
+  }
+
+  read({ mb, hasLeft, hasTop }: Place, { is16x16, isIntra, is8x8 }: BlockKind): void {
+    this.#mb = mb;
+    this.#hasLeft = hasLeft;
+    this.#hasTop = hasTop;
+    this.#outside = isIntra ? 1 : 0;
+    const coded = this.#coded[mb] ?? 0;
+    if (is16x16 && this.#dcFlag(0)) this.#block(0, 16);
+    for (let block = 0; block < 16; block += 1) {
+      if ((coded & (1 << (block >> 2))) === 0) continue;
+      if (is8x8) {
+        this.#setLuma(block);
+        if ((block & 3) === 0) this.#block(5, 64);
+      } else if (this.#lumaFlag(block, is16x16 ? 1 : 2)) {
+        this.#setLuma(block);
+        this.#block(is16x16 ? 1 : 2, is16x16 ? 15 : 16);
+      }
+    }
+    const rows = this.#chromaRows;
+    if (coded & 0x30) {
+      for (let plane = 1; plane < 3; plane += 1) if (this.#dcFlag(plane)) this.#block(3, 2 * rows);
+    }
+    if (coded & 0x20) {
+      for (const plane of this.#chroma) {
+        for (let block = 0; block < 2 * rows; block += 1) {
+          if (this.#chromaFlag(plane, block & 1, block >> 1)) {
+            plane[mb * 8 + block] = 1;
+            this.#block(4, 15);
+          }
+        }
+      }
+    }
+  }
+
+  #left(): number {
+    return this.#hasLeft ? (this.#coded[this.#mb - 1] ?? 0) : 0;
+  }
+
+  #top(): number {
+    return this.#hasTop ? (this.#coded[this.#mb - this.#width] ?? 0) : 0;
+  }
+
+  #dcFlag(plane: number): boolean {
+    const bit = 0x100 << plane;
+    const left = this.#hasLeft ? (this.#left() & bit ? 1 : 0) : this.#outside;
+    const top = this.#hasTop ? (this.#top() & bit ? 1 : 0) : this.#outside;
+    const flag = this.#cabac.decision((CODED_FLAG[plane === 0 ? 0 : 3] ?? 0) + left + 2 * top) === 1;
+    if (flag) this.#coded[this.#mb] = (this.#coded[this.#mb] ?? 0) | bit;
+    return flag;
+  }
+
+  #setLuma(block: number): void {
+    this.#luma[this.#mb * 16 + (BLOCK_Y[block] ?? 0) * 4 + (BLOCK_X[block] ?? 0)] = 1;
+  }
+
+  #lumaFlag(block: number, category: number): boolean {
+    const x = BLOCK_X[block] ?? 0;
+    const y = BLOCK_Y[block] ?? 0;
+    const own = this.#mb * 16;
+    const left =
+      x > 0
+        ? this.#luma[own + y * 4 + x - 1]
+        : this.#hasLeft
+          ? this.#luma[own - 16 + y * 4 + 3]
+          : this.#outside;
+    const above = own - 16 * this.#width + 12 + x;
+    const top = y > 0 ? this.#luma[own + (y - 1) * 4 + x] : this.#hasTop ? this.#luma[above] : this.#outside;
+    return this.#cabac.decision((CODED_FLAG[category] ?? 0) + (left ?? 0) + 2 * (top ?? 0)) === 1;
+  }
+
+  #chromaFlag(plane: Uint8Array, x: number, y: number): boolean {
+    const own = this.#mb * 8;
+    const left = x > 0 ? plane[own + y * 2] : this.#hasLeft ? plane[own - 8 + y * 2 + 1] : this.#outside;
+    const above = own - 8 * this.#width + (this.#chromaRows - 1) * 2 + x;
+    const top = y > 0 ? plane[own + (y - 1) * 2 + x] : this.#hasTop ? plane[above] : this.#outside;
+    return this.#cabac.decision(101 + (left ?? 0) + 2 * (top ?? 0)) === 1;
+  }
+
+  /** residual_block_cabac (§ 7.3.5.3.3), of which one coefficient at least is not 0. */
+  #block(category: number, size: number): void {
+    const cabac = this.#cabac;
+    const significant = SIGNIFICANT[this.#field][category] ?? 0;
+    const last = LAST[this.#field][category] ?? 0;
+    const inner = SIGNIFICANT_8X8[this.#field] ?? [];
+    let count = 0;
+    let index = 0;
+    for (; index < size - 1; index += 1) {
+      let here = index;
+      let end = index;
+      if (category === 5) {
+        here = inner[index] ?? 0;
+        end = LAST_8X8[index] ?? 0;
+      } else if (category === 3) {
+        here = Math.min(size === 8 ? index >> 1 : index, 2);
+        end = here;
+      }
+      if (cabac.decision(significant + here) === 0) continue;
+      count += 1;
+      if (cabac.decision(last + end) === 1) break;
+    }
+    if (index === size - 1) count += 1;
+    const level = LEVEL[category] ?? 0;
+    let ones = 0;
+    let greater = 0;
+    for (; count > 0; count -= 1) {
+      if (cabac.decision(level + (greater > 0 ? 0 : Math.min(4, 1 + ones))) === 0) ones += 1;
+      else {
+        this.#level(level + 5 + Math.min(category === 3 ? 3 : 4, greater));
+        greater += 1;
+      }
+      cabac.bypass();
+    }
+  }
+
+  #level(context: number): void {
+    const cabac = this.#cabac;
+    let size = 2;
+    while (size < 15 && cabac.decision(context) === 1) size += 1;
+    if (size < 15) return;
+    let order = 0;
+    while (cabac.bypass() === 1) {
+      order += 1;
+      if (order > 20) throw new SyntaxBroken('has a coefficient larger than may be');
+    }
+    for (; order > 0; order -= 1) cabac.bypass();
+  }
+}

@@ -1,0 +1,143 @@
+import type { TrackContent } from './track-content';
+
+/** What a track is, as far as its samples are judged. */
+export type MediaKind = 'video' | 'audio' | 'text' | 'other';
+
+/**
+ * How samples are encrypted: a scheme of ISO/IEC 23001-7 (`schm`), Apple's `sample-aes` of elementary streams in a
+ * transport stream, or `aes-128` over the whole segment (RFC 8216 § 4.3.2.4).
+ */
+export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128';
+
+/** What `EXT-X-KEY` says of a segment. */
+export interface HlsEncryption {
+  /** METHOD, as written: `NONE`, `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`. */
+  readonly method: string;
+  /** 16 bytes. Without one, AES-128 and SAMPLE-AES take the media sequence number. */
+  readonly iv?: Buffer | undefined;
+  /** The media sequence number of the segment. */
+  readonly sequence?: number | undefined;
+}
+
+/** What a segment and its init segment say of one track. */
+export interface MediaTrack {
+  /** `track_ID` of an mp4 file, the PID of a transport stream; 0 where neither is known. */
+  readonly id: number;
+  readonly kind: MediaKind;
+  /** As in RFC 6381 where it is known so far (`avc1.64001f`, `mp4a.40.2`, `ec-3`), else the name of the sample entry. */
+  readonly codec: string;
+  /** Undefined where nothing says that samples are encrypted. */
+  readonly scheme: MediaScheme | undefined;
+  /** The key ids of encrypted samples, each once, 16 bytes big endian. SAMPLE-AES and AES-128 name none. */
+  readonly keyIds: readonly Buffer[];
+  /** The key id of `tenc`, which samples of no group have; undefined if it says that they are clear. */
+  readonly defaultKeyId: Buffer | undefined;
+  /** The IV that all samples have, of `tenc`, `seig` or the playlist; undefined where each sample has its own. */
+  readonly constantIv: Buffer | undefined;
+  /** Encrypted and clear blocks of 16 bytes in turn, as `tenc` has them; undefined where all blocks are encrypted. */
+  readonly pattern: { readonly crypt: number; readonly skip: number } | undefined;
+  readonly samples: number;
+  /** Those of `samples` that are said to be encrypted. Fewer than all: a clear lead, or clear parts. */
+  readonly encryptedSamples: number;
+  /** How long the samples play; 0 where that is not known. */
+  readonly seconds: number;
+  /** The samples, for `judgeMedia`. */
+  readonly content: TrackContent;
+}
+
+/** A segment whose samples can be reached. */
+export interface OpenedMedia {
+  readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed_audio' | 'encrypted_segment';
+  /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
+  readonly tracks: readonly MediaTrack[];
+  /** What is wrong with the container, though samples could be read: cut short, samples outside the file, and so on. */
+  readonly slips: readonly MediaFault[];
+}
+
+/** Why nothing, or not all, can be read. The sentence is whole: it names what it speaks of and ends with a full stop. */
+export interface MediaFault {
+  readonly code: MediaFaultCode;
+  readonly description: string;
+}
+
+export type MediaFaultCode =
+  /** Neither mp4, transport stream nor packed audio. */
+  | 'not_media'
+  /** A media segment without the init segment that says how it is encrypted. */
+  | 'no_init_segment'
+  /** Boxes or packets that contradict each other, or lie about their sizes. */
+  | 'media_malformed'
+  /** The segment ends within a sample. */
+  | 'media_cut_short'
+  /** More samples, tracks or bytes than any segment has. */
+  | 'media_too_large'
+  /** Samples are encrypted, and nothing tells their IVs (neither `senc` nor `saiz` and `saio`). */
+  | 'no_sample_encryption'
+  /** A scheme that is none of those of ISO/IEC 23001-7. */
+  | 'scheme_unknown'
+  /** No samples at all. */
+  | 'no_samples';
+
+export type Opened =
+  | { readonly ok: true; readonly media: OpenedMedia }
+  | { readonly ok: false; readonly fault: MediaFault };
+
+/** A content key to decrypt with. */
+export interface MediaKey {
+  /** 16 bytes, big endian: the samples that it is for. Without one, it is for all. */
+  readonly keyId?: Buffer | undefined;
+  /** 16 bytes. */
+  readonly key: Buffer;
+  /** 16 bytes, as the key file has it for FairPlay; tried beside the IV that the media name. */
+  readonly iv?: Buffer | undefined;
+}
+
+/**
+ * - `decrypts`: the key makes valid pictures and sound of it.
+ * - `garbage`: the key makes noise of it; `cause` says why where that can be told.
+ * - `clear`: the samples are valid as they are. `cause` is `not_encrypted` where something says that they are encrypted.
+ * - `no_key`: none of the keys is for the key id of the samples.
+ * - `unknown`: too little to tell.
+ */
+export type JudgementState = 'decrypts' | 'garbage' | 'clear' | 'no_key' | 'unknown';
+
+export type JudgementCause =
+  /** Of `garbage`: the content key is another one. */
+  | 'wrong_key'
+  /** Of `garbage`: the key is right and the IV that the media name is not. */
+  | 'wrong_iv'
+  /** Of `garbage`: it decrypts with the bytes of the key in another order. */
+  | 'key_byte_order'
+  /** Of `garbage`: it decrypts when it is decrypted twice. */
+  | 'encrypted_twice'
+  /** Of `garbage`: nothing says that it is encrypted, and it is no valid picture or sound. */
+  | 'not_signalled'
+  /** Of `clear`: something says that it is encrypted. */
+  | 'not_encrypted';
+
+/** What was found in samples that one key, or none, is for. */
+export interface Judgement {
+  readonly state: JudgementState;
+  readonly cause?: JudgementCause | undefined;
+  /** The kind of the track; `other` where tracks of several kinds were judged together and agree. */
+  readonly kind: MediaKind;
+  /** How many samples were looked at. */
+  readonly samples: number;
+  /** One whole sentence for people: what it means. */
+  readonly description: string;
+  /** One whole sentence: what was counted (`62 of 62 AAC frames decode to their last bit.`). */
+  readonly evidence: string;
+}
+
+/** The judgement of one track; that of the other tracks with its key id is in it where its own samples do not tell. */
+export interface TrackJudgement extends Judgement {
+  /** As `MediaTrack.id`. */
+  readonly track: number;
+  /** The key id of the samples, where media name one. */
+  readonly keyId: Buffer | undefined;
+}
+
+/** The judgement of a segment: its worst track, in the order garbage, no_key, unknown, decrypts, clear. */
+export interface MediaJudgement extends Judgement {
+  readonly tracks: readonly TrackJudgement[];
+}

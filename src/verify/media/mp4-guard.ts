@@ -1,0 +1,178 @@
+import type { MediaFault } from './judgement';
+
+/** The boxes that are read, and the parents that they count in. Others are passed over. */
+const READ: Readonly<Record<string, readonly string[]>> = {
+  '': ['ftyp', 'styp', 'moov', 'moof', 'mdat'],
+  moov: ['mvhd', 'trak', 'mvex'],
+  mvex: ['trex'],
+  trak: ['tkhd', 'mdia'],
+  mdia: ['mdhd', 'hdlr', 'minf'],
+  minf: ['stbl'],
+  stbl: ['stsd', 'stts', 'stsc', 'stsz', 'stco', 'co64', 'saiz', 'saio', 'sbgp', 'sgpd', 'senc'],
+  moof: ['mfhd', 'traf'],
+  traf: ['tfhd', 'tfdt', 'trun', 'saiz', 'saio', 'sbgp', 'sgpd', 'senc'],
+};
+
+const MAX_BOXES = 50_000;
+/** Ten minutes of sound have 30,000; a film in one file has 500,000. */
+const MAX_SAMPLES = 1_000_000;
+
+type Guarded =
+  | { readonly ok: true; readonly safe: ArrayBuffer; readonly isCutShort: boolean }
+  | { readonly ok: false; readonly fault: MediaFault };
+
+/**
+ * A copy of an mp4 file that is safe to parse by software that believes it: no box reaches beyond its parent, tables
+ * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
+ * too, as their own boxes have tables.
+ */
+export function guardMp4(bytes: Buffer): Guarded {
+  const safe = new ArrayBuffer(bytes.length);
+  const copy = Buffer.from(safe);
+  bytes.copy(copy);
+  try {
+    const guard = new Guard(copy);
+    guard.walk('', 0, copy.length);
+    return { ok: true, safe, isCutShort: guard.isCutShort };
+  } catch (error) {
+    if (error instanceof Refusal) return { ok: false, fault: error.fault };
+    throw error;
+  }
+}
+
+class Refusal extends Error {
+  constructor(readonly fault: MediaFault) {
+    super(fault.code);
+  }
+}
+
+function malformed(description: string): Refusal {
+  return new Refusal({ code: 'media_malformed', description });
+}
+
+class Guard {
+  isCutShort = false;
+  #boxes = 0;
+  #samples = 0;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  walk(parent: string, start: number, end: number): void {
+    for (let at = start; at < end; ) {
+      if (end - at < 8) {
+        // Some writers leave a few zeros at the end.
+        if (this.#bytes.subarray(at, end).every((byte) => byte === 0)) return;
+        throw malformed(`The ${nameOf(parent)} ends within a box.`);
+      }
+      this.#boxes += 1;
+      if (this.#boxes > MAX_BOXES) {
+        const description = `The media have more than ${MAX_BOXES} boxes.`;
+        throw new Refusal({ code: 'media_too_large', description });
+      }
+      at = this.#box(parent, at, end);
+    }
+  }
+
+  #box(parent: string, at: number, end: number): number {
+    const type = this.#bytes.toString('latin1', at + 4, at + 8);
+    const announced = this.#bytes.readUInt32BE(at);
+    const isLarge = announced === 1 && end - at >= 16;
+    const header = isLarge ? 16 : 8;
+    const isOpen = announced === 0 && parent === '';
+    const size = isOpen ? end - at : isLarge ? Number(this.#bytes.readBigUInt64BE(at + 8)) : announced;
+    if (size < header) throw malformed(`A box ${shown(type)} says that it is ${size} bytes long.`);
+    let last = at + size;
+    if (last > end) {
+      if (parent !== '' || type !== 'mdat') {
+        throw malformed(`A box ${shown(type)} reaches beyond the end of the ${nameOf(parent)}.`);
+      }
+      this.isCutShort = true;
+      last = end;
+      this.#bytes.writeUInt32BE(last - at, at);
+      if (isLarge) throw malformed('The box mdat reaches beyond the end of the media.');
+    }
+    if (!READ[parent]?.includes(type)) this.#bytes.write('free', at + 4, 'latin1');
+    else if (type in READ) this.walk(type, at + header, last);
+    else this.#table(type, at, at + header, last);
+    return last;
+  }
+
+  /** Whether a table has room for what it counts. */
+  #table(type: string, box: number, at: number, end: number): void {
+    const room = end - at;
+    const need = (bytes: number) => {
+      if (room < bytes) throw malformed(`A box ${type} is too short for what it says to hold.`);
+    };
+    const flags = room >= 4 ? this.#bytes.readUInt32BE(at) & 0xffffff : 0;
+    const version = room >= 4 ? this.#bytes.readUInt8(at) : 0;
+    const count = (offset: number) => {
+      need(offset + 4);
+      return this.#bytes.readUInt32BE(at + offset);
+    };
+    if (type === 'stsd') {
+      const entries = count(4);
+      let entry = at + 8;
+      for (let index = 0; index < entries; index += 1) {
+        if (end - entry < 16) throw malformed('A box stsd is too short for what it says to hold.');
+        const size = this.#bytes.readUInt32BE(entry);
+        if (size < 16 || entry + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
+        this.#bytes.write('none', entry + 4, 'latin1');
+        entry += size;
+      }
+    } else if (type === 'trun') {
+      const samples = count(4);
+      this.#count(samples);
+      const perSample = [0x100, 0x200, 0x400, 0x800].filter((flag) => flags & flag).length;
+      need(8 + (flags & 1 ? 4 : 0) + (flags & 4 ? 4 : 0) + 4 * perSample * samples);
+    } else if (type === 'stsz') {
+      const samples = count(8);
+      this.#count(samples);
+      need(12 + (this.#bytes.readUInt32BE(at + 4) === 0 ? 4 * samples : 0));
+    } else if (type === 'saiz') {
+      const optional = flags & 1 ? 8 : 0;
+      const samples = count(4 + optional + 1);
+      this.#count(samples);
+      need(9 + optional + (this.#bytes.readUInt8(at + 4 + optional) === 0 ? samples : 0));
+    } else if (type === 'saio') {
+      const optional = flags & 1 ? 8 : 0;
+      need(8 + optional + count(4 + optional) * (version === 0 ? 4 : 8));
+    } else if (type === 'sbgp') {
+      const optional = version === 1 ? 4 : 0;
+      need(12 + optional + 8 * count(8 + optional));
+    } else if (type === 'sgpd') this.#groups(box, at, end, version);
+    else if (type === 'stts' || type === 'co64') need(8 + 8 * count(4));
+    else if (type === 'stco') need(8 + 4 * count(4));
+    else if (type === 'stsc') need(8 + 12 * count(4));
+  }
+
+  /** Groups other than `seig` are hidden, and so is what has entries of no length. */
+  #groups(box: number, at: number, end: number, version: number): void {
+    if (end - at < 16) throw malformed('A box sgpd is too short for what it says to hold.');
+    const isKeys = this.#bytes.toString('latin1', at + 4, at + 8) === 'seig';
+    const counted = version === 0 ? 8 : 12;
+    const entries = this.#bytes.readUInt32BE(at + counted);
+    if (entries * 20 > end - at) {
+      if (isKeys) throw malformed('A box sgpd is too short for what it says to hold.');
+      this.#bytes.write('free', box + 4, 'latin1');
+    } else if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
+  }
+
+  #count(samples: number): void {
+    this.#samples += samples;
+    if (this.#samples <= MAX_SAMPLES) return;
+    const description = `The media say that they have more than ${MAX_SAMPLES} samples.`;
+    throw new Refusal({ code: 'media_too_large', description });
+  }
+}
+
+function nameOf(parent: string): string {
+  return parent === '' ? 'media' : `box ${parent}`;
+}
+
+/** A type that others wrote. */
+function shown(type: string): string {
+  return /^[\x21-\x7e]{4}$/.test(type) ? type : `0x${Buffer.from(type, 'latin1').toString('hex')}`;
+}

@@ -1,0 +1,341 @@
+import { createFile, type ISOFile, MP4BoxBuffer } from 'mp4box';
+import { isAmong } from '../../drm/bytes';
+import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
+import type { MediaFault, MediaScheme, MediaTrack, Opened } from './judgement';
+import { guardMp4 } from './mp4-guard';
+import {
+  kindOf,
+  type Protection,
+  padIv,
+  readProtection,
+  readSampleEntries,
+  type SampleEntry,
+} from './sample-entry';
+import type { MediaSample, SampleEncryption, Subsample } from './track-content';
+
+const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
+type Scheme = (typeof SCHEMES)[number];
+
+/** What nothing is told of. */
+const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown' }, protection: undefined };
+
+type Track = ISOFile['moov']['traks'][number];
+type Fragment = ISOFile['moofs'][number]['trafs'][number];
+type Info = ReturnType<ISOFile['getTrackSamplesInfo']>[number];
+/** A box, or the table of a track, that has boxes of sample groups and auxiliary information. */
+interface Holder {
+  readonly boxes?: readonly { readonly type: string; readonly start?: number; readonly size: number }[];
+}
+
+/**
+ * Reads the samples of an mp4 file, or of an init segment and a media segment (ISO/IEC 14496-12), and how each is
+ * encrypted (ISO/IEC 23001-7: `tenc`, `seig`, `senc`, `saiz` and `saio`). Key ids are big endian.
+ */
+export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
+  const bytes = init ? Buffer.concat([init, segment]) : segment;
+  const guarded = guardMp4(bytes);
+  if (!guarded.ok) return guarded;
+  try {
+    const file = createFile();
+    file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.safe, 0), true);
+    if (!file.moov) {
+      const description =
+        'The segment has no moov box; give its init segment too, which says what the samples are and how they are encrypted.';
+      return { ok: false, fault: { code: 'no_init_segment', description } };
+    }
+    const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
+    const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
+    if (guarded.isCutShort) reader.slip('media_cut_short', 'The media end before their last sample does.');
+    if (tracks.every(({ samples }) => samples === 0)) {
+      const [slip] = reader.slips;
+      const description =
+        slip?.description ?? 'The segment has no samples of the tracks that its moov box names.';
+      return { ok: false, fault: { code: slip?.code ?? 'no_samples', description } };
+    }
+    const container = file.moofs.length > 0 ? 'fmp4' : 'mp4';
+    return { ok: true, media: { container, tracks, slips: reader.slips } };
+  } catch {
+    // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
+    const description =
+      'The boxes of the media lack what others refer to (a table of a track, or the track of a fragment).';
+    return { ok: false, fault: { code: 'media_malformed', description } };
+  }
+}
+
+/** What a sample's own auxiliary information says. */
+interface OwnEncryption {
+  readonly iv: Buffer;
+  readonly subsamples: readonly Subsample[] | undefined;
+}
+
+class Mp4Reader {
+  readonly slips: MediaFault[] = [];
+  readonly #file: ISOFile;
+  readonly #bytes: Buffer;
+  readonly #segmentStart: number;
+
+  constructor(file: ISOFile, bytes: Buffer, segmentStart: number) {
+    this.#file = file;
+    this.#bytes = bytes;
+    this.#segmentStart = segmentStart;
+  }
+
+  slip(code: MediaFault['code'], description: string): void {
+    if (!this.slips.some((slip) => slip.code === code)) this.slips.push({ code, description });
+  }
+
+  track(track: Track): MediaTrack {
+    const id = track.tkhd.track_id;
+    const kind = kindOf(track.mdia.hdlr.handler);
+    const table = track.mdia.minf.stbl;
+    const { stsd } = table;
+    const entries = readSampleEntries(this.#bodyOf(stsd), kind);
+    const infos = this.#file.getTrackSamplesInfo(id) ?? [];
+    const ofTrack = { entries, groups: this.#groups(table) };
+    const samples: MediaSample[] = [];
+    const fragments = this.#file.moofs.flatMap(({ trafs }) =>
+      (trafs ?? []).filter(({ tfhd }) => tfhd.track_id === id),
+    );
+    const inFragments = fragments.map(({ truns }) =>
+      (truns ?? []).reduce((sum, run) => sum + run.sample_count, 0),
+    );
+    const flat = infos.length - inFragments.reduce((sum, count) => sum + count, 0);
+    const add = (list: readonly Info[], holder: Holder, base: number, shift: number) => {
+      for (const sample of this.#samples(list, holder, ofTrack, base, shift)) samples.push(sample);
+    };
+    if (flat > 0) add(infos.slice(0, flat), table, 0, 0);
+    let at = Math.max(flat, 0);
+    fragments.forEach((fragment, index) => {
+      const count = inFragments[index] ?? 0;
+      const { base, shift } = this.#baseOf(fragment);
+      add(infos.slice(at, at + count), fragment, base, shift);
+      at += count;
+    });
+    const encrypted = samples.flatMap(({ encryption }) => encryption ?? []);
+    const keyIds: Buffer[] = [];
+    for (const { keyId } of encrypted) if (keyId && !isAmong(keyId, keyIds)) keyIds.push(keyId);
+    const entry = entries[0] ?? UNKNOWN_ENTRY;
+    const signalled = entries.find(({ protection }) => protection)?.protection;
+    const own = signalled?.track;
+    const timescale = track.mdia.mdhd.timescale;
+    const duration = infos.reduce((sum, info) => sum + (info.duration || 0), 0);
+    return {
+      id,
+      kind,
+      codec: entry.codec,
+      scheme: schemeOf(signalled?.scheme),
+      keyIds,
+      defaultKeyId: own?.isProtected ? own.keyId : undefined,
+      constantIv: own?.constantIv,
+      pattern: own?.pattern,
+      samples: samples.length,
+      encryptedSamples: encrypted.length,
+      seconds: timescale > 0 ? duration / timescale : 0,
+      content: { format: entry.format, samples },
+    };
+  }
+
+  /** Where offsets of a fragment count from; offsets of a whole segment do not know of the init segment before it. */
+  #baseOf(fragment: Fragment): { base: number; shift: number } {
+    const moof = this.#file.moofs.find(({ trafs }) => trafs?.includes(fragment));
+    const isAbsolute = (fragment.tfhd.flags & 1) !== 0;
+    const shift =
+      isAbsolute && fragment.tfhd.base_data_offset < this.#segmentStart + (moof?.start ?? 0)
+        ? this.#segmentStart
+        : 0;
+    return { base: isAbsolute ? fragment.tfhd.base_data_offset + shift : (moof?.start ?? 0), shift };
+  }
+
+  /** The body of a box as it is in the file: parsers keep less. */
+  #bodyOf(box: NonNullable<Holder['boxes']>[number]): Buffer {
+    const whole = this.#bytes.subarray(box.start ?? 0, (box.start ?? 0) + box.size);
+    return whole.subarray(readBoxHeader(whole).headerLength);
+  }
+
+  #bodies(holder: Holder, type: string): Buffer[] {
+    return (holder.boxes ?? []).filter((box) => box.type === type).map((box) => this.#bodyOf(box));
+  }
+
+  #samples(
+    infos: readonly Info[],
+    holder: Holder,
+    ofTrack: { readonly entries: readonly SampleEntry[]; readonly groups: readonly Protection[] },
+    base: number,
+    shift: number,
+  ): MediaSample[] {
+    const own = this.#groups(holder);
+    const groupOf = groupNumbers(this.#bodies(holder, 'sbgp'), infos.length);
+    const protections = infos.map((info, index) => {
+      const entry = ofTrack.entries[info.description_index] ?? ofTrack.entries[0] ?? UNKNOWN_ENTRY;
+      const group = groupOf[index] ?? 0;
+      // From 0x10001 on, groups are those of the fragment (ISO/IEC 14496-12 § 8.9.4).
+      const ofGroup =
+        group > 0x10000 ? own[group - 0x10001] : group > 0 ? ofTrack.groups[group - 1] : undefined;
+      const scheme = schemeOf(entry.protection?.scheme);
+      if (entry.protection && !scheme) {
+        const name = /^[\x21-\x7e]{4}$/.test(entry.protection.scheme ?? '')
+          ? ` (${entry.protection.scheme})`
+          : '';
+        const description = `A track is encrypted by a scheme${name} that is none of ${SCHEMES.join(', ')}.`;
+        this.slip('scheme_unknown', description);
+      }
+      return scheme && { scheme, protection: ofGroup ?? entry.protection?.track };
+    });
+    const informed = protections.map((each) => (each?.protection?.isProtected ? each.protection : undefined));
+    const told = this.#ownEncryptions(holder, informed, base);
+    const read: MediaSample[] = [];
+    infos.forEach((info, index) => {
+      const start = info.offset + shift;
+      if (start < 0 || start + info.size > this.#bytes.length || !Number.isFinite(start + info.size)) {
+        this.slip(
+          'media_cut_short',
+          'Samples lie outside of the media: the file is cut short, or its tables are of another.',
+        );
+        return;
+      }
+      const data = this.#bytes.subarray(start, start + info.size);
+      const protection = informed[index];
+      const scheme = protections[index]?.scheme;
+      if (!protection || !scheme) read.push({ data, encryption: undefined });
+      else {
+        const { iv, subsamples } = told?.[index] ?? { iv: protection.constantIv, subsamples: undefined };
+        const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
+        if (!usable) {
+          this.slip(
+            'no_sample_encryption',
+            'Samples are encrypted, and nothing tells their IVs (senc, or saiz and saio).',
+          );
+        }
+        const encryption: SampleEncryption = {
+          scheme,
+          keyId: protection.keyId,
+          iv: usable ?? Buffer.alloc(16),
+          subsamples,
+          pattern: protection.pattern,
+        };
+        read.push({ data, encryption });
+      }
+    });
+    return read;
+  }
+
+  #groups(holder: Holder): Protection[] {
+    return this.#bodies(holder, 'sgpd').flatMap((body) => readKeyGroups(body));
+  }
+
+  /** What `senc`, else `saiz` and `saio`, tell of each sample. */
+  #ownEncryptions(
+    holder: Holder,
+    protections: readonly (Protection | undefined)[],
+    base: number,
+  ): (OwnEncryption | undefined)[] | undefined {
+    const [senc] = this.#bodies(holder, 'senc');
+    if (senc && senc.length >= 8) {
+      const hasSubsamples = (senc.readUInt32BE(0) & 2) !== 0;
+      const entries = new EntryReader(senc, 8);
+      const count = senc.readUInt32BE(4);
+      return protections.map((protection, index) =>
+        index < count ? entries.read(protection?.ivSize ?? 0, hasSubsamples) : undefined,
+      );
+    }
+    const [sizes] = this.#bodies(holder, 'saiz');
+    const [offsets] = this.#bodies(holder, 'saio');
+    if (!sizes || !offsets) return undefined;
+    const { first, size } = readAuxiliary(sizes, offsets);
+    let at = first + base;
+    return protections.map((protection, index) => {
+      const length = size(index);
+      const entry = this.#bytes.subarray(at, at + length);
+      at += length;
+      const ivSize = protection?.ivSize ?? 0;
+      return length === 0 ? undefined : new EntryReader(entry, 0).read(ivSize, length > ivSize);
+    });
+  }
+}
+
+/** Reads `CencSampleAuxiliaryDataFormat` (ISO/IEC 23001-7 § 7.2) one after another. */
+class EntryReader {
+  #at: number;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  read(ivSize: number, hasSubsamples: boolean): OwnEncryption | undefined {
+    const iv = this.#take(ivSize);
+    if (!iv) return undefined;
+    if (!hasSubsamples) return { iv, subsamples: undefined };
+    const counted = this.#take(2);
+    const list = counted && this.#take(6 * counted.readUInt16BE(0));
+    if (!list) return undefined;
+    const subsamples: Subsample[] = [];
+    for (let at = 0; at < list.length; at += 6) {
+      subsamples.push({ clear: list.readUInt16BE(at), protected: list.readUInt32BE(at + 2) });
+    }
+    return { iv, subsamples: subsamples.length > 0 ? subsamples : undefined };
+  }
+
+  #take(length: number): Buffer | undefined {
+    if (this.#at + length > this.#bytes.length) return undefined;
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+}
+
+function readAuxiliary(sizes: Buffer, offsets: Buffer): { first: number; size: (index: number) => number } {
+  const at = FULL_BOX + (sizes.readUInt32BE(0) & 1 ? 8 : 0);
+  const fixed = sizes.readUInt8(at);
+  const entry = FULL_BOX + (offsets.readUInt32BE(0) & 1 ? 8 : 0) + 4;
+  const isLong = offsets.readUInt8(0) > 0;
+  const hasEntry = offsets.length >= entry + (isLong ? 8 : 4);
+  const first = hasEntry
+    ? isLong
+      ? Number(offsets.readBigUInt64BE(entry))
+      : offsets.readUInt32BE(entry)
+    : 0;
+  return { first, size: (index) => fixed || (sizes[at + 5 + index] ?? 0) };
+}
+
+/** The entries of a box `sgpd` of keys; all others are hidden before. */
+function readKeyGroups(body: Buffer): Protection[] {
+  const version = body.readUInt8(0);
+  const counted = version === 0 ? 8 : 12;
+  const count = body.readUInt32BE(counted);
+  const fixed = version === 1 ? body.readUInt32BE(8) : 0;
+  const groups: Protection[] = [];
+  let at = counted + 4;
+  while (groups.length < count && at + 20 <= body.length) {
+    const hasLength = version === 1 && fixed === 0;
+    if (hasLength) at += 4;
+    const length = hasLength ? body.readUInt32BE(at - 4) : fixed;
+    const protection = readProtection(body.subarray(at), true);
+    if (!protection) break;
+    groups.push(protection);
+    const needed = 20 + (protection.isProtected && protection.ivSize === 0 ? 1 + (body[at + 20] ?? 0) : 0);
+    at += Math.max(length, length === 0 ? needed : 20);
+  }
+  return groups;
+}
+
+/** The number of the group of keys of each sample; 0 is none. */
+function groupNumbers(boxes: readonly Buffer[], samples: number): Uint32Array {
+  const numbers = new Uint32Array(samples);
+  for (const body of boxes.filter((each) => each.toString('latin1', 4, 8) === 'seig')) {
+    const counted = body.readUInt8(0) === 1 ? 12 : 8;
+    const entries = body.readUInt32BE(counted);
+    let sample = 0;
+    for (let entry = 0; entry < entries && sample < samples; entry += 1) {
+      const at = counted + 4 + 8 * entry;
+      const end = Math.min(samples, sample + body.readUInt32BE(at));
+      numbers.fill(body.readUInt32BE(at + 4), sample, end);
+      sample = end;
+    }
+  }
+  return numbers;
+}
+
+function schemeOf(name: string | undefined): (MediaScheme & Scheme) | undefined {
+  return SCHEMES.find((scheme) => scheme === name);
+}

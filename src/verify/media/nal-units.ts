@@ -1,0 +1,36 @@
+/**
+ * The NAL units of a sample.
+ *
+ * @param lengthSize bytes of each one's length (ISO/IEC 14496-15), or 0 for start codes (ISO/IEC 14496-10 Annex B)
+ * @returns undefined where the lengths do not add up to the sample
+ */
+export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
+  if (lengthSize === 0) return betweenStartCodes(sample);
+  const units: Buffer[] = [];
+  let at = 0;
+  while (at < sample.length) {
+    if (at + lengthSize > sample.length) return undefined;
+    const length = sample.readUIntBE(at, lengthSize);
+    at += lengthSize;
+    if (at + length > sample.length) return undefined;
+    if (length > 0) units.push(sample.subarray(at, at + length));
+    at += length;
+  }
+  return units;
+}
+
+const START_CODE = Buffer.from([0, 0, 1]);
+
+function betweenStartCodes(sample: Buffer): Buffer[] {
+  const units: Buffer[] = [];
+  let at = sample.indexOf(START_CODE);
+  while (at >= 0) {
+    const next = sample.indexOf(START_CODE, at + 3);
+    let end = next < 0 ? sample.length : next;
+    // Zeros before a start code belong to it.
+    while (end > at + 3 && sample[end - 1] === 0) end -= 1;
+    if (end > at + 3) units.push(sample.subarray(at + 3, end));
+    at = next;
+  }
+  return units;
+}

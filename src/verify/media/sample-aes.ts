@@ -1,0 +1,81 @@
+import { readAdtsHeader } from './aac-frame';
+import { rbspOf } from './bit-reader';
+import { nalUnitsOf } from './nal-units';
+import type { SampleFormat } from './track-content';
+
+const BLOCK = 16;
+/** Of pictures, one block of ten is encrypted. */
+const PERIOD = 10 * BLOCK;
+/** NAL units up to this length are clear. */
+const SHORT_NAL = 48;
+const CLEAR_OF_NAL = 32;
+const CLEAR_OF_SOUND = 16;
+
+/**
+ * Decrypts a sample by Apple's "MPEG-2 Stream Encryption Format for HTTP Live Streaming". Each NAL unit and each frame
+ * begins with the IV. Of H.264, emulation prevention bytes are taken out before and put back after.
+ *
+ * @param decrypt AES-128-CBC over whole blocks
+ */
+export function decryptSampleAes(
+  sample: Buffer,
+  format: SampleFormat,
+  decrypt: (blocks: Buffer) => Buffer,
+): Buffer {
+  if (format.codec === 'h264') return decryptPicture(sample, decrypt);
+  if (format.codec !== 'aac' && format.codec !== 'ac3') return sample;
+  const header = format.codec === 'aac' ? (readAdtsHeader(sample)?.headerLength ?? 0) : 0;
+  const from = header + CLEAR_OF_SOUND;
+  const length = sample.length - from - ((sample.length - from) % BLOCK);
+  if (length <= 0) return sample;
+  const clear = Buffer.from(sample);
+  decrypt(sample.subarray(from, from + length)).copy(clear, from);
+  return clear;
+}
+
+function decryptPicture(sample: Buffer, decrypt: (blocks: Buffer) => Buffer): Buffer {
+  const parts: Buffer[] = [];
+  for (const nal of nalUnitsOf(sample, 0) ?? []) {
+    parts.push(START_CODE, isEncryptedNal(nal) ? escapeNal(decryptNal(rbspOf(nal), decrypt)) : nal);
+  }
+  return Buffer.concat(parts);
+}
+
+const START_CODE = Buffer.from([0, 0, 0, 1]);
+
+/** Slices are encrypted, if they are long enough; and of them the length counts with emulation prevention bytes. */
+export function isEncryptedNal(nal: Buffer): boolean {
+  const type = (nal[0] ?? 0) & 31;
+  return (type === 1 || type === 5) && nal.length > SHORT_NAL;
+}
+
+function decryptNal(nal: Buffer, decrypt: (blocks: Buffer) => Buffer): Buffer {
+  const offsets: number[] = [];
+  // A last block that ends with the NAL unit is clear.
+  for (let at = CLEAR_OF_NAL; nal.length - at > BLOCK; at += PERIOD) offsets.push(at);
+  const plain = decrypt(Buffer.concat(offsets.map((at) => nal.subarray(at, at + BLOCK))));
+  const clear = Buffer.from(nal);
+  offsets.forEach((at, index) => {
+    plain.copy(clear, at, index * BLOCK, (index + 1) * BLOCK);
+  });
+  return clear;
+}
+
+/** Puts emulation prevention bytes in (ISO/IEC 14496-10 § 7.4.1). */
+function escapeNal(bytes: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  let zeros = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (zeros >= 2 && byte <= 3) {
+      parts.push(bytes.subarray(from, at), EMULATION_PREVENTION);
+      from = at;
+      zeros = 0;
+    }
+    zeros = byte === 0 ? zeros + 1 : 0;
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)]);
+}
+
+const EMULATION_PREVENTION = Buffer.from([3]);

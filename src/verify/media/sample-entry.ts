@@ -1,0 +1,195 @@
+import { boxesIn, FULL_BOX, type Mp4Box } from '../../drm/check/boxes';
+import type { MediaKind } from './judgement';
+import type { SampleFormat } from './track-content';
+
+/** How samples of a track, or of a group of it, are encrypted: `tenc` or `seig` (ISO/IEC 23001-7 § 8.2 and § 6). */
+export interface Protection {
+  readonly isProtected: boolean;
+  /** 16 bytes, big endian. */
+  readonly keyId: Buffer;
+  /** 0, 8 or 16 bytes. */
+  readonly ivSize: number;
+  /** 16 bytes; one of 8 is followed by zeros. */
+  readonly constantIv: Buffer | undefined;
+  readonly pattern: { readonly crypt: number; readonly skip: number } | undefined;
+}
+
+/** What a sample entry (`stsd`) says. */
+export interface SampleEntry {
+  /** As RFC 6381 has it, as far as that is known. */
+  readonly codec: string;
+  readonly format: SampleFormat;
+  /** Undefined for an entry without `sinf`. */
+  readonly protection:
+    | { readonly scheme: string | undefined; readonly track: Protection | undefined }
+    | undefined;
+}
+
+/** What stands before the boxes of an entry, by the kind of its track. */
+const BEFORE_BOXES: Readonly<Record<MediaKind, number>> = { video: 78, audio: 28, text: 8, other: 8 };
+/** Of versions 1 and 2 of sound in QuickTime. */
+const MORE_OF_SOUND: readonly number[] = [0, 16, 36];
+
+/** The kind of a track by its handler. */
+export function kindOf(handler: string): MediaKind {
+  if (handler === 'vide') return 'video';
+  if (handler === 'soun') return 'audio';
+  return ['text', 'subt', 'sbtl', 'clcp'].includes(handler) ? 'text' : 'other';
+}
+
+/** Reads the sample entries of a box `stsd`, given from its version on. */
+export function readSampleEntries(body: Buffer, kind: MediaKind): SampleEntry[] {
+  return boxesIn(body.subarray(FULL_BOX + 4))
+    .slice(0, 100)
+    .map((entry) => readSampleEntry(entry, kind));
+}
+
+function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind): SampleEntry {
+  const isSound = kind === 'audio' && body.length >= 28;
+  const more = isSound ? (MORE_OF_SOUND[body.readUInt16BE(8)] ?? 0) : 0;
+  let boxes = boxesIn(body.subarray(BEFORE_BOXES[kind] + more));
+  // Entries of subtitles have texts before their boxes.
+  const info = body.indexOf('sinf', 8, 'latin1') - 4;
+  if (info >= 4 && !boxes.some((box) => box.type === 'sinf'))
+    boxes = [...boxes, ...boxesIn(body.subarray(info))];
+  const sinf = boxes.find((box) => box.type === 'sinf');
+  const within = sinf ? boxesIn(sinf.body) : [];
+  const find = (list: readonly Mp4Box[], wanted: string) => list.find((box) => box.type === wanted)?.body;
+  const original = find(within, 'frma')?.toString('latin1', 0, 4) ?? type;
+  const described = { ...describeFormat(original, boxes) };
+  if (!sinf) return { ...described, protection: undefined };
+  const scheme = find(within, 'schm');
+  const track = find(boxesIn(find(within, 'schi') ?? Buffer.alloc(0)), 'tenc');
+  const name = scheme?.toString('latin1', FULL_BOX, FULL_BOX + 4);
+  return { ...described, protection: { scheme: name, track: track && readTrackEncryption(track) } };
+}
+
+function readTrackEncryption(body: Buffer): Protection | undefined {
+  if (body.length < FULL_BOX + 20) return undefined;
+  // Version 0 has no pattern: the byte is reserved.
+  return readProtection(body.subarray(FULL_BOX), (body[0] ?? 0) > 0);
+}
+
+/** Reads what `tenc` and an entry of `seig` have in common, given from the reserved byte on. */
+export function readProtection(bytes: Buffer, hasPattern: boolean): Protection | undefined {
+  if (bytes.length < 20) return undefined;
+  const [, blocks = 0, isProtected, ivSize = 0] = bytes;
+  const pattern = { crypt: blocks >> 4, skip: blocks & 15 };
+  const length = ivSize === 0 && isProtected === 1 ? (bytes[20] ?? 0) : 0;
+  const iv = bytes.subarray(21, 21 + length);
+  return {
+    isProtected: isProtected === 1,
+    keyId: bytes.subarray(4, 20),
+    ivSize,
+    constantIv: iv.length === 8 || iv.length === 16 ? padIv(iv) : undefined,
+    // Blocks that are all encrypted, and 0:0 of whole samples, are no pattern.
+    pattern: hasPattern && pattern.crypt > 0 && pattern.skip > 0 ? pattern : undefined,
+  };
+}
+
+/** An IV of 8 bytes is the upper half of the counter (ISO/IEC 23001-7 § 9.2). */
+export function padIv(iv: Buffer): Buffer {
+  return iv.length === 16 ? iv : Buffer.concat([iv, Buffer.alloc(16)], 16);
+}
+
+function describeFormat(type: string, boxes: readonly Mp4Box[]): { codec: string; format: SampleFormat } {
+  const find = (wanted: string) => boxes.find((box) => box.type === wanted)?.body;
+  if (/^avc[1-4]$/.test(type)) {
+    const config = find('avcC');
+    const profile = config?.toString('hex', 1, 4) ?? '';
+    const parameterSets = config ? avcParameterSets(config) : [];
+    const lengthSize = ((config?.[4] ?? 3) & 3) + 1;
+    return {
+      codec: profile ? `${type}.${profile}` : type,
+      format: { codec: 'h264', lengthSize, parameterSets },
+    };
+  }
+  if (/^(?:hvc1|hev1|dvh1|dvhe)$/.test(type)) {
+    const config = find('hvcC');
+    const lengthSize = ((config?.[21] ?? 3) & 3) + 1;
+    const parameterSets = config ? hevcParameterSets(config) : [];
+    return { codec: type, format: { codec: 'h265', lengthSize, parameterSets } };
+  }
+  if (type === 'mp4a') {
+    const sound = find('esds');
+    const { objectType, config } = sound ? readDescriptors(sound) : { objectType: 0, config: undefined };
+    if (objectType === 0xa5 || objectType === 0xa6) return { codec: 'mp4a.a5', format: { codec: 'ac3' } };
+    const audioType = (config?.[0] ?? 0) >> 3;
+    const codec = config ? `mp4a.40.${audioType}` : 'mp4a';
+    if (objectType === 0x40 || objectType === 0) {
+      return { codec, format: { codec: 'aac', adts: false, config } };
+    }
+    return { codec: `mp4a.${objectType.toString(16)}`, format: { codec: 'unknown' } };
+  }
+  const codec = SIMPLE[type] ?? 'unknown';
+  return { codec: codec === 'opus' ? 'opus' : type, format: { codec } };
+}
+
+const SIMPLE: Readonly<Record<string, 'ac3' | 'opus' | 'flac' | 'ttml' | 'webvtt'>> = {
+  'ac-3': 'ac3',
+  'ec-3': 'ac3',
+  Opus: 'opus',
+  fLaC: 'flac',
+  stpp: 'ttml',
+  wvtt: 'webvtt',
+};
+
+/** ISO/IEC 14496-15 § 5.3.3.1. */
+function avcParameterSets(config: Buffer): Buffer[] {
+  const sets: Buffer[] = [];
+  let at = 5;
+  for (const mask of [0x1f, 0xff]) {
+    const count = (config[at] ?? 0) & mask;
+    at += 1;
+    for (let index = 0; index < count && at + 2 <= config.length; index += 1) {
+      const length = config.readUInt16BE(at);
+      sets.push(config.subarray(at + 2, at + 2 + length));
+      at += 2 + length;
+    }
+  }
+  return sets;
+}
+
+/** ISO/IEC 14496-15 § 8.3.3.1. */
+function hevcParameterSets(config: Buffer): Buffer[] {
+  const sets: Buffer[] = [];
+  const arrays = config[22] ?? 0;
+  let at = 23;
+  for (let array = 0; array < arrays && at + 3 <= config.length; array += 1) {
+    const count = config.readUInt16BE(at + 1);
+    at += 3;
+    for (let index = 0; index < count && at + 2 <= config.length; index += 1) {
+      const length = config.readUInt16BE(at);
+      sets.push(config.subarray(at + 2, at + 2 + length));
+      at += 2 + length;
+    }
+  }
+  return sets;
+}
+
+/** The object type and the AudioSpecificConfig of an `esds` box (ISO/IEC 14496-1 § 7.2.6). */
+function readDescriptors(body: Buffer): { objectType: number; config: Buffer | undefined } {
+  let at = FULL_BOX;
+  let objectType = 0;
+  for (let depth = 0; depth < 8 && at < body.length; depth += 1) {
+    const tag = body[at];
+    at += 1;
+    let length = 0;
+    for (let index = 0; index < 4; index += 1) {
+      const byte = body[at] ?? 0;
+      at += 1;
+      length = (length << 7) | (byte & 0x7f);
+      if (byte < 0x80) break;
+    }
+    if (tag === 3) {
+      const flags = body[at + 2] ?? 0;
+      at +=
+        3 + (flags & 0x80 ? 2 : 0) + (flags & 0x40 ? 1 + (body[at + 3] ?? 0) : 0) + (flags & 0x20 ? 2 : 0);
+    } else if (tag === 4) {
+      objectType = body[at] ?? 0;
+      at += 13;
+    } else if (tag === 5) return { objectType, config: body.subarray(at, at + length) };
+    else break;
+  }
+  return { objectType, config: undefined };
+}

@@ -1,0 +1,340 @@
+import { formatUuid, isAmong, swapKeyIdOrder } from '../drm/bytes';
+import { below, boxesIn } from '../drm/check/boxes';
+import type { CheckedInput } from '../drm/check/check';
+import { compareInputs, withoutAnswered } from '../drm/check/compare';
+import { claimsOf } from '../drm/check/report';
+import { parsePsshBox } from '../drm/pssh';
+import { type Finding, listed, OTHER, THIS } from './findings';
+import { isForFairPlay, keysFor, type ReadKeyFile } from './key-files';
+import type { MediaJudgement } from './media/judgement';
+import { signalsOfManifest } from './systems';
+import type { TestedRendition, TestedSegment } from './test-rendition';
+
+interface FindingsOptions {
+  readonly keyFiles: readonly ReadKeyFile[];
+  readonly formerKeyFiles: readonly ReadKeyFile[];
+  /** When a live stream began, as far as that is known. */
+  readonly started: Date | undefined;
+  /** Whether other pictures or sound of the stream are encrypted. */
+  readonly othersEncrypted: boolean;
+}
+
+/** What is wrong with a rendition; of what follows from one cause, the cause alone. */
+export function findingsOf(tested: TestedRendition, options: FindingsOptions): Finding[] {
+  const all = [
+    ...tested.problems,
+    ...ownFaults(tested),
+    ...comparisons(tested, options),
+    ...psshDifference(tested),
+    ...ofSamples(tested, options),
+  ];
+  return withoutConsequences(all);
+}
+
+/** A code, and what follows from it or says it once more. */
+const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: readonly string[]])[] = [
+  [
+    ['not_protected', 'not_encrypted', 'not_signalled'],
+    ['key_id_mismatch', 'scheme_mismatch', 'no_pssh_box', 'clear_lead', 'pssh_differs', 'names_nothing'],
+  ],
+  [['not_protected'], ['not_encrypted', 'not_signalled']],
+  [
+    ['key_and_key_id_swapped', 'key_id_byte_order', 'former_key', 'key_id_mismatch'],
+    [
+      'key_id_unknown',
+      'license_address_differs',
+      'content_id_mismatch',
+      'checksum_mismatch',
+      'iv_mismatch',
+      'content_key_wrong',
+      'pssh_differs',
+      'key_id_byte_order_suspected',
+    ],
+  ],
+  [['key_and_key_id_swapped', 'key_id_byte_order', 'former_key'], ['key_id_mismatch']],
+  [['session_id_in_address'], ['license_address_differs']],
+  [['license_address_differs'], ['content_key_wrong', 'iv_wrong']],
+  [['content_key_wrong'], ['checksum_mismatch']],
+  [['iv_mismatch'], ['iv_wrong']],
+  [['content_id_mismatch', 'license_address_differs', 'checksum_mismatch'], ['pssh_differs']],
+  [['scheme_mismatch'], ['content_key_wrong']],
+];
+
+function withoutConsequences(findings: readonly Finding[]): Finding[] {
+  const errors = new Set(findings.filter(({ severity }) => severity === 'error').map(({ code }) => code));
+  return findings.filter(({ code, severity }) =>
+    CONSEQUENCES.every(([causes, followers]) => {
+      if (!followers.includes(code)) return true;
+      // What may be meant so is no cause of an error.
+      const told = causes.filter(
+        (cause) => errors.has(cause) || (severity === 'warning' && has(findings, cause)),
+      );
+      return told.length === 0 || (told.length === 1 && told[0] === code);
+    }),
+  );
+}
+
+function has(findings: readonly Finding[], code: string): boolean {
+  return findings.some((finding) => finding.code === code);
+}
+
+/** What is wrong with the manifest's or playlist's signalling, and with the init segment, each by itself. */
+function ownFaults({ signalling, init }: TestedRendition): Finding[] {
+  const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
+  return inputs.flatMap(({ name, result }) =>
+    result.faults
+      // Whether it should be protected is told by what it is compared with.
+      .filter(({ code }) => code !== 'not_protected')
+      .map(({ severity, code, field, description }) => ({
+        severity,
+        code,
+        field,
+        text: `In ${THIS}: ${description}`,
+        names: { [THIS]: name },
+      })),
+  );
+}
+
+/** What the signalling, the init segment and the key files say against each other. */
+function comparisons(tested: TestedRendition, options: FindingsOptions): Finding[] {
+  const { rendition, signalling, init } = tested;
+  const { keyFiles, othersEncrypted } = options;
+  const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
+  // Subtitles are clear everywhere; sound beside encrypted pictures may be meant so.
+  if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
+    if (rendition.kind === 'text') return [];
+    return [
+      {
+        severity: 'warning',
+        code: 'not_protected',
+        text: `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them.`,
+        names: { [THIS]: rendition.name },
+      },
+    ];
+  }
+  const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
+  const ofManifest = { ...signalling, name: THIS };
+  const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
+  // That players are told nothing of the protection is then all that is wrong with a manifest.
+  const isUnsaid = isSaidClear(signalling) && init !== undefined && !isSaidClear(init.checked);
+  const compared = isUnsaid
+    ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
+    : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
+  return compared.map(({ severity, code, field, description }) => {
+    const names = { [THIS]: signalling.name, [OTHER]: init?.name };
+    // A sentence of one file alone is the same for the manifest and for the init segment.
+    if (!description.includes(THIS))
+      return withHistory(
+        {
+          severity,
+          code,
+          field,
+          text: description.replaceAll(OTHER, THIS),
+          names: { [THIS]: names[OTHER] ?? '' },
+        },
+        options,
+      );
+    const isOfBoth = description.includes(OTHER);
+    return withHistory(
+      { severity, code, field, text: description, names: isOfBoth ? names : { [THIS]: signalling.name } },
+      options,
+    );
+  });
+}
+
+/**
+ * An init segment that FairPlay alone plays may have any key id: FairPlay finds its key by the playlist. Such an id says
+ * nothing against a key file, unless it is that of the key file's other key in the wrong byte order.
+ */
+function withoutForeignKeyIds(
+  init: CheckedInput,
+  { segment, signalling }: TestedRendition,
+  keyFiles: readonly ReadKeyFile[],
+): CheckedInput {
+  const namesKeyIds = claimsOf(signalling.claims, 'track').some(({ keyId }) => keyId !== undefined);
+  const isOfFairPlay = segment && isForFairPlay(segment.source) && keyFiles.some(({ fairPlay }) => fairPlay);
+  if (!isOfFairPlay || namesKeyIds) return init;
+  const known = keyFiles.flatMap(({ cenc }) => (cenc ? [cenc.keyId, swapKeyIdOrder(cenc.keyId)] : []));
+  const isForeign = (keyId: Buffer | undefined) => keyId !== undefined && !isAmong(keyId, known);
+  const claims = init.claims.flatMap((claim) => {
+    if (claim.of === 'track' && isForeign(claim.keyId)) return [{ ...claim, keyId: undefined }];
+    return claim.of === 'box' && isForeign(claim.keyId) ? [] : [claim];
+  });
+  return { ...init, claims };
+}
+
+function isSaidClear({ claims }: CheckedInput): boolean {
+  return claimsOf(claims, 'clear').length > 0;
+}
+
+/** The key file may be newer than the stream. */
+function withHistory(finding: Finding, { keyFiles, started }: FindingsOptions): Finding {
+  if (!['key_id_mismatch', 'content_key_wrong', 'license_address_differs'].includes(finding.code))
+    return finding;
+  const newer = keyFiles.find(({ changed }) => changed && started && changed > started);
+  if (!newer?.changed || !started) return finding;
+  const history = ` ${newer.name} was changed at ${timeOf(newer.changed)}, after the stream had begun (${timeOf(started)}): most likely the packager still uses the former key file, and restarting the stream is enough.`;
+  return { ...finding, text: finding.text + history };
+}
+
+function timeOf(date: Date): string {
+  return date
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
+}
+
+/** Boxes of one system that say different things in manifest and init segment, beyond what their comparison tells. */
+function psshDifference({ rendition, signalling, init }: TestedRendition): Finding[] {
+  if (!init) return [];
+  const ofManifest = boxesBySystem(
+    signalsOfManifest(rendition.signalling.text).map(({ content }) => Buffer.from(content, 'base64')),
+  );
+  const movies = boxesIn(init.bytes).filter(({ type }) => type === 'moov');
+  const ofInit = boxesBySystem(below(movies, ['pssh']).map(({ bytes }) => bytes));
+  return [...ofManifest].flatMap(([system, { name, boxes }]): Finding[] => {
+    const others = ofInit.get(system)?.boxes;
+    if (!others || [...boxes].every((box) => others.has(box))) return [];
+    const text = `The ${name} pssh box in ${THIS} is another one than that in ${OTHER}: players take that of the manifest first, so some get another license than others; make both in one run of the packager.`;
+    return [
+      {
+        severity: 'warning',
+        code: 'pssh_differs',
+        text,
+        names: { [THIS]: signalling.name, [OTHER]: init.name },
+      },
+    ];
+  });
+}
+
+function boxesBySystem(
+  all: readonly Buffer[],
+): Map<string, { readonly name: string; readonly boxes: Set<string> }> {
+  const found = new Map<string, { readonly name: string; readonly boxes: Set<string> }>();
+  for (const bytes of all) {
+    const parsed = parsePsshBox(bytes);
+    if (!parsed.ok) continue;
+    const { systemId } = parsed.value;
+    const entry = found.get(systemId) ?? { name: systemId, boxes: new Set<string>() };
+    entry.boxes.add(bytes.toString('base64'));
+    found.set(systemId, entry);
+  }
+  return found;
+}
+
+/** What the samples show. */
+function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[] {
+  const { segment, first } = tested;
+  if (!segment?.opened || !segment.judgement) return [];
+  const { judgement } = segment;
+  const name = segment.name;
+  const told = (severity: Finding['severity'], code: string, text: string): Finding => ({
+    severity,
+    code,
+    text,
+    names: { [THIS]: name },
+  });
+  if (judgement.state === 'clear' && judgement.cause === 'not_encrypted')
+    return [
+      told(
+        'error',
+        'not_encrypted',
+        `${THIS} is not encrypted, although its init segment or playlist says that it is, so it plays for everybody, or for nobody whose player insists on decrypting it; restart the stream, and look in the packager's log for the key.`,
+      ),
+    ];
+  if (judgement.state === 'garbage' && judgement.cause === 'not_signalled')
+    return [
+      told(
+        'error',
+        'not_signalled',
+        `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. ${judgement.evidence} Package again, with the signalling of what it is encrypted with.`,
+      ),
+    ];
+  return [
+    ...ofClearLead(segment, first, told),
+    ...ofIv(segment, judgement, options, told),
+    ...(options.keyFiles.length > 0 ? ofKeys(tested, segment, judgement, options, told) : []),
+  ];
+}
+
+type Told = (severity: Finding['severity'], code: string, text: string) => Finding;
+
+function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, told: Told): Finding[] {
+  const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
+  const lead = first?.opened?.tracks;
+  if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0.`;
+  const finding = told('warning', 'clear_lead', text);
+  return [{ ...finding, names: { ...finding.names, [OTHER]: first?.name } }];
+}
+
+/** FairPlay's players take the IV of the license, which is that of the key file, and not that of the media. */
+function ofIv(
+  { opened, source }: TestedSegment,
+  { state }: MediaJudgement,
+  { keyFiles }: FindingsOptions,
+  told: Told,
+): Finding[] {
+  if (state !== 'decrypts' || !isForFairPlay(source)) return [];
+  const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
+  const own = opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? [];
+  if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
+  const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file.`;
+  return [told('error', 'iv_mismatch', text)];
+}
+
+function ofKeys(
+  tested: TestedRendition,
+  { opened, source }: TestedSegment,
+  judgement: MediaJudgement,
+  options: FindingsOptions,
+  told: Told,
+): Finding[] {
+  const { state, cause, evidence } = judgement;
+  if (state !== 'garbage' && state !== 'no_key') return [];
+  const files = listed(options.keyFiles.map(({ name }) => name));
+  for (const former of options.formerKeyFiles) {
+    const again = tested.judgeWith(keysFor(former, source));
+    if (again?.state !== 'decrypts') continue;
+    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one.`;
+    return [told('error', 'former_key', text)];
+  }
+  const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
+  if (state === 'no_key') {
+    const named = [...new Set(keyIds.map(formatUuid))];
+    const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
+    const isSome = options.keyFiles.some(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
+    const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it.`;
+    return [withHistory(told(isSome ? 'warning' : 'error', 'key_id_unknown', text), options)];
+  }
+  switch (cause) {
+    case 'wrong_iv':
+      return [
+        told(
+          'error',
+          'iv_wrong',
+          `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. ${evidence} Let the packager take the IV from the key file, and restart the stream.`,
+        ),
+      ];
+    case 'key_byte_order':
+      return [
+        told(
+          'error',
+          'content_key_byte_order',
+          `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. ${evidence} Correct the key where it is handed to the packager.`,
+        ),
+      ];
+    case 'encrypted_twice':
+      return [
+        told(
+          'error',
+          'encrypted_twice',
+          `${THIS} is encrypted twice. ${evidence} Look for a second packager, or a CDN that encrypts what is encrypted already.`,
+        ),
+      ];
+    default: {
+      const text = `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. ${evidence} Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server.`;
+      return [withHistory(told('error', 'content_key_wrong', text), options)];
+    }
+  }
+}

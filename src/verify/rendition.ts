@@ -1,0 +1,68 @@
+import type { Resource } from './fetches';
+import type { HlsEncryption, MediaKind } from './media/judgement';
+
+/** A media segment, as a manifest or playlist names it. */
+export interface SegmentSource extends Resource {
+  /** How long it plays, as far as that is said. */
+  readonly seconds: number | undefined;
+  /** What tells it from the others of its rendition, and the order they come in. */
+  readonly number: number | undefined;
+  /** What is in force for it, of a playlist. */
+  readonly init?: Resource | undefined;
+  readonly keys?: readonly KeyLine[] | undefined;
+}
+
+/** What an `#EXT-X-KEY` line says. */
+export interface KeyLine {
+  /** As it stands in the playlist. */
+  readonly line: string;
+  readonly method: string;
+  /** `identity` where none is said. */
+  readonly format: string;
+  readonly uri: string | undefined;
+  /** 16 bytes. */
+  readonly iv: Buffer | undefined;
+}
+
+/** The segments of a rendition that a test looks at. */
+export interface Segments {
+  readonly first: SegmentSource | undefined;
+  /** The newest, and those before it for the case that the newest is not there yet; the newest first. */
+  readonly newest: readonly SegmentSource[];
+}
+
+/** A file with an index (`sidx`) that says where its segments are; the index may have to be looked for. */
+export interface IndexedFile {
+  readonly file: Resource;
+  readonly index: Resource | undefined;
+}
+
+/** One encoding of one track of a stream, and what players are told of its protection. */
+export interface Rendition {
+  /** Unique in its stream: `video 640x360 257 kb/s`. */
+  readonly name: string;
+  readonly kind: MediaKind;
+  /** As the manifest has it. */
+  readonly codec: string | undefined;
+  /** The manifest or media playlist that says how it is protected: its name, and what it says, as a text to check. */
+  readonly signalling: { readonly name: string; readonly text: string };
+  readonly init: Resource | undefined;
+  readonly segments: Segments | IndexedFile;
+}
+
+/** What a manifest, or a multivariant playlist with its media playlists, says. */
+export interface StreamOutline {
+  readonly type: 'dash' | 'hls';
+  readonly live: boolean;
+  /** When a live stream began, as far as that is said. */
+  readonly started: Date | undefined;
+  readonly renditions: readonly Rendition[];
+}
+
+/** How a segment is encrypted, as the line says that holds for it; undefined where none does. */
+export function encryptionOf({ keys = [], number }: SegmentSource): HlsEncryption | undefined {
+  const [first] = keys;
+  if (!first) return undefined;
+  const iv = keys.find((key) => key.iv)?.iv;
+  return { method: first.method, ...(iv && { iv }), ...(number !== undefined && { sequence: number }) };
+}

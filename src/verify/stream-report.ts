@@ -1,0 +1,51 @@
+import type { CheckFault, CheckField } from '../drm/check/report';
+import type { MediaJudgement, MediaKind } from './media/judgement';
+
+/** A DRM system that a stream signals. */
+export interface SystemReport {
+  /** As registered, lower case; undefined for a key that is simply fetched (`identity`). */
+  readonly systemId: string | undefined;
+  /** `Widevine`; the id, for a system that is not known. */
+  readonly name: string;
+  /** The manifests, playlists and init segments that signal it, in this way. */
+  readonly in: readonly string[];
+  /** What its box, or its line in the playlist, says; with no field, it is named and nothing is said for it. */
+  readonly fields: readonly CheckField[];
+}
+
+/** What a file was that was fetched. */
+export interface FetchedFile {
+  /** Without its query. */
+  readonly url: string;
+  readonly bytes: number;
+}
+
+export interface RenditionReport {
+  readonly name: string;
+  readonly kind: MediaKind;
+  /** Of the media, else of the manifest; empty where neither says it. */
+  readonly codec: string;
+  /** How its samples are encrypted: `cenc`, `cbcs`, `sample-aes`, `aes-128`; null for clear ones. */
+  readonly scheme: string | null;
+  /** UUIDs. */
+  readonly keyIds: readonly string[];
+  readonly init: FetchedFile | null;
+  /** The newest; `seconds` is 0 where that is not known. */
+  readonly segment: (FetchedFile & { readonly seconds: number; readonly number: number | null }) | null;
+  /** Null where no samples could be read. */
+  readonly judgement: MediaJudgement | null;
+}
+
+/** What a test of a stream found. It holds no key. */
+export interface StreamReport {
+  /** Where the manifest was in the end, without its query. */
+  readonly url: string;
+  readonly type: 'dash' | 'hls' | 'unknown';
+  readonly live: boolean;
+  /** Whether there were keys to decrypt with. */
+  readonly decrypted: boolean;
+  readonly systems: readonly SystemReport[];
+  readonly renditions: readonly RenditionReport[];
+  readonly faults: readonly CheckFault[];
+  readonly fetched: { readonly requests: number; readonly bytes: number; readonly ms: number };
+}

@@ -1,0 +1,300 @@
+import { type CheckedInput, checkInput } from '../drm/check/check';
+import { readSegmentIndex } from './dash/segment-index';
+import {
+  type Fetched,
+  type Fetches,
+  fileName,
+  type NotFetched,
+  type Resource,
+  shownAddress,
+  type Wanted,
+} from './fetches';
+import { type Finding, THIS } from './findings';
+import { keysFor, type ReadKeyFile } from './key-files';
+import { judgeMedia } from './media/judge-media';
+import type { MediaJudgement, MediaKey, OpenedMedia } from './media/judgement';
+import { openMedia } from './media/open-media';
+import {
+  encryptionOf,
+  type IndexedFile,
+  type Rendition,
+  type SegmentSource,
+  type Segments,
+} from './rendition';
+
+/** A file of a rendition, as it was fetched. */
+export interface FetchedPart {
+  /** What it is called in sentences. */
+  readonly name: string;
+  readonly url: string;
+  readonly bytes: Buffer;
+}
+
+export interface TestedSegment extends FetchedPart {
+  readonly source: SegmentSource;
+  readonly opened: OpenedMedia | undefined;
+  /** With the keys that there are. */
+  readonly judgement: MediaJudgement | undefined;
+}
+
+/** What came of a rendition. */
+export interface TestedRendition {
+  readonly rendition: Rendition;
+  readonly signalling: CheckedInput;
+  readonly init: (FetchedPart & { readonly checked: CheckedInput }) | undefined;
+  readonly segment: TestedSegment | undefined;
+  /** Of what is not live: where a clear lead would be. */
+  readonly first: TestedSegment | undefined;
+  /** How long its newest segment plays, as the manifest says; 0 where it does not. */
+  readonly seconds: number;
+  /** What could not be fetched or read. */
+  readonly problems: readonly Finding[];
+  /** Judges the newest segment with other keys. */
+  judgeWith(keys: readonly MediaKey[]): MediaJudgement | undefined;
+}
+
+/** What a test has seen of a stream before, when it looks at it again and again. */
+export class StreamMemory {
+  readonly #inits = new Map<string, FetchedPart>();
+  readonly #newest = new Map<string, { number: number; at: number }>();
+  readonly #waiting = new Set<string>();
+
+  /** Whether segments were named that have not been tested yet. */
+  get hasMore(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  init(resource: Resource): FetchedPart | undefined {
+    return this.#inits.get(placeOf(resource));
+  }
+
+  keep(resource: Resource, init: FetchedPart): void {
+    this.#inits.set(placeOf(resource), init);
+    // One that changes with every segment is not to be kept for ever.
+    const [first] = this.#inits.keys();
+    if (this.#inits.size > MAX_INITS && first !== undefined) this.#inits.delete(first);
+  }
+
+  /** Of the newest segments, the oldest that is new; none if all were seen. Nothing was seen before the first call. */
+  next(rendition: string, { first, newest }: Segments, now: Date): Segments {
+    const seen = this.#newest.get(rendition);
+    const fresh = seen ? newest.filter(({ number = 0 }) => number > seen.number) : newest.slice(0, 1);
+    const chosen = fresh.at(-1);
+    if (fresh.length > 1) this.#waiting.add(rendition);
+    else this.#waiting.delete(rendition);
+    // A packager that starts again may count from the beginning.
+    const isBack = seen !== undefined && (newest[0]?.number ?? seen.number) < seen.number;
+    const next = chosen ?? (isBack ? newest[0] : undefined);
+    if (!next) return { first: undefined, newest: [] };
+    this.#newest.set(rendition, { number: next.number ?? 0, at: now.getTime() });
+    return { first: seen ? undefined : first, newest: newest.slice(newest.indexOf(next)) };
+  }
+
+  /** For how many seconds no new segment has come. */
+  secondsStill(rendition: string, now: Date): number {
+    const seen = this.#newest.get(rendition);
+    return seen ? (now.getTime() - seen.at) / 1000 : 0;
+  }
+}
+
+const MAX_INITS = 200;
+
+function placeOf({ url, range }: Resource): string {
+  return `${url} ${range?.first}-${range?.last}`;
+}
+
+interface RenditionTestOptions {
+  readonly memory?: StreamMemory | undefined;
+  readonly now: Date;
+  readonly fetches: Fetches;
+  readonly keyFiles: readonly ReadKeyFile[];
+  readonly live: boolean;
+}
+
+/** Fetches the init segment and the newest segment of a rendition, and looks at the samples. */
+export async function testRendition(
+  rendition: Rendition,
+  { fetches, keyFiles, live, memory, now }: RenditionTestOptions,
+): Promise<TestedRendition> {
+  const test = new RenditionTest(rendition, { fetches, keyFiles, memory });
+  const named = await test.segments();
+  const segments = memory ? memory.next(rendition.name, named, now) : named;
+  const source = segments.newest[0];
+  const init = await test.init(source?.init ?? rendition.init);
+  const segment = await test.newest(segments, init?.bytes, live);
+  const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
+  const first = wantsFirst && segment ? await test.firstOf(segments, init?.bytes) : undefined;
+  const { name, text } = rendition.signalling;
+  return {
+    rendition,
+    signalling: { ...checkInput(text), name },
+    init: init && { ...init, checked: { ...checkInput(init.bytes), name: init.name } },
+    segment,
+    first,
+    seconds: named.newest[0]?.seconds ?? 0,
+    problems: test.problems,
+    judgeWith: (keys) => (segment?.opened ? judgeMedia(segment.opened, keys) : undefined),
+  };
+}
+
+/** An index that names indexes; nobody nests them deeper. */
+const MAX_INDEXES = 4;
+/** Where a file says nothing of its index, it is looked for at the beginning. */
+const HEAD_BYTES = 256 * 1024;
+
+class RenditionTest {
+  readonly problems: Finding[] = [];
+
+  constructor(
+    private readonly rendition: Rendition,
+    private readonly options: Pick<RenditionTestOptions, 'fetches' | 'keyFiles' | 'memory'>,
+  ) {}
+
+  async segments(): Promise<Segments> {
+    const { segments, name } = this.rendition;
+    const found = 'file' in segments ? await this.#indexed(segments) : segments;
+    if (found && found.newest.length === 0)
+      this.#tell(
+        'error',
+        'no_segment',
+        name,
+        `${THIS} has no segment to play; look whether the packager gets the stream`,
+      );
+    return found ?? { first: undefined, newest: [] };
+  }
+
+  async init(resource: Resource | undefined): Promise<FetchedPart | undefined> {
+    if (!resource) return undefined;
+    const kept = this.options.memory?.init(resource);
+    if (kept) return kept;
+    const fetched = await this.#take(resource, 'init');
+    if (fetched.ok) {
+      const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
+      this.options.memory?.keep(resource, init);
+      return init;
+    }
+    this.#tellNotFetched(resource, fetched, 'the init segment');
+    return undefined;
+  }
+
+  /** The newest segment that is there. */
+  async newest(
+    { newest }: Segments,
+    init: Buffer | undefined,
+    live: boolean,
+  ): Promise<TestedSegment | undefined> {
+    for (const [index, source] of newest.entries()) {
+      const fetched = await this.#take(source, 'segment');
+      if (fetched.ok) {
+        if (index > 0) this.#tellEarly(newest[0], source);
+        return this.#open(source, fetched, init);
+      }
+      const isLast = !live || fetched.code !== 'not_found' || index === newest.length - 1;
+      if (!isLast) continue;
+      this.#tellNotFetched(newest[0] ?? source, fetched, live ? 'the newest segment' : 'the last segment');
+      return undefined;
+    }
+    return undefined;
+  }
+
+  async firstOf({ first }: Segments, init: Buffer | undefined): Promise<TestedSegment | undefined> {
+    if (!first) return undefined;
+    const fetched = await this.#take(first, 'segment');
+    if (fetched.ok) return this.#open(first, fetched, init);
+    this.#tellNotFetched(first, fetched, 'the first segment');
+    return undefined;
+  }
+
+  #open(source: SegmentSource, { url, body }: Fetched, init: Buffer | undefined): TestedSegment {
+    const part = { name: fileName(url), url, bytes: body, source };
+    if (isText(body)) return { ...part, opened: undefined, judgement: undefined };
+    const opened = openMedia(init, body, encryptionOf(source));
+    if (!opened.ok) {
+      this.#tell('error', opened.fault.code, part.name, `In ${THIS}: ${opened.fault.description}`);
+      return { ...part, opened: undefined, judgement: undefined };
+    }
+    for (const { code, description } of opened.media.slips)
+      this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
+    const keys = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    return { ...part, opened: opened.media, judgement: judgeMedia(opened.media, keys) };
+  }
+
+  /** The segments that a file's index names; where it has none, the file is one segment. */
+  async #indexed({ file, index }: IndexedFile): Promise<Segments | undefined> {
+    const whole: SegmentSource = { ...file, seconds: undefined, number: undefined };
+    let next = index ?? { ...file, range: { first: 0, last: HEAD_BYTES - 1 } };
+    for (let depth = 0; depth < MAX_INDEXES; depth += 1) {
+      const fetched = await this.#take(next, 'init');
+      if (!fetched.ok) {
+        this.#tellNotFetched(next, fetched, 'the segment index');
+        return undefined;
+      }
+      const references = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
+      const last = references?.at(-1);
+      if (!references || !last) {
+        if (!index) return { first: whole, newest: [whole] };
+        this.#tell(
+          'error',
+          'segment_index_broken',
+          fileName(file.url),
+          `${THIS} has no segment index (sidx) in the byte range that the manifest names (indexRange); package again, or correct the range`,
+        );
+        return undefined;
+      }
+      if (last.isIndex) {
+        next = last.resource;
+        continue;
+      }
+      const sources = references
+        .filter(({ isIndex }) => !isIndex)
+        .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number }));
+      return { first: depth === 0 ? sources[0] : undefined, newest: sources.slice(-1) };
+    }
+    return undefined;
+  }
+
+  async #take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
+    const fetched = await this.options.fetches.take(resource, wanted);
+    if (fetched.ok && fetched.isRangeIgnored)
+      this.#tell(
+        'warning',
+        'range_ignored',
+        new URL(fetched.url).host,
+        `${THIS} sends whole files where a byte range is asked for, so players load far more than they need; switch range requests on at the server`,
+      );
+    return fetched;
+  }
+
+  #tellNotFetched(resource: Resource, { code, sentence }: NotFetched, what: string): void {
+    const codes = { not_found: 'segment_not_found', timeout: 'segment_timeout' } as const;
+    const name = shownAddress(resource.url);
+    const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
+    const remedy =
+      code === 'not_found'
+        ? '; look whether the packager still writes it, and whether the path is right at the CDN'
+        : '';
+    this.#tell('error', own, name, `${THIS}, ${what}, ${sentence}${remedy}`);
+  }
+
+  #tellEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
+    if (!newest) return;
+    const number = (newest.number ?? 0) - (found.number ?? 0);
+    const text = `${THIS} is named as the newest segment and is not there yet (404), while the one ${number} before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload`;
+    this.#tell('warning', 'segment_early', shownAddress(newest.url), text);
+  }
+
+  #tell(
+    severity: Finding['severity'],
+    code: string,
+    name: string,
+    text: string,
+    isWhole = /[.?]$/.test(text),
+  ): void {
+    this.problems.push({ severity, code, text: isWhole ? text : `${text}.`, names: { [THIS]: name } });
+  }
+}
+
+/** WebVTT and TTML beside the media; subtitles are never encrypted like this. */
+function isText(body: Buffer): boolean {
+  return /^(?:\xef\xbb\xbf)?(?:WEBVTT|<\?xml|<tt\b)/.test(body.toString('latin1', 0, 20));
+}

@@ -1,0 +1,247 @@
+import { formatUuid } from '../drm/bytes';
+import type { Get } from '../http/get-request';
+import { readMpd } from './dash/read-mpd';
+import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
+import { type Finding, THIS, toldOnce } from './findings';
+import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
+import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
+import type { StreamOutline } from './rendition';
+import { findingsOf } from './rendition-findings';
+import type { RenditionReport, StreamReport } from './stream-report';
+import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
+import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
+
+export interface VerifyOptions {
+  /** Makes each request; whoever must not reach some addresses refuses them there. */
+  readonly get: Get;
+  readonly keyFiles?: readonly GivenKeyFile[];
+  /** Key files that the stream had before: by them a packager is found out that was not restarted. */
+  readonly formerKeyFiles?: readonly GivenKeyFile[];
+  readonly limits?: Partial<Limits>;
+  readonly signal?: AbortSignal | undefined;
+  readonly now: () => Date;
+  /** What former calls have seen: only new segments of a live stream are tested then. */
+  readonly memory?: StreamMemory;
+  /** Told what was tested, of how many. */
+  readonly onProgress?: (done: number, of: number, name: string) => void;
+}
+
+/** At a time; a CDN takes more, an emulator on a small machine does not. */
+const AT_A_TIME = 4;
+
+/**
+ * Tests a stream as a player would begin with it: manifest or playlists, init segments, the newest segment of each
+ * rendition. It decrypts with the keys that there are, and tells what is wrong. It never throws for what a server does;
+ * no fault holds a key.
+ * @param address of a DASH manifest or an HLS playlist, multivariant or media, http or https.
+ */
+export async function verifyStream(address: string, options: VerifyOptions): Promise<StreamReport> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const fetches = new Fetches({ ...options, limits });
+  const keyFiles = (options.keyFiles ?? []).map(readKeyFile);
+  const formerKeyFiles = (options.formerKeyFiles ?? []).map(readKeyFile);
+  const read = await readStream(address, fetches, { limits, now: options.now() });
+  if (!read.outline) return reportOf({ read, tested: [], findings: read.problems, fetches, keyFiles });
+  const { outline } = read;
+  let done = 0;
+  const tested = await inTurns(outline.renditions, AT_A_TIME, async (rendition) => {
+    const result = await testRendition(rendition, {
+      fetches,
+      keyFiles,
+      live: outline.live,
+      memory: options.memory,
+      now: options.now(),
+    });
+    done += 1;
+    options.onProgress?.(done, outline.renditions.length, rendition.name);
+    return result;
+  });
+  const findings = tested.flatMap((each) =>
+    findingsOf(each, {
+      keyFiles,
+      formerKeyFiles,
+      started: outline.started,
+      othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
+    }),
+  );
+  const still = options.memory ? standstill(tested, options.memory, options.now()) : [];
+  return reportOf({ read, tested, findings: [...read.problems, ...findings, ...still], fetches, keyFiles });
+}
+
+/** Three times as long as a segment there was no new one, and never sooner: encoders stumble. */
+const STILL_SEGMENTS = 3;
+const STILL_SECONDS = 10;
+
+function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): Finding[] {
+  return tested.flatMap(({ rendition, seconds }) => {
+    const still = memory.secondsStill(rendition.name, now);
+    if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * seconds)) return [];
+    const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest.`;
+    const names = { [THIS]: rendition.name };
+    return [{ severity: 'error', code: 'playlist_not_moving', text, names } as const];
+  });
+}
+
+interface ReadStream {
+  readonly url: string;
+  readonly outline: (StreamOutline & Partial<Pick<HlsOutline, 'sessionKeys'>>) | undefined;
+  readonly problems: readonly Finding[];
+}
+
+interface ReadOptions {
+  readonly limits: Limits;
+  readonly now: Date;
+}
+
+async function readStream(
+  address: string,
+  fetches: Fetches,
+  { limits, now }: ReadOptions,
+): Promise<ReadStream> {
+  const fetched = await fetches.take({ url: address }, 'manifest');
+  if (!fetched.ok) return refused(address, fetched);
+  const text = textOf(fetched);
+  const { url } = fetched;
+  const name = fileName(url);
+  const start = text.slice(0, 1000).trimStart();
+  if (start.startsWith('#'))
+    return { url, ...(await readHlsStream(text, { url, name, fetches, limits, now })) };
+  if (!start.startsWith('<') || WEB_PAGE.test(start))
+    return refused(url, { code: 'not_a_manifest', sentence: notAManifest(start) });
+  const mpd = readMpd(text, { url, name, now, limits });
+  if (!mpd.ok) return refused(url, mpd);
+  const problems = mpd.left > 0 ? [tooMany(name, mpd.left, limits)] : [];
+  if (mpd.outline.renditions.length === 0)
+    problems.push({
+      severity: 'error',
+      code: 'no_rendition',
+      text: `${THIS} has no video, audio or text to play; look whether the packager gets the stream.`,
+      names: { [THIS]: name },
+    });
+  return { url, outline: mpd.outline, problems };
+}
+
+const WEB_PAGE = /^<(?:!doctype html|html)\b/i;
+
+function notAManifest(start: string): string {
+  if (WEB_PAGE.test(start))
+    return 'is a web page; give the address that the player on it loads, which often ends with .mpd or .m3u8';
+  return start === ''
+    ? 'is empty; look whether the packager gets the stream'
+    : 'is neither a DASH manifest nor an HLS playlist; give the address of an .mpd or .m3u8';
+}
+
+export function tooMany(name: string, left: number, { renditions, periods }: Limits): Finding {
+  const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods.`;
+  return { severity: 'warning', code: 'cut_short', text, names: { [THIS]: name } };
+}
+
+function refused(
+  address: string,
+  { code, sentence }: { readonly code: string; readonly sentence: string },
+): ReadStream {
+  const names = { [THIS]: shownAddress(address) };
+  const text = `${THIS} ${sentence}.`;
+  return { url: address, outline: undefined, problems: [{ severity: 'error', code, text, names }] };
+}
+
+/** UTF-8, or UTF-16 by its byte order mark, which XML may be in. */
+export function textOf({ body }: Fetched): string {
+  const isUtf16 = body[0] === 0xff && body[1] === 0xfe;
+  return body.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\ufeff/, '');
+}
+
+function isEncrypted({ segment, signalling, init }: TestedRendition): boolean {
+  return (
+    (segment?.opened?.tracks.some(({ scheme }) => scheme !== undefined) ?? false) ||
+    [signalling, ...(init ? [init.checked] : [])].some(({ claims }) =>
+      claims.some(({ of }) => of === 'track' || of === 'box'),
+    )
+  );
+}
+
+interface Results {
+  readonly read: ReadStream;
+  readonly tested: readonly TestedRendition[];
+  readonly findings: readonly Finding[];
+  readonly fetches: Fetches;
+  readonly keyFiles: readonly ReadKeyFile[];
+}
+
+function reportOf({ read, tested, findings, fetches, keyFiles }: Results): StreamReport {
+  const { outline, url } = read;
+  const { requests, bytes, ms } = fetches;
+  const ofKeyFiles = keyFiles.flatMap(({ name, checked }): Finding[] =>
+    checked.result.faults.map(({ severity, code, field, description }) => ({
+      severity,
+      code,
+      field,
+      text: `In ${THIS}: ${description}`,
+      names: { [THIS]: name },
+    })),
+  );
+  return {
+    url: shownAddress(url),
+    type: outline?.type ?? 'unknown',
+    live: outline?.live ?? false,
+    decrypted: keyFiles.length > 0,
+    systems: systemsOf([
+      ...(outline?.sessionKeys ?? []).map((key) => ({ file: fileName(url), signals: signalsOfKeyLine(key) })),
+      ...tested.flatMap(({ rendition, segment, init }) => [
+        {
+          file: rendition.signalling.name,
+          signals: segment?.source.keys
+            ? segment.source.keys.flatMap(signalsOfKeyLine)
+            : signalsOfManifest(rendition.signalling.text),
+        },
+        ...(init ? [{ file: init.name, signals: signalsOfInit(init.bytes) }] : []),
+      ]),
+    ]),
+    renditions: tested.map(renditionReport),
+    faults: toldOnce([...ofKeyFiles, ...findings]),
+    fetched: { requests, bytes, ms },
+  };
+}
+
+function renditionReport({ rendition, init, segment, signalling }: TestedRendition): RenditionReport {
+  const tracks = segment?.opened?.tracks ?? [];
+  const claimed = [...(init?.checked.claims ?? []), ...signalling.claims].flatMap((claim) =>
+    claim.of === 'track' ? [claim] : [],
+  );
+  const keyIds = tracks.flatMap((track) => [...track.keyIds]);
+  const named = keyIds.length > 0 ? keyIds : claimed.flatMap(({ keyId }) => keyId ?? []);
+  const codecs = [...new Set(tracks.map(({ codec }) => codec).filter((codec) => codec !== ''))];
+  const seconds = Math.max(0, ...tracks.map((track) => track.seconds));
+  return {
+    name: rendition.name,
+    kind: rendition.kind,
+    codec: codecs.length > 0 ? codecs.join(',') : (rendition.codec ?? ''),
+    scheme: tracks.find(({ scheme }) => scheme !== undefined)?.scheme ?? null,
+    keyIds: [...new Set(named.map(formatUuid))],
+    init: init ? { url: shownAddress(init.url), bytes: init.bytes.length } : null,
+    segment: segment
+      ? {
+          url: shownAddress(segment.url),
+          bytes: segment.bytes.length,
+          seconds: segment.source.seconds ?? seconds,
+          number: segment.source.number ?? null,
+        }
+      : null,
+    judgement: segment?.judgement ?? null,
+  };
+}
+
+/** Does something with each, so many at a time; the answers are in the order of what was given. */
+export async function inTurns<Item, Result>(
+  items: readonly Item[],
+  most: number,
+  act: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const waiting = [...items.entries()];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await act(next[1]);
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, work));
+  return results;
+}

@@ -1,0 +1,153 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
+import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
+import { createGet } from '../../src/http/get';
+import type { StreamReport } from '../../src/verify/stream-report';
+import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
+import { type MediaServer, startMediaServer } from './media-server';
+import { type Packaging, packageStream } from './package-stream';
+
+/** What a key file has; each pair of key id and key is of no other test. */
+export const KEY_ID = '4b6a75d380494edcb82ac7a2680c5781';
+export const CONTENT_KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
+export const FAIRPLAY_KEY = 'a0b1c2d3e4f5061728394a5b6c7d8e9f';
+export const FAIRPLAY_IV = '00112233445566778899aabbccddeeff';
+export const FAIRPLAY_URL = 'skd://fairplay.example.com/news';
+
+const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
+
+export const KEY_FILE: KeyFile = {
+  cenc: { keyId: base64(KEY_ID), contentKey: base64(CONTENT_KEY) },
+  widevine: { psshData: base64(`1210${KEY_ID}`) },
+  fairplay: { licenseUrl: FAIRPLAY_URL, key: FAIRPLAY_KEY, iv: FAIRPLAY_IV },
+};
+
+/** A key file's text, with other values in some parts. */
+export function keyFileText(other: Partial<KeyFile> = {}): string {
+  return renderKeyFile(keyFileLines({ ...KEY_FILE, ...other }));
+}
+
+/** How a packager makes DASH, and HLS, of that key file. */
+export function dashPackaging(text = keyFileText()): Packaging {
+  const { dash } = packagingKeys(text);
+  if (!dash) throw new Error('The key file has nothing for DASH');
+  return {
+    scheme: 'cenc',
+    keyId: dash.keyId.toString('hex'),
+    key: dash.contentKey.toString('hex'),
+    pssh: Buffer.concat(dash.boxes).toString('hex'),
+  };
+}
+
+export function hlsPackaging(text = keyFileText()): Packaging {
+  const { hls } = packagingKeys(text);
+  if (!hls) throw new Error('The key file has nothing for HLS');
+  return {
+    scheme: 'cbcs',
+    keyId: fairPlayKeyId(hls.keyUri).toString('hex'),
+    key: hls.key.toString('hex'),
+    iv: hls.iv.toString('hex'),
+    pssh: Buffer.concat(hls.boxes).toString('hex'),
+  };
+}
+
+export const FAIRPLAY_FLAGS = ['--protection_systems=FairPlay', `--hls_key_uri=${FAIRPLAY_URL}`];
+
+function packagingKeys(text: string) {
+  const read = readPackagingKeys(text);
+  if (!read.ok) throw new Error(read.fault.sentence);
+  return read.keys;
+}
+
+export interface ServedStream extends MediaServer {
+  readonly folder: string;
+  readonly manifest: string;
+  /** The manifest's or a playlist's text, changed. */
+  change(file: string, change: (text: string) => string): Promise<void>;
+  /** Tests it with the key file, unless told otherwise. */
+  verify(options?: Partial<VerifyOptions> & { readonly path?: string }): Promise<StreamReport>;
+}
+
+const started: (() => Promise<void>)[] = [];
+const folders: string[] = [];
+const packaged = new Map<string, Promise<string>>();
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((stop) => stop()));
+});
+
+afterAll(async () => {
+  await Promise.all(folders.map((folder) => fs.remove(folder)));
+});
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-stream-'));
+  folders.push(folder);
+  return folder;
+}
+
+type PackageOptions = Parameters<typeof packageStream>[0];
+
+/** A stream that is packaged once for all tests of a file; the folder is a copy. */
+async function packagedFolder(options: Omit<PackageOptions, 'folder'>): Promise<string> {
+  const key = JSON.stringify(options);
+  const first =
+    packaged.get(key) ??
+    newFolder().then((folder) => packageStream({ ...options, folder }).then(() => folder));
+  packaged.set(key, first);
+  const folder = await newFolder();
+  await fs.copy(await first, folder);
+  return folder;
+}
+
+/** Packages a stream with the key file, unless told otherwise, and serves it. */
+export async function startStream(
+  kind: 'dash' | 'hls',
+  options: Partial<Omit<PackageOptions, 'folder' | 'playlists'>> = {},
+): Promise<ServedStream> {
+  const isHls = kind === 'hls';
+  const folder = await packagedFolder({
+    packaging: isHls ? hlsPackaging() : dashPackaging(),
+    flags: isHls ? FAIRPLAY_FLAGS : [],
+    ...options,
+    playlists: kind,
+  });
+  const server = await startMediaServer(folder);
+  const { get, close } = createGet({ userAgent: 'test' });
+  started.push(async () => {
+    close();
+    await server.close();
+  });
+  const manifest = isHls ? 'master.m3u8' : 'm.mpd';
+  return {
+    ...server,
+    folder,
+    manifest,
+    change: async (file, change) => {
+      const path = join(folder, file);
+      await fs.writeFile(path, change(await fs.readFile(path, 'utf8')));
+    },
+    verify: ({ path = `/${manifest}`, ...verifyOptions } = {}) =>
+      verifyStream(server.url + path, {
+        get,
+        keyFiles: [{ name: 'news.key', text: keyFileText() }],
+        now: () => new Date(),
+        ...verifyOptions,
+      }),
+  };
+}
+
+/** The codes of a report's errors, and of its warnings. */
+export function codesOf({ faults }: StreamReport): { errors: string[]; warnings: string[] } {
+  const of = (severity: string) =>
+    faults.filter((fault) => fault.severity === severity).map(({ code }) => code);
+  return { errors: of('error'), warnings: of('warning') };
+}
+
+/** The judgements of a report's renditions. */
+export function statesOf({ renditions }: StreamReport): (string | undefined)[] {
+  return renditions.map(({ judgement }) => judgement?.state);
+}

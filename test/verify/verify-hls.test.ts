@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import {
+  codesOf,
+  FAIRPLAY_FLAGS,
+  FAIRPLAY_IV,
+  FAIRPLAY_KEY,
+  FAIRPLAY_URL,
+  hlsPackaging,
+  keyFileText,
+  startStream,
+  statesOf,
+} from '../support/start-stream';
+
+const OTHER = 'ffeeddccbbaa99887766554433221100';
+const withFairPlay = (part: Partial<Record<'licenseUrl' | 'key' | 'iv', string>>) => ({
+  name: 'news.key',
+  text: keyFileText({
+    fairplay: { licenseUrl: FAIRPLAY_URL, key: FAIRPLAY_KEY, iv: FAIRPLAY_IV, ...part },
+  }),
+});
+
+test('a FairPlay stream of the key file decrypts, and there is nothing to say', async () => {
+  const stream = await startStream('hls');
+  const report = await stream.verify();
+  expect({ faults: report.faults, type: report.type, live: report.live }).toEqual({
+    faults: [],
+    type: 'hls',
+    live: false,
+  });
+  expect(report.renditions).toEqual([
+    expect.objectContaining({ kind: 'video', scheme: 'cbcs', codec: expect.stringMatching(/^avc1/) }),
+    expect.objectContaining({ name: 'audio main sound', kind: 'audio', scheme: 'cbcs' }),
+  ]);
+  expect(statesOf(report)).toEqual(['decrypts', 'decrypts']);
+  expect(report.systems[0]).toEqual({
+    systemId: '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
+    name: 'FairPlay',
+    in: ['v.m3u8', 'a.m3u8'],
+    fields: expect.arrayContaining([{ name: 'key.uri', value: FAIRPLAY_URL }]),
+  });
+});
+
+test('one media playlist is tested by itself', async () => {
+  const stream = await startStream('hls');
+  const report = await stream.verify({ path: '/v.m3u8' });
+  expect({ faults: report.faults, names: report.renditions.map(({ name }) => name) }).toEqual({
+    faults: [],
+    names: ['media playlist'],
+  });
+});
+
+test('a key id of its own is nothing against a stream that FairPlay alone plays', async () => {
+  const stream = await startStream('hls', {
+    packaging: { ...hlsPackaging(), keyId: 'aaaaaaaabbbbccccddddeeeeffff0000' },
+  });
+  const report = await stream.verify();
+  expect({
+    faults: report.faults.filter(({ severity }) => severity === 'error'),
+    states: statesOf(report),
+  }).toEqual({
+    faults: [],
+    states: ['decrypts', 'decrypts'],
+  });
+});
+
+describe('one cause is one error', () => {
+  test('another key', async () => {
+    const stream = await startStream('hls');
+    const report = await stream.verify({ keyFiles: [withFairPlay({ key: OTHER })] });
+    expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
+  });
+
+  test('another IV than the media have', async () => {
+    const stream = await startStream('hls');
+    const report = await stream.verify({ keyFiles: [withFairPlay({ iv: OTHER })] });
+    expect(codesOf(report)).toEqual({ errors: ['iv_mismatch'], warnings: [] });
+  });
+
+  test('the address of another content', async () => {
+    const stream = await startStream('hls');
+    const report = await stream.verify({
+      keyFiles: [withFairPlay({ licenseUrl: 'skd://fairplay.example.com/sport', key: OTHER })],
+    });
+    expect(codesOf(report)).toEqual({ errors: ['license_address_differs'], warnings: [] });
+  });
+
+  test('an address with the id of a session', async () => {
+    const stream = await startStream('hls');
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) => text.replace(FAIRPLAY_URL, `${FAIRPLAY_URL}?wowzasessionid=17`));
+    const report = await stream.verify();
+    expect(codesOf(report).errors).toEqual(['session_id_in_address']);
+    expect(statesOf(report)).toEqual(['decrypts', 'decrypts']);
+  });
+
+  test('a stream without a key line whose media are encrypted', async () => {
+    const stream = await startStream('hls');
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) => text.replaceAll(/#EXT-X-KEY:.*\n/g, ''));
+    expect(codesOf(await stream.verify()).errors).toEqual(['not_protected']);
+  });
+
+  test('clear media whose playlists name a key', async () => {
+    const stream = await startStream('hls', { packaging: undefined, flags: [] });
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) =>
+        text.replace(
+          '#EXTINF',
+          `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${FAIRPLAY_URL}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"\n#EXTINF`,
+        ),
+      );
+    const report = await stream.verify();
+    expect({ codes: codesOf(report), states: statesOf(report) }).toEqual({
+      codes: { errors: ['not_protected'], warnings: [] },
+      states: ['clear', 'clear'],
+    });
+  });
+
+  test('a media playlist that is not there', async () => {
+    const stream = await startStream('hls');
+    await fs.remove(join(stream.folder, 'a.m3u8'));
+    const report = await stream.verify();
+    expect(codesOf(report)).toEqual({ errors: ['playlist_not_found'], warnings: [] });
+    expect(report.faults[0]?.description).toBe(
+      `${stream.url}/a.m3u8 is not there (404); the multivariant playlist names it.`,
+    );
+    expect(statesOf(report)).toEqual(['decrypts']);
+  });
+
+  test('session keys that no media playlist has', async () => {
+    const stream = await startStream('hls');
+    await stream.change('master.m3u8', (text) =>
+      text.replace(
+        '#EXT-X-STREAM-INF',
+        '#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="skd://other/1",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"\n#EXT-X-STREAM-INF',
+      ),
+    );
+    expect(codesOf(await stream.verify())).toEqual({ errors: [], warnings: ['session_key_differs'] });
+  });
+});
+
+describe('MPEG-TS', () => {
+  test('SAMPLE-AES decrypts with key and IV of the key file', async () => {
+    const stream = await startStream('hls', { extension: 'ts', flags: FAIRPLAY_FLAGS });
+    const report = await stream.verify();
+    expect({ faults: report.faults, schemes: report.renditions.map(({ scheme }) => scheme) }).toEqual({
+      faults: [],
+      schemes: ['sample-aes', 'sample-aes'],
+    });
+    expect(statesOf(report)).toEqual(['decrypts', 'decrypts']);
+  });
+
+  test('another key is one error', async () => {
+    const stream = await startStream('hls', { extension: 'ts', flags: FAIRPLAY_FLAGS });
+    const report = await stream.verify({ keyFiles: [withFairPlay({ key: OTHER })] });
+    expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
+  });
+});
