@@ -15,8 +15,8 @@ import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
 import { mountWebhooks } from './webhooks/webhook-api';
 
-/** What probes, embeds and open dashboards ask for every few seconds. */
-const QUIET_PATHS = ['/healthz', '/live/channels', '/dashboard'];
+/** What probes, embeds, players and open dashboards ask for every few seconds. */
+const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 
 /** The platform port: every part of the emulator that is reached over HTTP. */
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
@@ -48,7 +48,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       }),
       mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
       mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
-      mountLazily(app, ['/dashboard'], async (routes) => {
+      mountLazily(app, ['/dashboard', '/verify'], async (routes) => {
         const { mountDashboard } = await import('./dashboard/dashboard');
         mountDashboard(routes, context, (request, response) => platform(request, response));
       }),

@@ -7,6 +7,7 @@ import { createLibrary, type Library } from './library/library';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import type { PackagerAddress } from './packaging/packager-client';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
+import { Recordings } from './packaging/recordings';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
@@ -23,6 +24,8 @@ export interface Assets {
   readonly dashboardFormsScript: string;
   readonly dashboardOrderScript: string;
   readonly dashboardUploadScript: string;
+  readonly streamTesterStyle: string;
+  readonly streamTesterScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
   readonly embedPlayer: string;
@@ -39,6 +42,8 @@ export function readAssets(folder: string): Assets {
     dashboardFormsScript: read('dashboard-forms.js'),
     dashboardOrderScript: read('dashboard-order.js'),
     dashboardUploadScript: read('dashboard-upload.js'),
+    streamTesterStyle: read('stream-tester.css'),
+    streamTesterScript: read('stream-tester.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
     embedPlayer: read('embed-player.js'),
@@ -106,6 +111,7 @@ export interface EmulatorContext extends Surroundings {
   readonly clients: Clients;
   readonly issuedKeys: IssuedKeys;
   readonly packaging: Packaging;
+  readonly recordings: Recordings;
   /** Back to how the process started: the seeds, real time, no encoder, no fault. */
   reset(): void;
 }
@@ -150,6 +156,7 @@ export function createContext(
     clients: clientsOf(seeds.client),
     issuedKeys,
     packaging,
+    recordings: new Recordings(packaging, uploads),
     // It needs what stands above.
     get library() {
       return library;
@@ -157,6 +164,7 @@ export function createContext(
     reset() {
       broadcast.reset();
       webhooks.reset();
+      context.recordings.reset();
       uploads.reset();
       issuedKeys.clear();
       clock.reset();

@@ -22,7 +22,10 @@ export interface FakePackager {
   /** What it has, by id. A test may change what stands there. */
   readonly streams: Map<string, StreamDocument>;
   /** What is at a path below `/media`, beside what a stream has of itself. */
-  readonly media: Map<string, { readonly type: string; readonly body: Buffer | string }>;
+  readonly media: Map<
+    string,
+    { readonly type: string; readonly body: Buffer | string | ((response: ServerResponse) => void) }
+  >;
   /** What recordings hold; without one, a stream has none. */
   readonly recordings: Map<string, string>;
   /** How a stream stands once it was told: by default it runs, and has segments of both kinds. */
@@ -147,6 +150,11 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
     const found = media.get(pathname);
     if (!found) {
       send(response, 404, { errors: [{ code: 'not_found', description: 'There is no such file.' }] });
+      return;
+    }
+    if (typeof found.body === 'function') {
+      response.writeHead(200, { 'content-type': found.type });
+      found.body(response);
       return;
     }
     const whole = Buffer.from(found.body);

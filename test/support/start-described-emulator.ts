@@ -43,7 +43,7 @@ export function contentOf(answered: Answered | undefined, type: string | undefin
 
 /** Starts what the examples of an operation speak of, each in the state that it needs. */
 export async function startDescribedEmulator(operation: Operation, path: string): Promise<DescribedEmulator> {
-  const isPackaged = /\.mpd$|\{file\}/.test(path);
+  const isPackaged = /\.mpd$|\{file\}|masters/.test(path);
   const packager = isPackaged ? await startFakePackager({ forAll: true }) : undefined;
   const emulator = await startEmulator(packager && { EMULATOR_PACKAGERURL: packager.url });
   const { operationId } = operation;
@@ -66,7 +66,8 @@ export async function startDescribedEmulator(operation: Operation, path: string)
     ...(isOfSite && (await seed.ofSite(mediaId, path))),
     ...(needs('CHANNEL', 'EVENT_ID', 'PREVIEW') && (await seed.live(operationId))),
     ...(needs('UPLOAD') && (await seed.upload(operationId))),
-    ...(packager && { FILE: await seed.packaged(packager, path) }),
+    ...(packager && !path.includes('masters') && { FILE: await seed.packaged(packager, path) }),
+    ...(packager && path.includes('masters') && { TOKEN: await seed.master(packager) }),
     ...(needs('KEY_ID') && { KEY_ID: await seed.issuedKey() }),
   };
   return { ...emulator, variables };
@@ -184,6 +185,18 @@ class Seed {
       await unauthenticated.put(`${pathname}${search}`).send(FILE).expect(200);
     }
     return { ...ids, PART: '1', TOKEN: searchParams.get('token') ?? '' };
+  }
+
+  /** The file of the master of an event; answers the secret part of its address. */
+  async master(packager: FakePackager): Promise<string> {
+    const { context } = this.#emulator;
+    const { CHANNEL_ID, EVENT_ID } = await this.live('masterFile');
+    packager.recordings.set(String(EVENT_ID), FILE);
+    const path = `/v2/sites/demosite/channels/${CHANNEL_ID}/events/${EVENT_ID}`;
+    await this.#emulator.admin.put(`${path}/request_master/`).expect(204);
+    const found = () => context.state.events.find(String(EVENT_ID))?.master;
+    await until(() => found()?.file !== undefined);
+    return found()?.token ?? '';
   }
 
   /** The playlist or the manifest of what the packager has; answers its name. */

@@ -19,6 +19,9 @@ const NO_CHANNEL = 'There is no channel with this id.';
 
 const DOCUMENTS = ['/live', '/manifests', '/v2/media', '/v2/playlists'];
 const FILES = ['/videos', '/thumbnails', '/tracks'];
+/** What a page may read of the answer that has a file. */
+export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
+
 /** Below them everything is delivered. */
 export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
 
@@ -26,7 +29,7 @@ export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
 export function mountDelivery(app: Express, context: EmulatorContext): void {
   const { state, clock } = context;
   app.use(DOCUMENTS, openToAll);
-  app.use(FILES, openFor('GET, HEAD', 'accept-ranges, content-length, content-range, etag'));
+  app.use(FILES, openFor('GET, HEAD', FILE_HEADERS));
   const get = onlyMethods('GET');
 
   app

@@ -2,6 +2,7 @@ import type { Express } from 'express';
 import { onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import { answer, countBytes, NO_MEDIA, sendFile } from './answers';
+import { FILE_HEADERS, openFor } from './delivery';
 import { contentTypeOf } from './documents';
 import { publishedMedia } from './watchable';
 
@@ -30,6 +31,21 @@ export function mountFiles(app: Express, context: EmulatorContext): void {
         media.views += 1;
       });
       sendFile(response, media.file, contentTypeOf(media));
+    })
+    .all(get);
+
+  app
+    .route('/live/masters/:token.mp4')
+    .all(openFor('GET, HEAD', FILE_HEADERS))
+    .get(({ params: { token } }, response) => {
+      const event = state.events.all().find(({ master }) => master?.token === token);
+      const file = event?.master?.file;
+      if (!file || !event.masterExpires || event.masterExpires <= clock.now()) {
+        answer(response, NO_MEDIA, undefined);
+        return;
+      }
+      countBytes(context, response, event.siteId);
+      sendFile(response, file, 'video/mp4');
     })
     .all(get);
 

@@ -1,11 +1,10 @@
-import { pipeline } from 'node:stream';
 import type { Express, Request, Response } from 'express';
 import { onlyMethods } from '../../http/app';
 import type { EmulatorContext } from '../context';
 import type { Channel } from '../live/channels';
 import { isOver } from '../live/event-machine';
 import { answer, countBytes, NO_MEDIA } from './answers';
-import { openFor } from './delivery';
+import { FILE_HEADERS, openFor } from './delivery';
 import { HLS } from './documents';
 import { watchableOf } from './watchable';
 
@@ -61,7 +60,7 @@ export function mountManifests(app: Express, context: EmulatorContext): void {
     for (const format of ['hls', 'dash'] as const) {
       app
         .route(`${path}/:id/${format}/*file`)
-        .all(openFor('GET, HEAD', EXPOSED))
+        .all(openFor('GET, HEAD', FILE_HEADERS))
         .get(async (request, response) => {
           const { id, file } = request.params;
           const shown = find(context, id);
@@ -76,7 +75,6 @@ export function mountManifests(app: Express, context: EmulatorContext): void {
   }
 }
 
-const EXPOSED = 'accept-ranges, content-length, content-range, etag';
 const NO_SEGMENT = 'There is no segment to play under this id yet.';
 
 /** Of a path below a stream; dots alone would lead elsewhere. */
@@ -144,9 +142,7 @@ async function forward(
     return;
   }
   const ending = new AbortController();
-  response.on('close', () => {
-    if (!response.writableFinished) ending.abort();
-  });
+  response.on('close', () => ending.abort());
   const told = await client.forward(`/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`, {
     method: request.method === 'HEAD' ? 'HEAD' : 'GET',
     headers: headersOf(request.headers, ASKED),
@@ -166,10 +162,12 @@ async function forward(
     return;
   }
   response.status(statusCode).set(headersOf(headers, ANSWERED));
-  // What is live, and what may be watched, changes.
+  // What is live, and what may be watched, changes; and no cache on the way decides who may watch.
+  const { 'cache-control': caching } = headers;
   if (MANIFEST.test(file)) response.set('cache-control', 'no-store');
+  else if (caching !== undefined) response.set('cache-control', caching.replace(/\bpublic\b/, 'private'));
   countBytes(context, response, siteId);
-  pipeline(told.value, response, () => undefined);
+  told.value.on('error', () => response.destroy()).pipe(response);
 }
 
 function headersOf(

@@ -72,6 +72,13 @@ function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
   return mimeType?.startsWith('audio/') ? 'audio' : 'video';
 }
 
+/** Takes what was recorded of an event as the content of a media. */
+export async function takeRecording(context: EmulatorContext, media: Media, file: StoredFile): Promise<void> {
+  media.file = file;
+  media.errorMessage = null;
+  await arrive(context, media, file);
+}
+
 async function arrive(context: EmulatorContext, media: Media, file: StoredFile): Promise<void> {
   const { state } = context;
   // Who lists the media now must see that its file is there.
@@ -86,7 +93,8 @@ async function arrive(context: EmulatorContext, media: Media, file: StoredFile):
   media.width = facts?.width ?? 0;
   media.height = facts?.height ?? 0;
   const length = facts?.duration ?? 0;
-  media.duration = trimmedLength(media, length);
+  // A clip begins at the key frame before it, and ends where it was asked to.
+  if (!media.clip) media.duration = trimmedLength(media, length);
   keepOriginal(context, media, length);
   if (length > 0 && media.duration <= 0) fail(context, media, length);
   else process(context, media);

@@ -93,6 +93,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       encoderGoneAt: undefined,
       endedAt: undefined,
       masterExpires: undefined,
+      master: undefined,
     };
     const timeLimit = clock.after(MAX_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
     const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };

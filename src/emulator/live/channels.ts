@@ -3,7 +3,7 @@ import { KEY_FILE_PARAMETER } from '../library/media';
 import type { CHANNEL } from '../resources/live-table';
 import type { MetadataOf } from '../resources/resource';
 import { channelNotification } from '../webhooks/notification';
-import type { LiveEvent } from './events';
+import { dropMaster, type LiveEvent } from './events';
 
 /** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
 type ChannelStatus = 'creating' | 'active' | 'idle';
@@ -86,9 +86,12 @@ function modified({ clock, state }: EmulatorContext, channel: Channel): void {
 }
 
 /** Ends the current event and removes the channel with its events; the replays of its events stay. */
-export function deleteChannel({ broadcast, state }: EmulatorContext, channel: Channel): void {
+export function deleteChannel({ broadcast, state, uploads }: EmulatorContext, channel: Channel): void {
   broadcast.stop(channel, 'channel_deleted');
-  for (const event of eventsOf(state, channel)) state.events.remove(event);
+  for (const event of eventsOf(state, channel)) {
+    dropMaster({ uploads }, event);
+    state.events.remove(event);
+  }
   state.streamKeys.delete(channel.streamKey);
   state.channels.remove(channel);
 }

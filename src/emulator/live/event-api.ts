@@ -10,7 +10,7 @@ import { mountResource } from '../resources/resource-routes';
 import { channelOf } from './channel-api';
 import { type Channel, eventsOf } from './channels';
 import { EVENT_REFUSALS, isOver } from './event-machine';
-import { type LiveEvent, makeClip, requestMaster, secondsStreamed, statusOf } from './events';
+import { type LiveEvent, makeClip, masterPath, requestMaster, secondsStreamed, statusOf } from './events';
 
 /** The management API's live events. */
 export function mountEvents(app: Express, context: EmulatorContext): void {
@@ -46,9 +46,11 @@ export function eventBehaviour(context: EmulatorContext): Behaviour<typeof EVENT
         if (!requested) throw refused('event_not_ended', masterHasToWait(channelOfEvent(event)));
         return undefined;
       },
-      master(event) {
+      master(event, { view: { origin } }) {
         const access = renderMasterAccess(event, clock.now());
-        if (access.status === 'available') return { id: event.id, type: 'master', ...access };
+        const path = masterPath(event);
+        const link = path === undefined ? {} : { delivery_url: `${origin}${path}` };
+        if (access.status === 'available') return { id: event.id, type: 'master', ...access, ...link };
         const description = 'No master is available. Request one with PUT …/request_master/ after the event.';
         throw new HttpError(404, { code: 'master_unavailable', description });
       },

@@ -287,6 +287,17 @@ const FILES: readonly Delivered[] = [
     examples: { file: answered('The whole file', 'video/mp4'), range: some('video/mp4') },
   },
   {
+    path: '/live/masters/:token.mp4',
+    operationId: 'masterFile',
+    summary: 'The file of a master',
+    description:
+      'The recording of a live event as it came from the encoder, at the `delivery_url` of its master, until that expires.',
+    content: VIDEO_OR_AUDIO,
+    answers: ranges(VIDEO_OR_AUDIO),
+    headers: FILE_HEADERS,
+    examples: { file: answered('The whole file', 'video/mp4'), range: some('video/mp4') },
+  },
+  {
     path: '/tracks/:trackId.:ending',
     operationId: 'trackFile',
     summary: 'The file of a text track',

@@ -34,12 +34,17 @@ const FILES = 2;
 const FIRST_WAIT = 4;
 const LONGEST_WAIT = 64;
 
+/** What `settled` is of a live stream that is over; of a file it is what was sent. */
+const REPLAY = 'replay';
+
 /** What is known of a stream at the packager. */
 export interface Packaged {
   /** What the packager said of it last. */
   readonly document: StreamDocument | undefined;
   /** Why the packager could not be asked, or does not do what is wanted. */
   readonly problem: Problem | undefined;
+  /** Whether the packager has said that it has nothing, and nothing can come any more. */
+  readonly isGone: boolean;
 }
 
 interface Stream {
@@ -97,9 +102,17 @@ export class Packaging {
     channels.watch(({ currentEventId }) => currentEventId !== undefined && this.look(currentEventId));
   }
 
+  /** Whether there is a packager that can pull no live stream. */
+  get isUnreachable(): boolean {
+    return this.client !== undefined && this.#parts.packager?.rtmpUrl === undefined;
+  }
+
   /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
   find(id: string): Packaged | undefined {
-    return this.#streams.get(id);
+    const stream = this.#streams.get(id);
+    if (!stream) return undefined;
+    const { document, problem, settled } = stream;
+    return { document, problem, isGone: settled !== undefined && document === undefined };
   }
 
   /**
@@ -114,10 +127,10 @@ export class Packaging {
 
   /** Whether there is something to play, or may be soon. */
   isExpected(id: string): boolean {
-    const stream = this.#streams.get(id);
-    if (!stream) return false;
-    const { document, settled } = stream;
-    if (!document) return settled === undefined;
+    const packaged = this.find(id);
+    if (!packaged) return false;
+    const { document, isGone } = packaged;
+    if (!document) return !isGone;
     return document.dash !== null || document.hls !== null || !isDone(document);
   }
 
@@ -193,7 +206,7 @@ export class Packaging {
     for (const stream of settled) {
       if (stream.settled === undefined || !stream.document) continue;
       stream.document = documents.get(stream.id);
-      if (stream.document) continue;
+      if (stream.document && (stream.settled !== REPLAY || isDone(stream.document))) continue;
       stream.settled = undefined;
       stream.sent = undefined;
     }
@@ -266,9 +279,9 @@ export class Packaging {
     } else if (wanted.kind === 'interrupted') {
       stream.settled = undefined;
       if (stream.mayExist) await this.#hear(stream, () => client.find(id));
-    } else if (stream.settled !== 'replay') {
+    } else if (stream.settled !== REPLAY) {
       const told = await this.#hear(stream, () => client.end(id));
-      if (told.ok ? isDone(told.value) : told.absent) stream.settled = 'replay';
+      if (told.ok ? isDone(told.value) : told.absent) stream.settled = REPLAY;
     }
   }
 

@@ -60,12 +60,12 @@ export const CHANNEL = {
     simulcast_targets: {
       schema: list(SimulcastTarget, 20),
       default: [],
-      says: 'Where else the stream is to be sent. They are kept; nothing is sent.',
+      says: 'Where else the stream is to be sent. The packager sends it; without one nothing is sent.',
     },
     text_tracks: {
       schema: list(FlatObject, 50),
       default: [],
-      says: 'Text tracks of the stream. They are kept as they are given.',
+      says: 'Text tracks of the stream. They are kept and delivered as they are given.',
     },
   },
   shown: {
@@ -154,7 +154,7 @@ export const EVENT = {
       path: `${OF_EVENT}/request_master`,
       title: 'Request the master of an event',
       status: 204,
-      says: 'Makes the master of an event that is over available for 24 hours.',
+      says: 'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
       refusals: [{ status: 409, code: 'event_not_ended', when: 'The event is not over.' }],
     },
     master: {
@@ -162,13 +162,17 @@ export const EVENT = {
       path: `${OF_EVENT}/master`,
       title: 'Read the master of an event',
       status: 200,
-      says: 'The master of the recording, while it is available. It has no file.',
+      says: 'The master of the recording, while it is available. It has a file where a packager records.',
       refusals: [{ status: 404, code: 'master_unavailable', when: 'No master is available.' }],
       answer: {
         id: { schema: z.string(), says: 'The id of the event.' },
         type: { schema: z.literal('master'), says: 'What it is.' },
         status: { schema: masterAccess.status, says: 'Always `available`.' },
         expiration: { schema: masterAccess.expiration, says: 'Until when.' },
+        delivery_url: {
+          schema: z.string().optional(),
+          says: 'Where its file is. Who knows this address can have it until then.',
+        },
       },
     },
     clip: {
@@ -176,7 +180,7 @@ export const EVENT = {
       path: `${OF_EVENT}/clip`,
       title: 'Clip an event',
       status: 200,
-      says: 'Makes a media of a piece of an event, while it runs or after.',
+      says: 'Makes a media of a piece of an event, while it runs or after. It is `processing` until its file has come from the packager.',
       query: {
         trim_in_point: { schema: Timecode, required: true, says: 'Where the piece begins in the event.' },
         trim_out_point: { schema: Timecode, required: true, says: 'Where it ends.' },

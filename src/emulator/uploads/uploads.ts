@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { Log } from '../../http/log';
 import { createSemaphore } from '../../http/semaphore';
 import type { Clock, Timer } from '../clock';
@@ -121,6 +122,11 @@ export class Uploads {
       this.#fetching.delete(ending);
       signal?.removeEventListener('abort', end);
     }
+  }
+
+  /** Keeps what comes from within the platform. @throws HttpError 413, 507, or that of a source that broke off. */
+  keep(source: Readable, wanted: { readonly maxBytes: number }): Promise<KeptFile> {
+    return this.#store.receive(source, wanted).received;
   }
 
   /** Deletes a file that was taken. Never rejects. */
