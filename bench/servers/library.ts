@@ -39,6 +39,8 @@ const context = createContext(config, {
     dashboardFormsScript: '',
     dashboardOrderScript: '',
     dashboardUploadScript: '',
+    streamTesterStyle: '',
+    streamTesterScript: '',
     embedStyle: '',
     embedScript: '',
     embedPlayer: '',

@@ -48,7 +48,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       }),
       mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
       mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
-      mountLazily(app, ['/dashboard'], async (routes) => {
+      mountLazily(app, ['/dashboard', '/verify'], async (routes) => {
         const { mountDashboard } = await import('./dashboard/dashboard');
         mountDashboard(routes, context, (request, response) => platform(request, response));
       }),

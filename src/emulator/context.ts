@@ -24,6 +24,8 @@ export interface Assets {
   readonly dashboardFormsScript: string;
   readonly dashboardOrderScript: string;
   readonly dashboardUploadScript: string;
+  readonly streamTesterStyle: string;
+  readonly streamTesterScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
   readonly embedPlayer: string;
@@ -40,6 +42,8 @@ export function readAssets(folder: string): Assets {
     dashboardFormsScript: read('dashboard-forms.js'),
     dashboardOrderScript: read('dashboard-order.js'),
     dashboardUploadScript: read('dashboard-upload.js'),
+    streamTesterStyle: read('stream-tester.css'),
+    streamTesterScript: read('stream-tester.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
     embedPlayer: read('embed-player.js'),

@@ -8,7 +8,7 @@ import { readQuery } from '../http/faults';
 import { packagerError } from './errors';
 import type { System } from './live/part';
 import { joinManifests } from './playlists/dash-manifest';
-import { joinMediaPlaylists, masterPlaylist } from './playlists/hls-playlists';
+import { joinMediaPlaylists, masterPlaylist, NoSegments } from './playlists/hls-playlists';
 import { ENTRY_FILES } from './shaka-packager';
 import type { PartRecord, StreamRecord } from './stream-document';
 import type { Streams } from './streams';
@@ -54,7 +54,11 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
       const record = recordOf(params.id);
       const parts = await readParts(record, folderOf(record.id), 'dash', ENTRY_FILES.dash);
       const options = { ended: record.isEnded, windowSeconds, now: clock() };
-      sendText(response, 'mpd', joinManifests(parts, options));
+      sendText(
+        response,
+        'mpd',
+        orNotFound(() => joinManifests(parts, options)),
+      );
     })
     .all(get);
 
@@ -68,9 +72,11 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
       const parts = await readParts(record, folderOf(record.id), 'hls', name);
       const text =
         name === ENTRY_FILES.hls
-          ? masterPlaylist(
-              parts.map((part) => part.text),
-              { windowSeconds },
+          ? orNotFound(() =>
+              masterPlaylist(
+                parts.map((part) => part.text),
+                { windowSeconds },
+              ),
             )
           : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds });
       sendText(response, 'm3u8', text);
@@ -104,6 +110,16 @@ async function readParts(record: StreamRecord, folder: string, system: System, f
   const parts = await Promise.all(listed.map(read));
   if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
   return parts;
+}
+
+/** A stream that has only begun is not there yet. */
+function orNotFound(join: () => string): string {
+  try {
+    return join();
+  } catch (thrown) {
+    if (thrown instanceof NoSegments) throw packagerError('media_not_found');
+    throw thrown;
+  }
 }
 
 async function textOf(path: string): Promise<string> {

@@ -9,7 +9,7 @@ import {
   readProgramMap,
   SectionReader,
 } from './transport-packets';
-import { isReadable, readUnit, type Unit } from './transport-units';
+import { isReadable, type ReadUnit, readUnit, type Unit } from './transport-units';
 
 /** Why a new part must begin. */
 export type PartReason = 'jump' | 'parameters' | 'streams';
@@ -29,12 +29,12 @@ export type TransportStreamEvent =
       readonly description: string;
       readonly tables: Buffer;
     }
-  /** Bytes that belong to no part were left out: no packets, or what came late of the time before a jump. */
+  /** Bytes were left out: no packets, of the time before a jump, or ahead of a part's first key frame. */
   | {
       readonly kind: 'dropped';
       readonly offset: number;
       readonly bytes: number;
-      readonly reason: 'no_sync' | 'late';
+      readonly reason: 'no_sync' | 'late' | 'no_key_frame';
     };
 
 /** Times of a stream in the present part, in units of 1/90000 s, without the wrap at 33 bits. */
@@ -51,6 +51,8 @@ const JUMP_FORWARD = 10 * CLOCK;
 const JUMP_BACKWARD = -1 * CLOCK;
 /** So long, by the time of the stream that jumped, the others may go on before their jump. */
 const LATE = 5 * CLOCK;
+/** A new part waits so long for a key frame, by the time of any stream. */
+const LONGEST_WAIT = 10 * CLOCK;
 /** Further back than this nothing is held. */
 const MAX_HELD_PACKETS = 8192;
 
@@ -92,6 +94,8 @@ export class TransportStreamInspector {
   private readonly clocks = new Map<number, number>();
   private readonly parameters = new Map<number, Buffer>();
   private jump: Jump | undefined;
+  /** When each stream began in a part that waits for its first key frame; undefined once it has one. */
+  private waiting: Map<number, number> | undefined;
   /** Streams whose packets are left out for now. */
   private readonly late = new Set<number>();
   private events: TransportStreamEvent[] = [];
@@ -226,8 +230,19 @@ export class TransportStreamInspector {
       this.begin(offset, 'parameters', parameters);
       this.parameters.clear();
     }
+    if (this.waiting) this.wait(this.waiting, unit, read);
+    if (this.waiting) return;
     if (read.parameters !== undefined) this.parameters.set(pid, read.parameters);
     if (read.dts !== undefined && read.pts !== undefined) this.note(pid, read.dts, read.pts);
+  }
+
+  /** A packager leaves out pictures up to the first key frame; so sound ahead of it would have none beside it. */
+  private wait(waiting: Map<number, number>, { stream }: Unit, { dts, parameters }: ReadUnit): void {
+    const from = dts === undefined ? undefined : (waiting.get(stream.pid) ?? dts);
+    if (from !== undefined) waiting.set(stream.pid, from);
+    const isKeyFrame = stream.codec === 'H.264' && parameters !== undefined;
+    const isTooLong = from !== undefined && dts !== undefined && difference(dts, from) > LONGEST_WAIT;
+    if (isKeyFrame || isTooLong) this.waiting = undefined;
   }
 
   /** Follows the clock of a stream; answers by how much it jumped if a new part must begin. */
@@ -270,6 +285,7 @@ export class TransportStreamInspector {
 
   private begin(offset: number, reason: PartReason, description: string): void {
     this.times.clear();
+    this.waiting = this.program?.some(({ codec }) => codec === 'H.264') ? new Map() : undefined;
     const tables = Buffer.concat([...this.associationPackets, ...this.mapPackets].map(({ bytes }) => bytes));
     this.events.push({ kind: 'part', offset, reason, description, tables });
   }
@@ -279,14 +295,15 @@ export class TransportStreamInspector {
     const count = this.held.findIndex(({ offset }) => offset >= before);
     const packets = this.held.splice(0, count < 0 ? this.held.length : count);
     for (const { pid, bytes, offset } of packets) {
-      if (this.late.has(pid))
-        this.events.push({ kind: 'dropped', offset, bytes: bytes.length, reason: 'late' });
+      const isWaiting = this.waiting !== undefined && this.program?.some((stream) => stream.pid === pid);
+      const reason = this.late.has(pid) ? 'late' : isWaiting ? 'no_key_frame' : undefined;
+      if (reason) this.events.push({ kind: 'dropped', offset, bytes: bytes.length, reason });
       else this.events.push({ kind: 'packets', bytes });
     }
   }
 }
 
-/** Packets behind one another in one buffer, and what was left out behind one another in one event. */
+/** The same events, with packets that follow each other in one buffer. */
 function merged(events: readonly TransportStreamEvent[]): TransportStreamEvent[] {
   const found: TransportStreamEvent[] = [];
   let packets: Buffer[] = [];

@@ -253,7 +253,9 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
   return [
     ...ofClearLead(segment, first, told),
     ...ofIv(segment, judgement, options, told),
-    ...(options.keyFiles.length > 0 ? ofKeys(tested, segment, judgement, options, told) : []),
+    ...(options.keyFiles.length > 0 || segment.identityKey
+      ? ofKeys(tested, segment, judgement, options, told)
+      : []),
   ];
 }
 
@@ -277,7 +279,9 @@ function ofIv(
 ): Finding[] {
   if (state !== 'decrypts' || !isForFairPlay(source)) return [];
   const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
-  const own = opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? [];
+  // Without an IV in the playlist, a transport stream names none.
+  const isNamed = opened?.container !== 'mpegts' || source.keys?.some(({ iv }) => iv);
+  const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
   const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file.`;
   return [told('error', 'iv_mismatch', text)];
@@ -285,14 +289,16 @@ function ofIv(
 
 function ofKeys(
   tested: TestedRendition,
-  { opened, source }: TestedSegment,
+  { opened, source, identityKey }: TestedSegment,
   judgement: MediaJudgement,
   options: FindingsOptions,
   told: Told,
 ): Finding[] {
   const { state, cause, evidence } = judgement;
   if (state !== 'garbage' && state !== 'no_key') return [];
-  const files = listed(options.keyFiles.map(({ name }) => name));
+  const files = identityKey
+    ? 'the address that the playlist names'
+    : listed(options.keyFiles.map(({ name }) => name));
   for (const former of options.formerKeyFiles) {
     const again = tested.judgeWith(keysFor(former, source));
     if (again?.state !== 'decrypts') continue;

@@ -20,6 +20,8 @@ export interface KeyLine {
   /** `identity` where none is said. */
   readonly format: string;
   readonly uri: string | undefined;
+  /** The address of the playlist, to which a relative one belongs. */
+  readonly base: string;
   /** 16 bytes. */
   readonly iv: Buffer | undefined;
 }

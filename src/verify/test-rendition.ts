@@ -33,6 +33,8 @@ export interface FetchedPart {
 export interface TestedSegment extends FetchedPart {
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
+  /** Whether the playlist says where its key is simply fetched, and it was. */
+  readonly identityKey: boolean;
   /** With the keys that there are. */
   readonly judgement: MediaJudgement | undefined;
 }
@@ -205,8 +207,13 @@ class RenditionTest {
     return undefined;
   }
 
-  #open(source: SegmentSource, { url, body }: Fetched, init: Buffer | undefined): TestedSegment {
-    const part = { name: fileName(url), url, bytes: body, source };
+  async #open(
+    source: SegmentSource,
+    { url, body }: Fetched,
+    init: Buffer | undefined,
+  ): Promise<TestedSegment> {
+    const identityKey = await this.#identityKey(source);
+    const part = { name: fileName(url), url, bytes: body, source, identityKey: identityKey !== undefined };
     if (isText(body)) return { ...part, opened: undefined, judgement: undefined };
     const opened = openMedia(init, body, encryptionOf(source));
     if (!opened.ok) {
@@ -215,8 +222,30 @@ class RenditionTest {
     }
     for (const { code, description } of opened.media.slips)
       this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
-    const keys = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
+    const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
     return { ...part, opened: opened.media, judgement: judgeMedia(opened.media, keys) };
+  }
+
+  /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
+  async #identityKey({ keys = [] }: SegmentSource): Promise<Buffer | undefined> {
+    const line = keys.find(
+      ({ format, uri }) => format === 'identity' && uri !== undefined && !/^skd:/i.test(uri),
+    );
+    if (line?.uri === undefined) return undefined;
+    const { uri } = line;
+    const resource = { url: URL.canParse(uri, line.base) ? new URL(uri, line.base).href : uri };
+    const fetched = await this.#take(resource, 'init');
+    if (fetched.ok && fetched.body.length === 16) return fetched.body;
+    const name = shownAddress(resource.url);
+    if (!fetched.ok) {
+      const text = `${THIS}, where the playlist says that players get the key, ${fetched.sentence}`;
+      this.#tell('error', 'key_not_fetched', name, text);
+    } else {
+      const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
+      this.#tell('error', 'key_not_fetched', name, text);
+    }
+    return undefined;
   }
 
   /** The segments that a file's index names; where it has none, the file is one segment. */
@@ -229,9 +258,9 @@ class RenditionTest {
         this.#tellNotFetched(next, fetched, 'the segment index');
         return undefined;
       }
-      const references = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
-      const last = references?.at(-1);
-      if (!references || !last) {
+      const found = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
+      const last = found?.references.at(-1);
+      if (!found || !last) {
         if (!index) return { first: whole, newest: [whole] };
         this.#tell(
           'error',
@@ -245,9 +274,11 @@ class RenditionTest {
         next = last.resource;
         continue;
       }
-      const sources = references
+      const isUnnamed = this.rendition.init === undefined && depth === 0 && found.start > 0;
+      const init = isUnnamed ? { ...file, range: { first: 0, last: found.start - 1 } } : undefined;
+      const sources = found.references
         .filter(({ isIndex }) => !isIndex)
-        .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number }));
+        .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number, init }));
       return { first: depth === 0 ? sources[0] : undefined, newest: sources.slice(-1) };
     }
     return undefined;

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import {
   startPackager,
   type TestPackager,
 } from '../support/start-packager';
+import { until } from '../support/until';
 
 jest.setTimeout(60_000);
 
@@ -27,13 +28,14 @@ beforeEach(async () => {
   emulator = await startEmulator();
   ingest = await startRtmpIngest(emulator.context, { host: '127.0.0.1', port: 0 });
   channel = createChannel(emulator.context, emulator.siteId, channelMetadata());
-  packager = await startPackager({ ffmpeg: 'ffmpeg' });
+  packager = await startPackager({ ffmpeg: 'ffmpeg', limits: { silentMs: 1500 } });
   packager.provision();
 });
 
 afterEach(async () => {
   await packager.stop();
   await ingest.stop();
+  for (const encoder of encoders.splice(0)) encoder.kill('SIGKILL');
 });
 
 const address = () => `rtmp://127.0.0.1:${ingest.port}/live/${channel.streamKey}`;
@@ -52,13 +54,30 @@ function encoded(name: string, ...args: string[]): string {
   return path;
 }
 
+const encoders: ChildProcess[] = [];
+
 /** Streams a file to the ingest, as fast as it is played, and answers when it is over. */
 async function stream(file: string, ...args: string[]): Promise<void> {
   const child = spawn(
     'ffmpeg',
-    ['-hide_banner', '-loglevel', 'error', '-re', '-i', file, '-c', 'copy', ...args, '-f', 'flv', address()],
+    [
+      '-hide_banner',
+      '-loglevel',
+      'error',
+      '-re',
+      ...(file.endsWith('list') ? ['-f', 'concat', '-safe', '0'] : []),
+      '-i',
+      file,
+      '-c',
+      'copy',
+      ...args,
+      '-f',
+      'flv',
+      address(),
+    ],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
+  encoders.push(child);
   await once(child, 'close');
 }
 
@@ -128,4 +147,76 @@ test('every picture of an encoder comes out of the encryption as it went in', as
     expect(await decrypted('dash', kind)).toEqual(wanted);
     expect(await decrypted('hls', kind)).toEqual(wanted);
   }
+});
+
+const put = (id = 'news') => packager.put(id, { source: address(), keyFile: 'news' });
+const isRunning = ({ state }: { state: string }) => state === 'running';
+const playlist = async () => (await packager.api.get('/media/news/hls/video.m3u8')).text;
+
+/** What the log says of each part that began within a pull. */
+const reasons = () =>
+  [...packager.log().matchAll(/"new part of a stream","reason":"(\w+)"/g)].map(([, why]) => why);
+
+test('a change of resolution, and of time, within a connection begins a part each, and no picture is lost', async () => {
+  const small = encoded('small.flv', '-s', '160x90', '-t', '4');
+  const large = encoded('large.flv', '-t', '4');
+  const list = join(packager.home, 'list');
+  writeFileSync(list, `ffconcat version 1.0\nfile ${small}\nfile ${large}\n`);
+  // Six seconds on, a minute is skipped.
+  const jump = 'setts=pts=PTS+if(gt(DTS\\,6000)\\,60000):dts=DTS+if(gt(DTS\\,6000)\\,60000)';
+  const streaming = stream(list, '-bsf:v', jump, '-bsf:a', jump);
+  const putting = setInterval(() => void put(), 500);
+  await streaming;
+  clearInterval(putting);
+  await packager.api.post('/streams/news/end');
+  expect(reasons()).toEqual(['parameters', 'jump']);
+  const wanted = [...hashesOf(small, 'video'), ...hashesOf(large, 'video')];
+  expect(await decrypted('dash', 'video')).toEqual(wanted);
+  expect(await decrypted('hls', 'video')).toEqual(wanted);
+});
+
+test('an encoder that pauses is told, and goes on without a loss', async () => {
+  const source = encoded('source.flv');
+  const streaming = stream(source);
+  const putting = setInterval(() => void put(), 500);
+  await packager.until('news', isRunning);
+  encoders[0]?.kill('SIGSTOP');
+  const paused = await packager.until('news', ({ state }) => state === 'interrupted');
+  expect(paused.problem).toEqual({
+    code: 'encoder_silent',
+    description: 'The encoder is connected and sends nothing. The stream goes on when it does.',
+  });
+  encoders[0]?.kill('SIGCONT');
+  await packager.until('news', isRunning);
+  await streaming;
+  clearInterval(putting);
+  await packager.api.post('/streams/news/end');
+  expect(await decrypted('dash', 'video')).toEqual(hashesOf(source, 'video'));
+  expect(await playlist()).not.toContain('DISCONTINUITY');
+});
+
+test('a simulcast target gets the stream as it is, from when it can be reached', async () => {
+  const target = createChannel(emulator.context, emulator.siteId, channelMetadata());
+  const url = `rtmp://127.0.0.1:${ingest.port}/live/${target.streamKey}`;
+  const lost = `rtmp://127.0.0.1:1/live/${target.streamKey}`;
+  const streaming = stream(encoded('source.flv'));
+  const body = { source: address(), keyFile: 'news', simulcast: [{ url: lost }, { url }] };
+  const putting = setInterval(() => void packager.put('news', body), 500);
+  await until(() => emulator.context.broadcast.sessionOf(target.id) !== undefined);
+  const copy = join(packager.home, 'copy.flv');
+  await once(
+    spawn('ffmpeg', ['-loglevel', 'error', '-i', url, '-c', 'copy', '-frames:v', '30', copy]),
+    'close',
+  );
+  expect(hashesOf(join(packager.home, 'source.flv'), 'video')).toEqual(
+    expect.arrayContaining(hashesOf(copy, 'video').slice(0, 28)),
+  );
+  await packager.until('news', isRunning);
+  await streaming;
+  clearInterval(putting);
+  await packager.api.post('/streams/news/end');
+  await until(() => emulator.context.broadcast.sessionOf(target.id) === undefined);
+  expect(packager.log()).toContain('"simulcast ended; it is tried again"');
+  expect(packager.log()).not.toContain(target.streamKey);
+  expect(packager.log()).not.toContain(channel.streamKey);
 });

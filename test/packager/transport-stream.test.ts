@@ -145,6 +145,30 @@ test('sound that comes late of the time before a jump is left out, and begins no
   expect(packetsIn(events)).toHaveLength(kept.length);
 });
 
+test('a jump between key frames leaves out what comes before the next one, sound too', () => {
+  const before = transportStream(TABLES, seconds(100 * SECOND, 2));
+  const [, , ...fromSecondPicture] = seconds(300 * SECOND, 2);
+  const [others, kept] = [fromSecondPicture.slice(0, 2), fromSecondPicture.slice(2)].map((units) =>
+    transportStream(undefined, units),
+  );
+  const { inspector, events } = inspect(Buffer.concat([before, others ?? before, kept ?? before]));
+  expect(partsIn(events)).toMatchObject([{ offset: before.length, reason: 'jump' }]);
+  const dropped = events.flatMap((event) => (event.kind === 'dropped' ? [event] : []));
+  expect(new Set(dropped.map(({ reason }) => reason))).toEqual(new Set(['no_key_frame']));
+  expect(dropped.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(others?.length);
+  expect(events.at(-1)).toEqual({ kind: 'packets', bytes: kept });
+  expect(inspector.timesOf(AUDIO)?.firstDts).toBe(301 * SECOND + 900);
+});
+
+test('a part whose picture never comes has its sound after ten seconds', () => {
+  const sounds = (from: number) =>
+    Array.from({ length: 15 }, (_, index) => sound(AUDIO, (from + index) * SECOND));
+  const { events } = inspect(transportStream(TABLES, [...sounds(100), ...sounds(300)]));
+  const dropped = events.flatMap((event) => (event.kind === 'dropped' ? [event.bytes] : []));
+  expect(dropped).toHaveLength(11);
+  expect(partsIn(events)).toHaveLength(1);
+});
+
 test('other parameters of the picture begin a new part at its first packet, however far in they stand', () => {
   const before = transportStream(TABLES, seconds(SECOND, 2));
   const long = `${'x'.repeat(700)} other`;

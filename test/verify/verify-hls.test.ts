@@ -6,7 +6,6 @@ import {
   FAIRPLAY_IV,
   FAIRPLAY_KEY,
   FAIRPLAY_URL,
-  hlsPackaging,
   keyFileText,
   startStream,
   statesOf,
@@ -52,7 +51,12 @@ test('one media playlist is tested by itself', async () => {
 
 test('a key id of its own is nothing against a stream that FairPlay alone plays', async () => {
   const stream = await startStream('hls', {
-    packaging: { ...hlsPackaging(), keyId: 'aaaaaaaabbbbccccddddeeeeffff0000' },
+    packaging: {
+      scheme: 'cbcs',
+      keyId: 'aaaaaaaabbbbccccddddeeeeffff0000',
+      key: FAIRPLAY_KEY,
+      iv: FAIRPLAY_IV,
+    },
   });
   const report = await stream.verify();
   expect({

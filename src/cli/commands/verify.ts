@@ -11,6 +11,7 @@ import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';
 import { VERIFY_SECONDS } from '../program';
 import { showReport, showTestProgress } from './verify-text';
+import { type StreamTest, watchStream } from './watch-stream';
 
 export interface VerifyOptions {
   readonly stream?: readonly string[];
@@ -26,7 +27,7 @@ export async function verify(
   context: CliContext,
   address: string,
   files: readonly string[],
-  { stream = [], former = [], timeout = VERIFY_SECONDS }: VerifyOptions,
+  { stream = [], former = [], watch = false, timeout = VERIFY_SECONDS }: VerifyOptions,
 ): Promise<void> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(
@@ -38,26 +39,37 @@ export async function verify(
   ];
   const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
   const { get, close } = createGet({ userAgent: USER_AGENT, ca: context.authority() });
-  const progress = showTestProgress(context);
-  try {
-    const report = await verifyStream(address, {
+  const test: StreamTest = (more) =>
+    verifyStream(address, {
       get,
       keyFiles,
       formerKeyFiles,
       limits: { totalMs: timeout * 1000 },
       signal: context.interrupted,
       now: context.now,
-      onProgress: progress.advance,
+      ...more,
     });
+  try {
+    const isFaulty = watch ? await watchStream(context, test) : await testOnce(context, test);
+    if (isFaulty) context.endWith(EXIT.failed);
+  } finally {
+    close();
+  }
+}
+
+/** Answers whether there is an error. */
+async function testOnce(context: CliContext, test: StreamTest): Promise<boolean> {
+  const progress = showTestProgress(context);
+  try {
+    const report = await test({ onProgress: progress.advance });
     progress.stop();
     if (context.interrupted.aborted) throw interrupted();
     const { out } = context;
     if (out.json) out.document(report);
     else showReport(out, report);
-    if (report.faults.some(({ severity }) => severity === 'error')) context.endWith(EXIT.failed);
+    return report.faults.some(({ severity }) => severity === 'error');
   } finally {
     progress.stop();
-    close();
   }
 }
 

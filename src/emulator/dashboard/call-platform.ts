@@ -1,4 +1,4 @@
-import { createServer, request as httpRequest, type RequestListener } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { duplexPair, type Readable } from 'node:stream';
 
 export interface PlatformCall {
@@ -7,11 +7,18 @@ export interface PlatformCall {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** What is longer is cut. */
+  readonly maxBytes?: number;
+  /** Breaks the connection. */
+  readonly signal?: AbortSignal;
 }
 
 export interface PlatformAnswer {
   readonly status: number;
-  readonly text: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+  /** Whether there was more than `maxBytes`. */
+  readonly isCut: boolean;
 }
 
 /**
@@ -20,7 +27,7 @@ export interface PlatformAnswer {
  */
 export function callPlatform(
   listener: RequestListener,
-  { method, target, headers, body = '' }: PlatformCall,
+  { method, target, headers, body = '', maxBytes = Number.POSITIVE_INFINITY, signal }: PlatformCall,
 ): Promise<PlatformAnswer | undefined> {
   const server = createServer(listener);
   const [ours, theirs] = duplexPair();
@@ -37,17 +44,35 @@ export function callPlatform(
       path: target,
       headers: { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' },
       createConnection: () => ours,
+      ...(signal && { signal }),
     });
     call.on('error', broken);
+    // Who is not read to the end is told so, as by a client that has gone.
+    call.on('close', () => theirs.destroy());
     call.on('response', (response) => {
-      textOf(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), broken);
+      bytesOf(response, maxBytes).then(
+        (received) =>
+          resolve({ status: response.statusCode ?? 0, headers: headersOf(response), ...received }),
+        broken,
+      );
     });
     call.end(body);
   });
 }
 
-async function textOf(stream: Readable): Promise<string> {
+async function bytesOf(stream: Readable, most: number): Promise<Pick<PlatformAnswer, 'body' | 'isCut'>> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
+  let length = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > most) return { body: Buffer.concat(chunks, most), isCut: true };
+  }
+  return { body: Buffer.concat(chunks), isCut: false };
+}
+
+function headersOf({ headers }: IncomingMessage): PlatformAnswer['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  );
 }

@@ -21,14 +21,19 @@ import { wantsJson } from './library/upload-zone';
 import { mountUsagePage } from './library/usage';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPage } from './overview';
+import { mountStreamTester } from './stream-tester/stream-tester';
 import { mountWebhookPages } from './webhooks';
+
+/** Below them are the pages; `/verify` is short for the stream tester. */
+const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 
 /**
  * The dashboard: pages for the people who develop against the platform. Who reaches them administers the account.
  * @param platform the whole of the platform's routes, for pages that call them.
  */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
-  app.use('/dashboard', pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks);
+  const guards = [pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
+  app.use(DASHBOARD_PATHS, ...guards);
   mountAssets(app, context.assets);
   mountOverviewPage(app, context);
   mountChannelPages(app, context);
@@ -42,10 +47,11 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountCredentialPages(app, context);
   mountClientsPage(app, context);
   mountMigrationPage(app, context, platform);
-  app.use('/dashboard', () => {
+  mountStreamTester(app, context, platform);
+  app.use(DASHBOARD_PATHS, () => {
     throw new HttpError(404, { code: 'not_found', description: 'The dashboard has no such page.' });
   });
-  app.use('/dashboard', showError(context.log));
+  app.use(DASHBOARD_PATHS, showError(context.log));
 }
 
 /** The dashboard's one style sheet and its scripts; the pages work without the latter. */
@@ -56,6 +62,8 @@ function mountAssets(app: Express, assets: Assets): void {
     ['/dashboard/forms.js', 'js', assets.dashboardFormsScript],
     ['/dashboard/order.js', 'js', assets.dashboardOrderScript],
     ['/dashboard/upload.js', 'js', assets.dashboardUploadScript],
+    ['/dashboard/stream-tester.css', 'css', assets.streamTesterStyle],
+    ['/dashboard/stream-tester.js', 'js', assets.streamTesterScript],
   ] as const) {
     app
       .route(path)

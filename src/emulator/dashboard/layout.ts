@@ -12,6 +12,7 @@ const SECTIONS = [
   { path: '/dashboard/webhooks', label: 'Webhooks' },
   { path: '/dashboard/credentials', label: 'API credentials' },
   { path: '/dashboard/clients', label: 'Key provider' },
+  { path: '/dashboard/stream-tester', label: 'Stream tester' },
   { path: '/dashboard/migration', label: 'v1 → v2' },
 ] as const;
 
@@ -54,7 +55,7 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** Scripts for a subject of their own. */
-type PageScript = 'upload' | 'order' | 'forms';
+type PageScript = 'upload' | 'order' | 'forms' | 'stream-tester';
 
 interface Page {
   readonly title: string;
@@ -68,6 +69,8 @@ interface Page {
   readonly content: Content;
   /** Beside the script of every page. */
   readonly scripts?: readonly PageScript[];
+  /** Beside the style sheet of every page. */
+  readonly styles?: readonly 'stream-tester'[];
   /** The word of `DONE` that stands in the address. */
   readonly done?: unknown;
 }
@@ -77,7 +80,17 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A whole page of the dashboard, as text to send. */
-export function layout({ title, above, section, aside, intro, content, scripts = [], done }: Page): string {
+export function layout({
+  title,
+  above,
+  section,
+  aside,
+  intro,
+  content,
+  scripts = [],
+  styles = [],
+  done,
+}: Page): string {
   const message = typeof done === 'string' && Object.hasOwn(DONE, done) ? DONE[done] : undefined;
   return html`<!doctype html>
 <html lang="en">
@@ -87,7 +100,9 @@ export function layout({ title, above, section, aside, intro, content, scripts =
   <meta name="color-scheme" content="light dark">
   <title>${title} · Platform emulator</title>
   <link rel="icon" href="${ICON}">
-  <link rel="stylesheet" href="/dashboard/style.css">
+  <link rel="stylesheet" href="/dashboard/style.css">${styles.map(
+    (name) => html`<link rel="stylesheet" href="/dashboard/${name}.css">`,
+  )}
   <script src="/dashboard/script.js" defer></script>${scripts.map(
     (name) => html`<script src="/dashboard/${name}.js" defer></script>`,
   )}

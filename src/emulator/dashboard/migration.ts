@@ -172,7 +172,7 @@ async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Pr
 }
 
 function answerOf({ answer }: Answered): JsonObject {
-  const parsed = parsedJson(answer?.text ?? '');
+  const parsed = parsedJson(answer?.body.toString() ?? '');
   return isObject(parsed) ? parsed : {};
 }
 
@@ -306,7 +306,7 @@ function answersOf({ v1, v2 }: BothAnswers): Html {
 
 function answerText(version: string, { name, answer, instead }: Answered, place: number): Html {
   const status = answer && pill(String(answer.status), answer.status < 400 ? 'good' : 'bad');
-  const text = answer && (prettyOf(answer.text) || 'No body.');
+  const text = answer && (prettyOf(answer.body.toString()) || 'No body.');
   return html`<p><code>${name}</code> ${status}</p>${
     text === undefined
       ? html`<p>${instead}</p>`

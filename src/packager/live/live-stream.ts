@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
 import { formatUuid } from '../../drm/bytes';
@@ -6,6 +6,8 @@ import type { PackagingKeys } from '../../drm/packaging';
 import { describeThrown } from '../../http/errors';
 import { writeWhole } from '../media-folder';
 import { readKeyFile, type StreamProblem } from '../packaging-keys';
+import { isPlayableManifest } from '../playlists/dash-manifest';
+import { mediaPlaylistsOf, secondsOfPlaylist } from '../playlists/hls-playlists';
 import { ENTRY_FILES } from '../shaka-packager';
 import {
   documentOf,
@@ -45,6 +47,8 @@ const SAVE_MS = 5000;
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
   readonly #folder: string;
+  /** Folders of parts that may be played. */
+  readonly #playable = new Set<string>();
   readonly #record: StreamRecord;
   #request: LiveRequest | undefined;
   #session: Session | undefined;
@@ -269,9 +273,20 @@ export class LiveStream {
     return part !== undefined && SYSTEMS.some((system) => this.#hasPlaylist(part, system));
   }
 
-  /** shaka-packager writes it with the first segment. */
-  #hasPlaylist(part: PartRecord, system: System): boolean {
-    return part[system] !== null && existsSync(join(this.#folder, part.name, system, ENTRY_FILES[system]));
+  /** Whether each track of a part has a segment: a player that sees fewer tracks at first never asks for the others. */
+  #hasPlaylist({ name, ...part }: PartRecord, system: System): boolean {
+    const folder = join(this.#folder, name, system);
+    if (part[system] === null || this.#playable.has(folder)) return part[system] !== null;
+    const read = (file: string) =>
+      existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
+    const entry = read(ENTRY_FILES[system]);
+    const playlists = system === 'hls' ? mediaPlaylistsOf(entry) : [];
+    const isPlayable =
+      system === 'dash'
+        ? isPlayableManifest(entry)
+        : playlists.length > 0 && playlists.every((file) => secondsOfPlaylist(read(file)) > 0);
+    if (isPlayable) this.#playable.add(folder);
+    return isPlayable;
   }
 
   #save(): void {

@@ -18,6 +18,8 @@ export interface LiveLimits {
   readonly silentMs: number;
   /** When it is pulled anew. */
   readonly goneMs: number;
+  /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
+  readonly waitingBytes: number;
   /** How long a process of shaka-packager may take nothing. */
   readonly stalledMs: number;
   /** How long media may come without a segment. */
@@ -32,6 +34,7 @@ export const LIVE_LIMITS: LiveLimits = {
   firstMediaMs: 15_000,
   silentMs: 6000,
   goneMs: 35_000,
+  waitingBytes: 8 * 1024 * 1024,
   stalledMs: 10_000,
   firstSegmentMs: 20_000,
   finishMs: 10_000,
@@ -67,8 +70,6 @@ interface SessionOptions extends SessionSurroundings {
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** More than this waits for nobody: the pull is paused. */
-const MAX_WAITING = 8 * 1024 * 1024;
 /** What may come before it is known what the stream holds. */
 const MAX_UNKNOWN = 4 * 1024 * 1024;
 /** How long a stream that the table lists may take to send its first packet, once another has. */
@@ -99,7 +100,6 @@ export class Session {
   #seconds = 0;
   #lastDataAt: number;
   #hasData = false;
-  #wasSilent = false;
   #pausedAt: number | undefined;
   #failures = 0;
   #notBefore = 0;
@@ -175,10 +175,7 @@ export class Session {
   }
 
   #take(chunk: Buffer): void {
-    const { now, limits } = this.#options;
-    const at = now();
-    // Its time goes on while it is silent, that of its media need not.
-    if (this.#hasData && at - this.#lastDataAt > limits.silentMs) this.#wasSilent = true;
+    const at = this.#options.now();
     this.#hasData = true;
     this.#lastDataAt = at;
     for (const event of this.#inspector.push(chunk)) {
@@ -187,7 +184,11 @@ export class Session {
     }
     // Events of a chunk may begin a part with times of its own: those before are as exact as need be.
     this.#seconds = secondsOf(this.#inspector);
-    if (this.#part && this.#part.waitingBytes > MAX_WAITING && this.#pausedAt === undefined) {
+    if (
+      this.#part &&
+      this.#part.waitingBytes > this.#options.limits.waitingBytes &&
+      this.#pausedAt === undefined
+    ) {
       this.#pausedAt = at;
       this.#puller.stdout.pause();
     }
@@ -204,11 +205,6 @@ export class Session {
       this.#tables = Buffer.from(event.tables);
       this.#finishPart();
     } else if (event.kind === 'packets') {
-      if (this.#wasSilent) {
-        this.#wasSilent = false;
-        log.info('new part of a stream', { reason: 'silence' });
-        this.#finishPart();
-      }
       this.#pass(event.bytes);
     }
   }
@@ -331,7 +327,7 @@ export class Session {
     const part = this.#part;
     if (this.#pausedAt !== undefined) {
       this.#lastDataAt = at;
-      if (!part || part.waitingBytes < MAX_WAITING / 2) this.#resume();
+      if (!part || part.waitingBytes < limits.waitingBytes / 2) this.#resume();
       else if (at - this.#pausedAt > limits.stalledMs) this.#partFailed(part, STALLED);
     }
     const silentMs = at - this.#lastDataAt;

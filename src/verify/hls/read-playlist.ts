@@ -51,8 +51,8 @@ export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSo
   const renditions: ReadonlyMap<string, string>[] = [];
   const inForce = new KeysInForce();
   const own: OwnTag[] = [
-    { tag: '#EXT-X-KEY:', name: 'keys', read: (line) => inForce.add(keyLineOf(line)) },
-    { tag: '#EXT-X-SESSION-KEY:', read: (line) => sessionKeys.push(keyLineOf(line)) },
+    { tag: '#EXT-X-KEY:', name: 'keys', read: (line) => inForce.add(keyLineOf(line, url)) },
+    { tag: '#EXT-X-SESSION-KEY:', read: (line) => sessionKeys.push(keyLineOf(line, url)) },
     { tag: '#EXT-X-MEDIA:', read: (line) => renditions.push(attributesOf(line)) },
     { tag: '#EXT-X-GAP', name: 'gap', read: () => true },
   ];
@@ -117,7 +117,7 @@ class KeysInForce {
   }
 }
 
-function keyLineOf(line: string): KeyLine {
+function keyLineOf(line: string, base: string): KeyLine {
   const attributes = attributesOf(line);
   const digits = /^0x([0-9a-f]{1,32})$/i.exec(attributes.get('IV') ?? '')?.[1];
   return {
@@ -125,6 +125,7 @@ function keyLineOf(line: string): KeyLine {
     method: attributes.get('METHOD') ?? '',
     format: attributes.get('KEYFORMAT') ?? 'identity',
     uri: attributes.get('URI'),
+    base,
     iv: digits === undefined ? undefined : Buffer.from(digits.padStart(32, '0'), 'hex'),
   };
 }

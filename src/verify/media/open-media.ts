@@ -15,8 +15,8 @@ import { looksLikeTransportStream, openPackedAudio, openTransportStream } from '
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
-  if (hls?.method === 'AES-128') return openEncrypted(segment, iv);
-  const encryption = hls?.method === 'SAMPLE-AES' ? { iv } : undefined;
+  if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
+  const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
   const audio = openPackedAudio(segment, encryption);
@@ -28,10 +28,11 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
   return { ok: false, fault: { code: segment.length === 0 ? 'no_samples' : 'not_media', description } };
 }
 
-function openEncrypted(segment: Buffer, iv: Buffer): Opened {
+function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): Opened {
   if (segment.length === 0) {
     return { ok: false, fault: { code: 'no_samples', description: 'The segment is empty.' } };
   }
+  const samples = [{ data: segment, encryption: undefined }];
   const track: MediaTrack = {
     id: 0,
     kind: 'other',
@@ -44,7 +45,7 @@ function openEncrypted(segment: Buffer, iv: Buffer): Opened {
     samples: 1,
     encryptedSamples: 1,
     seconds: 0,
-    content: { format: { codec: 'unknown' }, samples: [{ data: segment, encryption: undefined }] },
+    content: { format: { codec: 'unknown' }, samples, init },
   };
   return { ok: true, media: { container: 'encrypted_segment', tracks: [track], slips: [] } };
 }

@@ -13,7 +13,8 @@ const CLEAR_OF_SOUND = 16;
 
 /**
  * Decrypts a sample by Apple's "MPEG-2 Stream Encryption Format for HTTP Live Streaming". Each NAL unit and each frame
- * begins with the IV. Of H.264, emulation prevention bytes are taken out before and put back after.
+ * begins with the IV. A NAL unit is encrypted with its emulation prevention bytes in place, and then gets such bytes once
+ * more; the latter alone are taken out.
  *
  * @param decrypt AES-128-CBC over whole blocks
  */
@@ -36,7 +37,7 @@ export function decryptSampleAes(
 function decryptPicture(sample: Buffer, decrypt: (blocks: Buffer) => Buffer): Buffer {
   const parts: Buffer[] = [];
   for (const nal of nalUnitsOf(sample, 0) ?? []) {
-    parts.push(START_CODE, isEncryptedNal(nal) ? escapeNal(decryptNal(rbspOf(nal), decrypt)) : nal);
+    parts.push(START_CODE, isEncryptedNal(nal) ? decryptNal(rbspOf(nal), decrypt) : nal);
   }
   return Buffer.concat(parts);
 }
@@ -60,22 +61,3 @@ function decryptNal(nal: Buffer, decrypt: (blocks: Buffer) => Buffer): Buffer {
   });
   return clear;
 }
-
-/** Puts emulation prevention bytes in (ISO/IEC 14496-10 § 7.4.1). */
-function escapeNal(bytes: Buffer): Buffer {
-  const parts: Buffer[] = [];
-  let from = 0;
-  let zeros = 0;
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (zeros >= 2 && byte <= 3) {
-      parts.push(bytes.subarray(from, at), EMULATION_PREVENTION);
-      from = at;
-      zeros = 0;
-    }
-    zeros = byte === 0 ? zeros + 1 : 0;
-  }
-  return Buffer.concat([...parts, bytes.subarray(from)]);
-}
-
-const EMULATION_PREVENTION = Buffer.from([3]);

@@ -46,4 +46,6 @@ export type SampleFormat =
 export interface TrackContent {
   readonly format: SampleFormat;
   readonly samples: readonly MediaSample[];
+  /** The init segment of a segment that is encrypted as a whole. */
+  readonly init?: Buffer | undefined;
 }

@@ -12,6 +12,8 @@ const MAX_STREAMS = 64;
 export interface ElementaryEncryption {
   /** 16 bytes. */
   readonly iv: Buffer;
+  /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
+  readonly isNamed: boolean;
 }
 
 interface StreamType {
@@ -175,7 +177,7 @@ function trackOf(
     scheme,
     keyIds: [],
     defaultKeyId: undefined,
-    constantIv: given?.iv,
+    constantIv: given?.isNamed ? given.iv : undefined,
     pattern: undefined,
     samples: samples.length,
     encryptedSamples: isEncrypted ? samples.length : 0,

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { callPlatform } from '../../../src/emulator/dashboard/call-platform';
+import { until } from '../../support/until';
 
 const GET = { method: 'GET', target: '/a?b=c', headers: { host: 'here' } };
 
@@ -18,10 +19,34 @@ test('calls as a client does, and answers the status and the whole text', async 
     });
   };
   const call = { method: 'POST', target: '/a?b=c', headers: { host: 'here', 'x-y': 'z' }, body: text };
-  expect(await callPlatform(listener, call)).toEqual({
+  const answer = await callPlatform(listener, call);
+  expect({ ...answer, body: answer?.body.toString(), headers: {} }).toEqual({
     status: 201,
-    text: `${JSON.stringify(['POST', '/a?b=c', 'here', 'z', 2_000_000])}${text}`,
+    headers: {},
+    body: `${JSON.stringify(['POST', '/a?b=c', 'here', 'z', 2_000_000])}${text}`,
+    isCut: false,
   });
+});
+
+test('cuts an answer that is longer than it may be, and one that is asked for no more', async () => {
+  let ended = 0;
+  const endless: RequestListener = (_request, response) => {
+    response.setHeader('x-y', 'z');
+    const timer = setInterval(() => response.write('x'.repeat(1000)), 1);
+    response.on('close', () => {
+      ended += 1;
+      clearInterval(timer);
+    });
+  };
+  const cut = await callPlatform(endless, { ...GET, maxBytes: 5000 });
+  expect({ ...cut, headers: cut?.headers['x-y'], body: cut?.body.length }).toEqual({
+    status: 200,
+    headers: 'z',
+    body: 5000,
+    isCut: true,
+  });
+  expect(await callPlatform(endless, { ...GET, signal: AbortSignal.timeout(20) })).toBeUndefined();
+  await until(() => ended === 2);
 });
 
 test('answers nothing when the connection breaks before, or amid, an answer', async () => {
@@ -43,5 +68,7 @@ test('makes calls one beside the other', async () => {
       callPlatform((request, response) => void response.end(request.url), { ...GET, target: `/${at}` }),
     ),
   );
-  expect(answers.map((answer) => answer?.text)).toEqual(Array.from({ length: 20 }, (_, at) => `/${at}`));
+  expect(answers.map((answer) => answer?.body.toString())).toEqual(
+    Array.from({ length: 20 }, (_, at) => `/${at}`),
+  );
 });

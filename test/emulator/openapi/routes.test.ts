@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 /** Pages for a person and what they load, and forms that they send. */
-const isOfPages = (path: string) => path === '/' || /^\/(?:dashboard|docs)\b/.test(path);
+const isOfPages = (path: string) => path === '/' || /^\/(?:dashboard|docs|verify)\b/.test(path);
 
 interface Layer {
   readonly route?: {

@@ -124,7 +124,7 @@ test('a live period starts when its encoder did, and the one before it says wher
 });
 
 test.each([
-  ['so soon that the clock of whole seconds can not tell', '16:00:08'],
+  ['so soon that the clock of whole seconds can not tell', '16:00:08.900'],
   ['before the end of the part ahead', '16:00:05'],
   ['before the part ahead began, by a clock that was set back', '15:00:00'],
 ])('a part that begins %s follows without a gap', (_, began) => {

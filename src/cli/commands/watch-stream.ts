@@ -1,0 +1,142 @@
+import type { CheckFault } from '../../drm/check/report';
+import { count, jsonText, shown } from '../../http/terminal-text';
+import type { StreamReport } from '../../verify/stream-report';
+import { StreamMemory } from '../../verify/test-rendition';
+import type { VerifyOptions } from '../../verify/verify-stream';
+import type { CliContext } from '../context';
+import { timeText } from '../output';
+import { showReport } from './verify-text';
+
+/** Tests the stream once. */
+export type StreamTest = (
+  options: Partial<Pick<VerifyOptions, 'memory' | 'onProgress'>>,
+) => Promise<StreamReport>;
+
+/** How long it waits for the next segment: half of one, but neither hammers a server nor misses what happens. */
+const LEAST_MS = 500;
+const MOST_MS = 5000;
+
+/** A fault by its code: the segment that its sentence names is another one each time. */
+interface Episode {
+  readonly fault: CheckFault;
+  readonly since: Date;
+  until: Date | undefined;
+}
+
+/**
+ * Tests each new segment of a live stream until the user stops it, and tells what goes wrong when. With `--json` each look
+ * that brought something is a line of JSON. Answers whether there was an error.
+ */
+export async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
+  const { out, interrupted: signal } = context;
+  const watch = new StreamWatch(context);
+  const memory = new StreamMemory();
+  try {
+    while (!signal.aborted) {
+      const report = await test({ memory });
+      if (signal.aborted) break;
+      watch.take(report);
+      if (!report.live && report.type !== 'unknown') {
+        out.note('The stream is finished: there will be no new segment.');
+        break;
+      }
+      if (!memory.hasMore) await context.wait(pauseOf(report), signal);
+    }
+  } finally {
+    watch.stop();
+  }
+  return watch.hadError;
+}
+
+function pauseOf({ renditions }: StreamReport): number {
+  const seconds = renditions.flatMap(({ segment }) =>
+    segment && segment.seconds > 0 ? [segment.seconds] : [],
+  );
+  return Math.min(MOST_MS, Math.max(LEAST_MS, Math.min(...seconds, 2 * MOST_MS) * 500));
+}
+
+/** What was seen in all looks so far. */
+class StreamWatch {
+  hadError = false;
+  readonly #episodes: Episode[] = [];
+  readonly #began: Date;
+  #looks = 0;
+  #segments = 0;
+
+  constructor(private readonly context: CliContext) {
+    this.#began = context.now();
+  }
+
+  take(report: StreamReport): void {
+    const { out, now } = this.context;
+    const fresh = report.renditions.filter(({ segment }) => segment !== null);
+    this.#segments += fresh.length;
+    this.#looks += 1;
+    this.#clearLine();
+    const isFirst = this.#looks === 1;
+    const news = this.#compare(report.faults, fresh.length > 0 || report.renditions.length === 0, now());
+    if (out.json) {
+      if (isFirst || fresh.length > 0 || news.length > 0)
+        out.write(`${jsonText({ time: now().toISOString(), ...report })}\n`);
+      return;
+    }
+    if (isFirst) showReport(out, report);
+    else for (const line of news) out.write(`${line}\n`);
+    this.#showLine(report);
+  }
+
+  stop(): void {
+    this.#clearLine();
+    const { out, now } = this.context;
+    if (out.json || this.#looks === 0) return;
+    const seconds = Math.round((now().getTime() - this.#began.getTime()) / 1000);
+    const errors = this.#episodes.filter(({ fault }) => fault.severity === 'error');
+    const sum =
+      this.#episodes.length === 0
+        ? 'no faults'
+        : `${count(errors.length, 'error')}, ${count(this.#episodes.length - errors.length, 'warning')}`;
+    out.note(`${count(this.#segments, 'segment')} in ${seconds} s: ${sum}.`);
+    for (const { fault, since, until } of this.#episodes)
+      out.note(`  ${clock(since)} to ${until ? clock(until) : 'the end'}: ${fault.code}`);
+  }
+
+  /** The lines of what has begun and what is over. What is wrong with segments is over with a segment that is right. */
+  #compare(faults: readonly CheckFault[], isConclusive: boolean, at: Date): string[] {
+    const { out } = this.context;
+    const open = this.#episodes.filter(({ until }) => until === undefined);
+    const lines: string[] = [];
+    for (const fault of faults) {
+      if (open.some((episode) => episode.fault.code === fault.code)) continue;
+      this.#episodes.push({ fault, since: at, until: undefined });
+      this.hadError ||= fault.severity === 'error';
+      const style = fault.severity === 'error' ? 'red' : 'yellow';
+      lines.push(`${clock(at)} ${out.style(style, `${fault.severity}:`)} ${shown(fault.description)}`);
+    }
+    for (const episode of isConclusive ? open : []) {
+      if (faults.some(({ code }) => code === episode.fault.code)) continue;
+      episode.until = at;
+      lines.push(`${clock(at)} ${out.style('green', 'over:')} ${episode.fault.code}`);
+    }
+    return lines;
+  }
+
+  #showLine({ renditions }: StreamReport): void {
+    const { stderr, now, out } = this.context;
+    if (!stderr.isTTY || out.json) return;
+    const newest = renditions.find(({ segment }) => segment?.number != null)?.segment?.number;
+    const open = this.#episodes.filter(({ until }) => until === undefined).length;
+    const at = newest === undefined ? '' : `, newest ${newest}`;
+    stderr.write(
+      `${clock(now())} ${count(this.#segments, 'segment')} tested${at}: ${open === 0 ? 'no faults' : count(open, 'fault')}. Ctrl-C ends it.`,
+    );
+  }
+
+  #clearLine(): void {
+    const { stderr, out } = this.context;
+    if (stderr.isTTY && !out.json) stderr.write('\r\u001b[2K');
+  }
+}
+
+function clock(date: Date): string {
+  return timeText(date.toISOString());
+}

@@ -1,0 +1,397 @@
+import { isAmong, swapKeyIdOrder } from '../../drm/bytes';
+import { decryptSample, decryptSegment } from './decrypt';
+import type {
+  Judgement,
+  JudgementCause,
+  JudgementState,
+  MediaJudgement,
+  MediaKey,
+  MediaKind,
+  MediaTrack,
+  OpenedMedia,
+  TrackJudgement,
+} from './judgement';
+import { openMedia } from './open-media';
+import { addTallies, encryptedBytesOf, type Tally, tallySamples, verdictOf } from './tally';
+import type { MediaSample } from './track-content';
+
+/** Nobody has more; each is tried. */
+const MAX_KEYS = 16;
+
+/** Samples of one track that one key is for. */
+interface Part {
+  readonly track: MediaTrack;
+  readonly samples: readonly MediaSample[];
+}
+
+/**
+ * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and frames of AAC
+ * are read by their syntax to the last bit (ISO/IEC 14496-10, 14496-3), AC-3 by its checksums. Noise is read so by
+ * chance about once in a thousand samples, so that two samples tell a wrong key. Tracks of one key id are judged
+ * together where one alone does not tell.
+ *
+ * @param keys those for the key ids of the media, and those for all; none at all judges the media as they are
+ */
+export function judgeMedia(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudgement {
+  const usable = keys.filter(({ key }) => key.length === 16).slice(0, MAX_KEYS);
+  if (media.container === 'encrypted_segment') return judgeSegment(media, usable);
+  const tracks: TrackJudgement[] = [];
+  for (const track of media.tracks) {
+    if (track.samples > 0 && track.encryptedSamples === 0) tracks.push(judgeClear(track));
+  }
+  for (const [keyId, parts] of byKeyId(media.tracks)) tracks.push(...judgeGroup(keyId, parts, usable));
+  const order = media.tracks.map(({ id }) => id);
+  tracks.sort((a, b) => order.indexOf(a.track) - order.indexOf(b.track));
+  return { ...worstOf(tracks), tracks };
+}
+
+const WORST_FIRST: readonly JudgementState[] = ['garbage', 'no_key', 'unknown', 'decrypts', 'clear'];
+
+function worstOf(tracks: readonly TrackJudgement[]): Judgement {
+  const sorted = [...tracks].sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state));
+  const [worst] = sorted;
+  if (!worst) {
+    const description = 'There are no samples to judge.';
+    return {
+      state: 'unknown',
+      kind: 'other',
+      samples: 0,
+      description,
+      evidence: 'The segment has no samples.',
+    };
+  }
+  const same = tracks.filter(({ state, cause }) => state === worst.state && cause === worst.cause);
+  const kinds = new Set(same.map(({ kind }) => kind));
+  return {
+    state: worst.state,
+    ...(worst.cause && { cause: worst.cause }),
+    kind: kinds.size === 1 ? worst.kind : 'other',
+    samples: same.reduce((sum, { samples }) => sum + samples, 0),
+    description: worst.description,
+    evidence: [...new Set(same.map(({ evidence }) => evidence))].join(' '),
+  };
+}
+
+function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
+  const groups = new Map<string, [Buffer | undefined, Part[]]>();
+  for (const track of tracks) {
+    const own = new Map<string, MediaSample[]>();
+    for (const sample of track.content.samples) {
+      if (!sample.encryption) continue;
+      const { keyId } = sample.encryption;
+      const name = keyId?.toString('hex') ?? '';
+      const list = own.get(name) ?? [];
+      if (list.length === 0) {
+        own.set(name, list);
+        const group = groups.get(name) ?? [keyId, []];
+        groups.set(name, group);
+        group[1].push({ track, samples: list });
+      }
+      list.push(sample);
+    }
+  }
+  return [...groups.values()];
+}
+
+type Decrypt = (sample: MediaSample, track: MediaTrack) => Buffer;
+
+/** A way to decrypt that media may turn out to need, and what it means if they do. */
+interface Attempt {
+  readonly decrypt: Decrypt;
+  readonly cause: JudgementCause;
+  readonly description: string;
+}
+
+const asIs: Decrypt = ({ data }) => data;
+
+function withKey(key: Buffer, iv?: Buffer): Decrypt {
+  return (sample, track) => decryptSample(sample, track.content.format, key, iv);
+}
+
+function judgeGroup(
+  keyId: Buffer | undefined,
+  parts: readonly Part[],
+  keys: readonly MediaKey[],
+): TrackJudgement[] {
+  const fitting = keys.filter((each) => !each.keyId || !keyId || each.keyId.equals(keyId));
+  const tell = (tallies: readonly Tally[], told: Told) => tellOf(keyId, parts, tallies, told);
+  let tried: readonly Tally[] | undefined;
+  // FairPlay hands the IV over with the key; the playlist names it only for other systems.
+  const isOfKey = parts.every(({ track }) => track.scheme === 'sample-aes' && !track.constantIv);
+  for (const { key, iv } of fitting) {
+    const tallies = tallyParts(parts, withKey(key, isOfKey && iv?.length === 16 ? iv : undefined));
+    const state = verdictOf(addTallies(tallies));
+    if (state === 'valid') return tell(tallies, { state: 'decrypts', description: 'The key decrypts it.' });
+    if (!tried || state === 'broken') tried = tallies;
+  }
+  const clear = tallyParts(parts, asIs, FIRST);
+  if (verdictOf(addTallies(clear)) === 'valid') {
+    const description = 'It is not encrypted, though the media say that it is.';
+    return tell(clear, { state: 'clear', cause: 'not_encrypted', description });
+  }
+  if (!tried) {
+    const description = 'None of the keys is for its key id.';
+    return tell(tallyParts(parts, asIs, 0), { state: 'no_key', description });
+  }
+  const pooled = addTallies(tried);
+  for (const { decrypt, cause, description } of attemptsOf(parts, fitting, keys)) {
+    const tallies = tallyParts(parts, decrypt, FIRST);
+    if (verdictOf(addTallies(tallies)) === 'valid') {
+      return tell(tried, { state: 'garbage', cause, description });
+    }
+  }
+  const state = verdictOf(pooled);
+  if (hasWrongIv(parts, fitting)) {
+    const description =
+      'The content key is right, and the IV is another one: only the first block of each sample is wrong.';
+    return tell(tried, { state: 'garbage', cause: 'wrong_iv', description });
+  }
+  if (state === 'broken') return tell(tried, { state: 'garbage', ...wrongKey(parts) });
+  const description =
+    pooled.valid + pooled.broken === 0
+      ? 'Whether the key decrypts it cannot be told from so few samples, or from samples of this codec.'
+      : 'Some samples decrypt to valid ones and some do not: the media are damaged, or some have another key.';
+  return tell(tried, { state: 'unknown', description });
+}
+
+/** How many samples tell what the cause is. */
+const FIRST = 24;
+
+interface Told {
+  readonly state: JudgementState;
+  readonly cause?: JudgementCause;
+  readonly description: string;
+}
+
+/** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */
+function wrongKey(parts: readonly Part[]): { cause?: JudgementCause; description: string } {
+  const isChained = parts.every(({ samples }) => /^cb|^sample/.test(samples[0]?.encryption?.scheme ?? ''));
+  if (isChained && !parts.some(tellsIv)) {
+    return { description: 'It does not decrypt: the content key is another one, or else the IV.' };
+  }
+  const description = isChained
+    ? 'It does not decrypt: the content key is another one.'
+    : 'It does not decrypt: the content key is another one (or the IVs that the media bring are not those used).';
+  return { cause: 'wrong_key', description };
+}
+
+function tallyParts(parts: readonly Part[], decrypt: Decrypt, most?: number): Tally[] {
+  return parts.map(({ track, samples }) =>
+    tallySamples(samples, track.content.format, (sample) => decrypt(sample, track), most),
+  );
+}
+
+function tellOf(
+  keyId: Buffer | undefined,
+  parts: readonly Part[],
+  tallies: readonly Tally[],
+  told: Told,
+): TrackJudgement[] {
+  return parts.map(({ track }, index): TrackJudgement => {
+    const own = tallies[index];
+    const others = tallies.filter((tally) => tally !== own && tally.valid + tally.broken > 0);
+    const isOwn = own !== undefined && (own.valid + own.broken > 0 || others.length === 0);
+    return {
+      ...told,
+      kind: track.kind,
+      track: track.id,
+      keyId,
+      samples: own?.samples ?? 0,
+      evidence: isOwn
+        ? own.evidence
+        : `${own?.evidence ?? ''} Of a track with the same key: ${others[0]?.evidence ?? ''}`.trim(),
+    };
+  });
+}
+
+function* attemptsOf(
+  parts: readonly Part[],
+  fitting: readonly MediaKey[],
+  keys: readonly MediaKey[],
+): Generator<Attempt> {
+  const ivs: { iv: Buffer; description: string }[] = [];
+  const hasConstantIv = parts.some(
+    ({ track }) => track.constantIv !== undefined || track.scheme === 'sample-aes',
+  );
+  for (const { iv } of fitting) {
+    if (iv?.length !== 16) continue;
+    ivs.push({ iv, description: 'It decrypts with the IV of the key file; the media name another one.' });
+    const reversed = Buffer.from(iv).reverse();
+    ivs.push({ iv: reversed, description: 'It decrypts with the IV of the key file in reverse byte order.' });
+  }
+  ivs.push({
+    iv: Buffer.alloc(16),
+    description: 'It decrypts with an IV of zeros; the media name another one.',
+  });
+  for (const { key } of fitting) {
+    if (hasConstantIv) {
+      for (const { iv, description } of ivs)
+        yield { decrypt: withKey(key, iv), cause: 'wrong_iv', description };
+    }
+    const order = 'It decrypts with the bytes of the content key in another order';
+    yield {
+      decrypt: withKey(swapKeyIdOrder(key)),
+      cause: 'key_byte_order',
+      description: `${order}: bytes 0-3, 4-5 and 6-7 are reversed, as PlayReady writes key ids (but never keys).`,
+    };
+    yield {
+      decrypt: withKey(Buffer.from(key).reverse()),
+      cause: 'key_byte_order',
+      description: `${order}: all 16 are reversed.`,
+    };
+  }
+  yield* twice(fitting, keys);
+}
+
+/** With each two keys; a counter that is applied twice with one key is as none, so that this is seen as clear. */
+function* twice(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Generator<Attempt> {
+  const seconds: Buffer[] = [];
+  for (const { key } of keys.slice(0, 4)) if (!isAmong(key, seconds)) seconds.push(key);
+  for (const { key } of fitting.slice(0, 4)) {
+    for (const second of seconds) {
+      const decrypt: Decrypt = (sample, track) => {
+        const { format } = track.content;
+        return decryptSample({ ...sample, data: decryptSample(sample, format, key) }, format, second);
+      };
+      const also = key.equals(second) ? 'with the same key' : 'with two keys';
+      yield { decrypt, cause: 'encrypted_twice', description: `It is encrypted twice, ${also}.` };
+    }
+  }
+}
+
+/**
+ * Whether CBC decrypts all but the first block of each sample. The first bytes of sound are alike in all of its frames;
+ * behind the right key and a constant wrong IV they still are, and behind a wrong key they are spread evenly.
+ */
+function hasWrongIv(parts: readonly Part[], keys: readonly MediaKey[]): boolean {
+  return parts.filter(tellsIv).some((part) => {
+    const { format } = part.track.content;
+    const whole = soundOf(part);
+    return keys.some(({ key }) => {
+      const counts = new Map<number, number>();
+      for (const sample of whole.slice(0, 100)) {
+        const first = decryptSample(sample, format, key)[0] ?? 0;
+        counts.set(first, (counts.get(first) ?? 0) + 1);
+      }
+      return Math.max(...counts.values()) > Math.min(whole.length, 100) * 0.5;
+    });
+  });
+}
+
+/** Frames of sound that are encrypted from their first byte, under one IV. */
+function soundOf({ track, samples }: Part): MediaSample[] {
+  const { format } = track.content;
+  if (format.codec !== 'aac' || format.adts || track.scheme !== 'cbcs' || !track.constantIv) return [];
+  return samples.filter((sample) => encryptedBytesOf(sample, format) >= 32 && !sample.encryption?.subsamples);
+}
+
+function tellsIv(part: Part): boolean {
+  return soundOf(part).length >= 10;
+}
+
+function judgeClear(track: MediaTrack): TrackJudgement {
+  const tally = tallySamples(
+    track.content.samples,
+    track.content.format,
+    ({ data }) => data,
+    undefined,
+    true,
+  );
+  const verdict = verdictOf(tally);
+  const common = {
+    kind: track.kind,
+    track: track.id,
+    keyId: undefined,
+    samples: tally.samples,
+    evidence: tally.evidence,
+  };
+  if (verdict === 'broken') {
+    const description =
+      'Nothing says that it is encrypted, and yet it is no valid picture or sound: it is encrypted without saying so, or damaged.';
+    return { ...common, state: 'garbage', cause: 'not_signalled', description };
+  }
+  const description = track.scheme
+    ? 'These samples are said to be clear, as those of a clear lead are.'
+    : 'It is not encrypted, and nothing says that it is.';
+  return { ...common, state: 'clear', description };
+}
+
+/** AES-128: the whole segment is one message, and its kind shows behind it. */
+function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudgement {
+  const [track] = media.tracks;
+  const [whole] = track?.content.samples ?? [];
+  const init = track?.content.init;
+  const tell = (
+    state: JudgementState,
+    description: string,
+    evidence: string,
+    cause?: JudgementCause,
+  ): MediaJudgement => {
+    const judgement = {
+      state,
+      ...(cause && { cause }),
+      kind: 'other' as MediaKind,
+      samples: 1,
+      description,
+      evidence,
+    };
+    return { ...judgement, tracks: [{ ...judgement, track: 0, keyId: undefined }] };
+  };
+  if (!track || !whole) return { ...worstOf([]), tracks: [] };
+  const judged = (bytes: Buffer) => {
+    const opened = openMedia(init, bytes);
+    if (!opened.ok) return undefined;
+    const judgement = judgeMedia(opened.media, keys);
+    return judgement.state === 'clear' || judgement.state === 'decrypts' ? judgement : undefined;
+  };
+  for (const { key, iv } of keys) {
+    const ivs = [track.constantIv, iv].flatMap((each) => each ?? []);
+    for (const [index, each] of ivs.entries()) {
+      const plain = decryptSegment(whole.data, key, each);
+      const inner = plain && judged(plain);
+      if (!inner) continue;
+      if (index > 0) {
+        const description = 'It decrypts with the IV of the key file; the playlist names another one.';
+        return tell('garbage', description, inner.evidence, 'wrong_iv');
+      }
+      const description = 'The key decrypts the segment.';
+      const tracks = inner.tracks.map((one): TrackJudgement => ({ ...one, state: 'decrypts', description }));
+      return { ...inner, state: 'decrypts', description, tracks };
+    }
+    const plain = track.constantIv && decryptSegment(whole.data, key, track.constantIv);
+    if (plain && hasSyncBytes(plain)) {
+      const description =
+        'The content key is right, and the IV is another one: only the first 16 bytes are wrong.';
+      return tell(
+        'garbage',
+        description,
+        'The packets behind the first one are those of a transport stream.',
+        'wrong_iv',
+      );
+    }
+  }
+  const clear = judged(whole.data);
+  if (clear) {
+    const description = 'The segment is not encrypted, though the playlist says that it is.';
+    return { ...clear, state: 'clear', cause: 'not_encrypted', description };
+  }
+  if (keys.length === 0) {
+    return tell('no_key', 'There is no key for it.', 'The segment was not decrypted.');
+  }
+  const isWhole = whole.data.length % 16 === 0;
+  const evidence = isWhole
+    ? 'The padding at the end of the segment is wrong, or what is before it is no media.'
+    : `The segment is ${whole.data.length} bytes long, which is no multiple of 16: it is cut short, or not under AES-128.`;
+  if (!isWhole) return tell('garbage', 'The segment can not be decrypted.', evidence);
+  return tell(
+    'garbage',
+    'It does not decrypt: the content key is another one, or else the IV.',
+    evidence,
+    'wrong_key',
+  );
+}
+
+function hasSyncBytes(plain: Buffer): boolean {
+  const packets = [1, 2, 3, 4].filter((packet) => packet * 188 < plain.length);
+  return packets.length > 1 && packets.every((packet) => plain[packet * 188] === 0x47);
+}
