@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
-import { type ClipKeys, FAIRPLAY_KEYS, KEY_URI, KEYS, packageClip, serveMedia } from '../support/packaged-clip';
+import {
+  type ClipKeys,
+  FAIRPLAY_KEYS,
+  KEY_URI,
+  KEYS,
+  packageClip,
+  serveMedia,
+} from '../support/packaged-clip';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -15,7 +22,10 @@ beforeEach(async () => {
 });
 
 /** As the sidecar writes it, with the lines that a test decrypts with. */
-const keyFile = (cenc: ClipKeys, fairPlay: ClipKeys) => `mpegdashstreaming-cenc-key-id: ${cenc.keyId.toString('base64')}
+const keyFile = (
+  cenc: ClipKeys,
+  fairPlay: ClipKeys,
+) => `mpegdashstreaming-cenc-key-id: ${cenc.keyId.toString('base64')}
 mpegdashstreaming-cenc-content-key: ${cenc.key.toString('base64')}
 mpegdashstreaming-cenc-algorithm: AESCTR
 cupertinostreaming-aes128-method: SAMPLE-AES
