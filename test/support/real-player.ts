@@ -107,6 +107,8 @@ export async function untilPlays(
   let before: Shown | undefined;
   let shown: Shown | undefined;
   for (;;) {
+    // A short replay may end before all is seen.
+    await page.evaluate(`document.querySelector('video')?.ended && document.querySelector('video').play()`);
     const has = await page.locator('video').count();
     seen = await decoded(page);
     // A player that was made anew counts from 0.
