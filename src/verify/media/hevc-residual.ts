@@ -5,23 +5,40 @@ import { CONTEXT } from './hevc-contexts';
 /** Which way coefficients are scanned. */
 export type Scan = 0 | 1 | 2;
 
-/** Positions in a square of 1, 2, 4 and 8, x and y in turn: diagonal, by rows, by columns (ISO/IEC 23008-2 § 6.5.3 to 6.5.5). */
-const SCANS: readonly (readonly Uint8Array[])[] = [0, 1, 2, 3].map((log2) => {
+/** Rows of positions are so far apart; what one goes over into is read later than its end. */
+const STRIDE = 8;
+const EMPTY = new Uint8Array();
+
+/** Positions in a square of 1, 2, 4 and 8: diagonal, by rows, by columns (ISO/IEC 23008-2 § 6.5.3 to 6.5.5). */
+const ORDERS: readonly (readonly Uint8Array[])[] = [0, 1, 2, 3].map((log2) => {
   const size = 1 << log2;
   const all = Array.from({ length: size * size }, (_, index) => ({ x: index % size, y: index >> log2 }));
   const diagonal = [...all].sort((a, b) => a.x + a.y - b.x - b.y || a.x - b.x);
   const columns = [...all].sort((a, b) => a.x - b.x || a.y - b.y);
-  return [diagonal, all, columns].map((order) => new Uint8Array(order.flatMap(({ x, y }) => [x, y])));
+  return [diagonal, all, columns].map((order) => new Uint8Array(order.map(({ x, y }) => y * STRIDE + x)));
 });
 
+/** The number of each position in its order. */
+const PLACES = ORDERS.map((orders) =>
+  orders.map((order) => {
+    const places = new Uint8Array(STRIDE * STRIDE);
+    order.forEach((position, index) => {
+      places[position] = index;
+    });
+    return places;
+  }),
+);
+
 /** ctxIdxMap of blocks of 4 x 4 (table 9-50). */
-const SMALL = new Uint8Array([0, 1, 4, 5, 2, 3, 4, 5, 6, 6, 8, 8, 7, 7, 8, 8]);
+const SMALL = new Uint8Array([
+  0, 1, 4, 5, 0, 0, 0, 0, 2, 3, 4, 5, 0, 0, 0, 0, 6, 6, 8, 8, 0, 0, 0, 0, 7, 7, 8, 8,
+]);
 
 /** sigCtx within a sub-block, by which of those to the right and below are coded (§ 9.3.4.2.5). */
 const BY_NEIGHBOURS = [0, 1, 2, 3].map((coded) =>
-  Uint8Array.from({ length: 16 }, (_, at) => {
-    const x = at & 3;
-    const y = at >> 2;
+  Uint8Array.from({ length: 4 * STRIDE }, (_, at) => {
+    const x = at % STRIDE;
+    const y = Math.floor(at / STRIDE);
     if (coded === 3) return 2;
     const far = coded === 0 ? x + y : coded === 1 ? y : x;
     if (coded === 0) return far === 0 ? 2 : far < 3 ? 1 : 0;
@@ -34,8 +51,11 @@ export class ResidualReader {
   readonly #cabac: Cabac;
   readonly #hasSkip: boolean;
   readonly #hidesSigns: boolean;
-  /** Which sub-blocks are coded, with an edge. */
-  readonly #coded = new Uint8Array(81);
+  /** Which sub-blocks are coded, with one row more. */
+  readonly #coded = new Uint8Array(STRIDE * (STRIDE + 1));
+  #inside: Uint8Array = EMPTY;
+  /** The first context of sig_coeff_flag. */
+  #base = 0;
   /** Where coefficients of a sub-block are, the last first. */
   readonly #found = new Uint8Array(16);
   readonly #levels = new Uint8Array(16);
@@ -59,30 +79,32 @@ export class ResidualReader {
     let lastX = this.#lastOf(prefixX);
     let lastY = this.#lastOf(prefixY);
     if (scan === 2) [lastX, lastY] = [lastY, lastX];
-    const blocks = SCANS[log2 - 2]?.[scan] ?? new Uint8Array();
-    const inside = SCANS[2]?.[scan] ?? new Uint8Array();
-    const last = indexIn(blocks, lastX >> 2, lastY >> 2);
-    const lastPosition = indexIn(inside, lastX & 3, lastY & 3);
+    const last = PLACES[log2 - 2]?.[scan]?.[((lastY >> 2) << 3) | (lastX >> 2)] ?? 0;
+    const lastPosition = PLACES[2]?.[scan]?.[((lastY & 3) << 3) | (lastX & 3)] ?? 0;
+    const blocks = ORDERS[log2 - 2]?.[scan] ?? EMPTY;
+    this.#inside = ORDERS[2]?.[scan] ?? EMPTY;
+    this.#base = CONTEXT.significant + (isChroma ? 27 : 0);
     const coded = this.#coded;
-    coded.fill(0);
+    if (last > 0) coded.fill(0);
     // Contexts of greater1 go on from the sub-block before with coefficients.
     let greaterContext = 1;
     for (let index = last; index >= 0; index -= 1) {
-      const x = blocks[2 * index] ?? 0;
-      const y = blocks[2 * index + 1] ?? 0;
-      const at = y * 9 + x;
-      const neighbours = (coded[at + 1] ?? 0) | ((coded[at + 9] ?? 0) << 1);
+      const at = blocks[index] ?? 0;
+      let neighbours = 0;
       const isAsked = index < last && index > 0;
-      const isCoded =
-        !isAsked || cabac.decision(CONTEXT.codedSubBlock + 2 * chroma + (neighbours > 0 ? 1 : 0)) === 1;
-      if (!isCoded) continue;
+      if (index < last) {
+        neighbours = (coded[at + 1] ?? 0) | ((coded[at + STRIDE] ?? 0) << 1);
+        if (isAsked && cabac.decision(CONTEXT.codedSubBlock + 2 * chroma + (neighbours > 0 ? 1 : 0)) === 0)
+          continue;
+      }
       coded[at] = 1;
-      const count = this.#significant({
-        ...{ log2, isChroma, scan, inside, neighbours },
-        isFirst: index === 0,
-        from: index === last ? lastPosition : 16,
-        isInferred: isAsked,
-      });
+      let offset = this.#base;
+      if (log2 > 2) {
+        if (isChroma) offset += log2 === 3 ? 9 : 12;
+        else offset += (index === 0 ? 0 : 3) + (log2 === 3 ? (scan === 0 ? 9 : 15) : 21);
+      }
+      const near = log2 === 2 ? SMALL : (BY_NEIGHBOURS[neighbours] ?? SMALL);
+      const count = this.#significant(offset, near, index === last ? lastPosition : 16, index === 0, isAsked);
       if (count === 0) continue;
       let set = index === 0 || isChroma ? 0 : 2;
       if (index !== last && greaterContext === 0) set += 1;
@@ -105,48 +127,39 @@ export class ResidualReader {
     return (1 << bits) * (2 + (prefix & 1)) + this.#cabac.bypassBits(bits);
   }
 
-  /** Which coefficients are not 0: how many. */
-  #significant(block: {
-    readonly log2: number;
-    readonly isChroma: boolean;
-    readonly scan: Scan;
-    readonly inside: Uint8Array;
-    readonly neighbours: number;
-    readonly isFirst: boolean;
-    /** The last one, which is not asked for, or 16. */
-    readonly from: number;
-    /** Whether the first is not 0 where no other one is. */
-    readonly isInferred: boolean;
-  }): number {
-    const { log2, isChroma, scan, inside, isFirst, from } = block;
+  /**
+   * Which coefficients are not 0: how many.
+   *
+   * @param near contexts by position, from `offset` on
+   * @param from the last one, which is not asked for, or 16
+   * @param isInferred whether the first is not 0 where no other one is
+   */
+  #significant(
+    offset: number,
+    near: Uint8Array,
+    from: number,
+    isFirst: boolean,
+    isInferred: boolean,
+  ): number {
     const cabac = this.#cabac;
     const found = this.#found;
+    const inside = this.#inside;
     let count = 0;
     if (from < 16) {
       found[0] = from;
       count = 1;
     }
-    const base = CONTEXT.significant + (isChroma ? 27 : 0);
-    const near = log2 === 2 ? SMALL : (BY_NEIGHBOURS[block.neighbours] ?? SMALL);
-    let offset = base;
-    if (log2 > 2) {
-      if (isChroma) offset += log2 === 3 ? 9 : 12;
-      else offset += (isFirst ? 0 : 3) + (log2 === 3 ? (scan === 0 ? 9 : 15) : 21);
-    }
     for (let position = from - 1; position > 0; position -= 1) {
-      const at = ((inside[2 * position + 1] ?? 0) << 2) | (inside[2 * position] ?? 0);
-      if (cabac.decision(offset + (near[at] ?? 0)) === 1) {
+      if (cabac.decision(offset + (near[inside[position] ?? 0] ?? 0)) === 1) {
         found[count] = position;
         count += 1;
       }
     }
-    if (from > 0) {
-      const isSure = block.isInferred && count === 0;
-      const first = isFirst ? base : offset + (near[0] ?? 0);
-      if (isSure || cabac.decision(first) === 1) {
-        found[count] = 0;
-        count += 1;
-      }
+    if (from === 0) return count;
+    const isSure = isInferred && count === 0;
+    if (isSure || cabac.decision(isFirst ? this.#base : offset + (near[0] ?? 0)) === 1) {
+      found[count] = 0;
+      count += 1;
     }
     return count;
   }
@@ -196,11 +209,4 @@ export class ResidualReader {
     if (prefix <= 3) return (prefix << rice) + cabac.bypassBits(rice);
     return (((1 << (prefix - 3)) + 3 - 1) << rice) + cabac.bypassBits(prefix - 3 + rice);
   }
-}
-
-function indexIn(scan: Uint8Array, x: number, y: number): number {
-  for (let index = 0; index < scan.length; index += 2) {
-    if (scan[index] === x && scan[index + 1] === y) return index >> 1;
-  }
-  throw new SyntaxBroken('ends outside of its block');
 }
