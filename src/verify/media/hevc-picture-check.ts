@@ -7,6 +7,9 @@ import { readSegmentHeader } from './hevc-slice-header';
 import { hevcUnitsOf } from './nal-rules';
 import type { Outcome } from './picture-check';
 
+/** A sample has one picture; those of careless containers may have a few. */
+const MOST_PICTURES = 4;
+
 /** Reads pictures of H.265 one after another, with the parameter sets that stand before them. */
 export class HevcPictureCheck {
   readonly #parameters = new HevcParameters();
@@ -22,6 +25,7 @@ export class HevcPictureCheck {
     if (!units) return 'broken';
     let frame: HevcFrame | undefined;
     let isKnown = true;
+    let pictures = 0;
     for (const nal of units) {
       const [first = 0, second = 0] = nal;
       // Layers above the first are of extensions.
@@ -35,6 +39,8 @@ export class HevcPictureCheck {
         if (!read) return 'undecided';
         // Of a picture with gaps, as after a loss, its own parts prove nothing.
         if (read.isGap || (frame && read.frame !== frame && !frame.isWhole)) isKnown = false;
+        if (read.frame !== frame) pictures += 1;
+        if (pictures > MOST_PICTURES) return 'undecided';
         frame = read.frame;
       } catch (error) {
         if (!(error instanceof SyntaxBroken)) throw error;

@@ -3,6 +3,8 @@ import { HevcPictureCheck } from '../../../src/verify/media/hevc-picture-check';
 import { judgeMedia } from '../../../src/verify/media/judge-media';
 import { KEY, KEY_ID, opened, packaged, vector } from '../../support/judged-media';
 
+const START = Buffer.from([0, 0, 0, 1]);
+
 /** The pictures of a vector, and one that reads them. */
 function read(name: string) {
   const [track] = opened(undefined, vector(name)).tracks;
@@ -63,6 +65,28 @@ test.each(['hevc-main10.mp4', 'hevc-slices.mp4', 'hevc-lossless.mp4'])(
       noisy[picture.length - 5] = (noisy[picture.length - 5] ?? 0) ^ 0xa5;
       expect(check(noisy)).toBe('broken');
     }
+  },
+);
+
+test.each(['hevc-tiles.h265', 'hevc-rows.h265'])(
+  'tiles, rows, dependent segments and PCM of %s are read to the last bit of each segment',
+  (name) => {
+    const picture = vector(name);
+    const check = (bytes: Buffer) => new HevcPictureCheck(0, []).check(bytes);
+    expect(check(picture)).toBe('valid');
+    const starts: number[] = [];
+    for (let at = picture.indexOf(START); at >= 0; at = picture.indexOf(START, at + 1)) starts.push(at);
+    const ends = [...starts.slice(1), picture.length];
+    // Behind the three parameter sets.
+    const broken = ends.slice(3).map((end) => {
+      const bytes = Buffer.from(picture);
+      bytes[end - 2] = (bytes[end - 2] ?? 0) ^ 0xff;
+      return check(bytes);
+    });
+    expect(broken).toEqual(broken.map(() => 'broken'));
+    const [third = 0, fourth = 0] = starts.slice(4);
+    const gap = Buffer.concat([picture.subarray(0, third), picture.subarray(fourth)]);
+    expect(check(gap)).not.toBe('valid');
   },
 );
 
