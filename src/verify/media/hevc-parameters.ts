@@ -74,6 +74,8 @@ export interface HevcTiles {
 export class HevcParameters {
   readonly sequences = new Map<number, HevcSequence>();
   readonly pictures = new Map<number, HevcPicture>();
+  /** Whether one could not be read, so that slices may name one that is missing here alone. */
+  hasUnread = false;
 
   /** Takes what is a parameter set; what can't be read is passed over. */
   take(nal: Buffer): void {
@@ -88,6 +90,7 @@ export class HevcParameters {
       }
     } catch (error) {
       if (!(error instanceof SyntaxBroken)) throw error;
+      this.hasUnread = true;
     }
   }
 }

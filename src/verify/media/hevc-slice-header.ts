@@ -43,7 +43,7 @@ export function blocksOf({ width, height, treeBlock }: HevcSequence): { columns:
  *
  * @param type nal_unit_type
  * @param before the slice that the segment may depend on
- * @returns undefined where a profile that is not read is asked for
+ * @returns undefined where a parameter set is not known, or of a profile that is not read
  */
 export function readSegmentHeader(
   bits: BitReader,
@@ -55,7 +55,10 @@ export function readSegmentHeader(
   if (type >= 16 && type <= 23) bits.skip(1);
   const picture = parameters.pictures.get(bits.ue());
   const sequence = picture && parameters.sequences.get(picture.sequence);
-  if (!picture || !sequence) throw new SyntaxBroken('names a parameter set that there is not');
+  if (!picture || !sequence) {
+    if (picture || parameters.hasUnread) return undefined;
+    throw new SyntaxBroken('names a parameter set that there is not');
+  }
   if (!sequence.isKnown || !picture.isKnown) return undefined;
   const { columns, rows } = blocksOf(sequence);
   let isDependent = false;

@@ -104,3 +104,13 @@ test('without parameter sets nothing is claimed', () => {
   const outcomes = pictures.map((picture) => new HevcPictureCheck(format.lengthSize, []).check(picture));
   expect(new Set(outcomes)).toEqual(new Set(['undecided']));
 });
+
+test.each([
+  [33, 'sequence'],
+  [34, 'picture'],
+])('with a parameter set of type %i that cannot be read, of the %s, nothing is claimed', (type) => {
+  const { pictures, format } = read('hevc-main10.mp4');
+  const sets = format.parameterSets.map((nal) => ((nal[0] ?? 0) >> 1 === type ? nal.subarray(0, 4) : nal));
+  const outcomes = pictures.map((picture) => new HevcPictureCheck(format.lengthSize, sets).check(picture));
+  expect(new Set(outcomes)).toEqual(new Set(['undecided']));
+});
