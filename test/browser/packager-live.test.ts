@@ -218,7 +218,7 @@ test('a simulcast target gets the stream as it is, from when it can be reached',
   const target = createChannel(emulator.context, emulator.siteId, channelMetadata());
   const url = `rtmp://127.0.0.1:${ingest.port}/live/${target.streamKey}`;
   const lost = `rtmp://127.0.0.1:1/live/${target.streamKey}`;
-  const streaming = stream(encoded('source.flv'));
+  const streaming = stream(encoded('source.flv', '-t', '20'));
   const body = { source: address(), keyFile: 'news', simulcast: [{ url: lost }, { url }] };
   const putting = setInterval(() => void packager.put('news', body), 500);
   await until(() => emulator.context.broadcast.sessionOf(target.id) !== undefined);
@@ -231,6 +231,7 @@ test('a simulcast target gets the stream as it is, from when it can be reached',
     expect.arrayContaining(hashesOf(copy, 'video').slice(0, 28)),
   );
   await packager.until('news', isRunning);
+  encoders[0]?.kill('SIGINT');
   await streaming;
   clearInterval(putting);
   await packager.api.post('/streams/news/end');

@@ -231,7 +231,7 @@ export class Session {
   #pass(bytes: Buffer): void {
     if (this.#part) {
       this.#part.write(bytes);
-      for (const simulcast of this.#simulcasts) simulcast.write(bytes, false);
+      for (const simulcast of this.#simulcasts) simulcast.write(bytes);
       return;
     }
     this.#held.push(bytes);
@@ -262,7 +262,7 @@ export class Session {
     const bytes = Buffer.concat([this.#tables, ...this.#held.splice(0)]);
     this.#heldBytes = 0;
     part.write(bytes);
-    for (const simulcast of this.#simulcasts) simulcast.write(bytes, true);
+    for (const simulcast of this.#simulcasts) simulcast.write(bytes);
   }
 
   /** What of the stream is packaged; undefined until each stream has sent something, or has had the time to. */
