@@ -19,6 +19,8 @@ const GRACE_MS = 5000;
 /** How long a media file may take to come over a slow connection. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
 const LOG_BATCH_MS = 10;
+/** How often the size of all files is looked at. */
+const LOOK_MS = 5000;
 
 function main(): void {
   loadDotenv({ quiet: true });
@@ -58,7 +60,7 @@ function main(): void {
 }
 
 function surroundingsOf({ keyFilesPath, maxBytes }: PackagerConfig) {
-  return { keyFilesPath, maxBytes, limits: LIVE_LIMITS };
+  return { keyFilesPath, maxBytes, lookMs: LOOK_MS, limits: LIVE_LIMITS };
 }
 
 main();

@@ -229,7 +229,8 @@ function cleanLine(
   { folder, streams }: ShakaJob,
 ): string | undefined {
   // A FIFO has no size; it says so at each start.
-  if (line.trim() === '' || line.includes('Cannot get file size')) return undefined;
+  if (line.trim() === '' || line.includes('Cannot get file size') || /^[IW]\d{4} /.test(line))
+    return undefined;
   // Level, date, time and thread, then the place in its source.
   let cleaned = line.replace(/^[IWEF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '');
   for (const secret of hidden) cleaned = cleaned.replaceAll(new RegExp(secret, 'gi'), '…');

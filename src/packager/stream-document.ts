@@ -10,6 +10,8 @@ export interface PartRecord {
   /** The key ids of each system that it has, as UUIDs; none where it is clear. */
   readonly dash: readonly string[] | null;
   readonly hls: readonly string[] | null;
+  /** Of a file, what it takes on disk, about; of a live part, its recording tells. */
+  readonly bytes: number;
   /** Of media, as far as is known. */
   seconds: number;
   /** Whether nothing is written to it any more. */
@@ -21,7 +23,7 @@ export interface StreamRecord {
   readonly id: string;
   readonly kind: 'live' | 'file';
   keyFile: string | null;
-  readonly protection: Protection;
+  protection: Protection;
   /** ISO 8601; when the first media came. */
   started: string | null;
   isEnded: boolean;

@@ -1,7 +1,7 @@
 import { createWriteStream, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import type { StreamId } from '../api/stream-id';
@@ -28,6 +28,7 @@ const PART = z.object({
   name: z.string(),
   dash: z.array(z.string()).nullable(),
   hls: z.array(z.string()).nullable(),
+  bytes: z.number(),
   seconds: z.number(),
   isDone: z.boolean(),
 });
@@ -51,10 +52,9 @@ interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly folder: MediaFolder;
   /** The most that all files together may have. */
   readonly maxBytes: number;
+  /** How often the size of all files is looked at. */
+  readonly lookMs: number;
 }
-
-/** How often the size of all files is looked at. */
-const LOOK_MS = 5000;
 
 /** All streams of the packager, those that one before it has left included. */
 export class Streams {
@@ -64,14 +64,15 @@ export class Streams {
   readonly #looking: NodeJS.Timeout;
   /** Ids whose folder is being removed. */
   readonly #removing = new Set<string>();
-  #isFull = false;
+  /** Bytes that more media may have. */
+  #free = 0;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    this.#live = { ...options, hasRoom: () => !this.#isFull };
+    this.#live = { ...options, hasRoom: () => this.#free > 0 };
     for (const id of options.folder.ids()) this.#load(id);
     this.#look();
-    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#looking = setInterval(() => this.#look(), options.lookMs).unref();
   }
 
   all(): readonly Stream[] {
@@ -107,13 +108,18 @@ export class Streams {
   ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
     const present = this.#streams.get(id);
     if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
-    if (present) refuseOtherProtection(present, request.protection);
     this.#refuseRemoving(id);
-    if (this.#isFull) throw packagerError('insufficient_storage', FULL);
     const stream =
       present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
     this.#streams.set(id, stream);
-    await stream.put(request, body);
+    // It stays beside what is made of it until that is done.
+    try {
+      await stream.put(request, body, this.#free / 2);
+    } catch (thrown) {
+      if (!present) await this.remove(id);
+      throw thrown;
+    }
+    this.#look();
     return { stream, isNew: present === undefined };
   }
 
@@ -160,19 +166,41 @@ export class Streams {
     const { folder, maxBytes } = this.#options;
     let bytes = 0;
     for (const { record } of this.all()) {
-      for (const { name, dash, hls } of record.parts) {
+      for (const { name, dash, hls, bytes: ofFile } of record.parts) {
+        bytes += ofFile;
         const systems = [dash, hls].filter((each) => each !== null).length;
         bytes += sizeOf(join(folder.of(record.id), name, RECORDING)) * (1 + systems);
       }
     }
-    this.#isFull = bytes >= maxBytes;
-    if (!this.#isFull) return;
+    this.#free = maxBytes - bytes;
+    if (this.#free > 0) return;
     for (const stream of this.all()) if (stream instanceof LiveStream) stream.refuseMore();
   }
 }
 
-const FULL =
-  'All files together have reached the limit (PACKAGER_MAXMB). Delete streams, or raise the limit.';
+const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
+
+/** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
+async function receive(body: Readable, path: string, maxBytes: number): Promise<void> {
+  const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  try {
+    await pipeline(body.iterator({ destroyOnReturn: false }), upTo(maxBytes), target);
+  } finally {
+    body.resume();
+  }
+}
+
+/** Lets so many bytes through. */
+function upTo(maxBytes: number): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) done(packagerError('insufficient_storage', FULL));
+      else done(null, chunk);
+    },
+  });
+}
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -221,8 +249,8 @@ class FileOnDisk implements Stream {
   }
 
   /** Files that come for one stream are packaged one after another; the last one stays. */
-  put(request: FileRequest, body: Readable): Promise<void> {
-    const turn = this.#turn.then(() => this.#package(request, body));
+  put(request: FileRequest, body: Readable, maxBytes: number): Promise<void> {
+    const turn = this.#turn.then(() => this.#package(request, body, maxBytes));
     this.#turn = turn.catch(() => undefined);
     return turn;
   }
@@ -236,16 +264,17 @@ class FileOnDisk implements Stream {
     await this.#turn;
   }
 
-  async #package({ keyFile, protection }: FileRequest, body: Readable): Promise<void> {
+  async #package({ keyFile, protection }: FileRequest, body: Readable, maxBytes: number): Promise<void> {
     const { folder, programs, clock, keyFilesPath, log } = this.#options;
     let keys: PackagingKeys | 'none' = 'none';
     this.record.keyFile = keyFile ?? null;
+    this.record.protection = protection;
     if (protection === 'key_file') {
       if (keyFile === undefined) throw new TypeError('A protected stream has a key file');
       const read = readKeyFile(keyFilesPath, keyFile);
       if (!read.ok) {
         body.resume();
-        this.#refuse(read.problem);
+        await this.#refuse(read.problem);
         return;
       }
       keys = read.keys;
@@ -255,7 +284,7 @@ class FileOnDisk implements Stream {
     const name = `part-${this.#count}-${now.getTime().toString(36)}`;
     const source = join(folder.temporary, `${this.record.id}-${name}`);
     try {
-      await pipeline(body, createWriteStream(source, { flags: 'wx', mode: 0o600 }));
+      await receive(body, source, maxBytes);
       const packaged = await packageFile({
         binary: programs.shakaPackager,
         env: programs.env,
@@ -267,7 +296,7 @@ class FileOnDisk implements Stream {
       });
       if (!packaged.ok) {
         const { code, description } = packaged.problem;
-        this.#refuse({ code, description: `The file ${description}.` });
+        await this.#refuse({ code, description: `The file ${description}.` });
         return;
       }
       const has = (system: 'dash' | 'hls') => packaged.outputs.includes(system);
@@ -276,8 +305,10 @@ class FileOnDisk implements Stream {
         return has(system) ? (of ? [formatUuid(of.keyId)] : []) : null;
       };
       const before = this.record.parts.splice(0);
-      const { seconds } = packaged;
-      this.record.parts.push({ name, dash: keyIdsOf('dash'), hls: keyIdsOf('hls'), seconds, isDone: true });
+      const { seconds, outputs } = packaged;
+      const bytes = sizeOf(source) * outputs.length;
+      const systems = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
+      this.record.parts.push({ name, ...systems, bytes, seconds, isDone: true });
       this.record.started = now.toISOString();
       this.record.isEnded = true;
       this.#state = 'ended';
@@ -295,10 +326,11 @@ class FileOnDisk implements Stream {
     }
   }
 
-  #refuse(problem: StreamProblem): void {
+  /** What was packaged before is played no longer: it was to be replaced. */
+  async #refuse(problem: StreamProblem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;
-    // What was packaged before, with a key file that was right, is played no longer: it was to be replaced.
     this.record.parts.splice(0);
+    await rm(this.#folder, { recursive: true, force: true });
   }
 }

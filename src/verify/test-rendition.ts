@@ -258,9 +258,9 @@ class RenditionTest {
         this.#tellNotFetched(next, fetched, 'the segment index');
         return undefined;
       }
-      const references = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
-      const last = references?.at(-1);
-      if (!references || !last) {
+      const found = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
+      const last = found?.references.at(-1);
+      if (!found || !last) {
         if (!index) return { first: whole, newest: [whole] };
         this.#tell(
           'error',
@@ -274,9 +274,11 @@ class RenditionTest {
         next = last.resource;
         continue;
       }
-      const sources = references
+      const isUnnamed = this.rendition.init === undefined && depth === 0 && found.start > 0;
+      const init = isUnnamed ? { ...file, range: { first: 0, last: found.start - 1 } } : undefined;
+      const sources = found.references
         .filter(({ isIndex }) => !isIndex)
-        .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number }));
+        .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number, init }));
       return { first: depth === 0 ? sources[0] : undefined, newest: sources.slice(-1) };
     }
     return undefined;

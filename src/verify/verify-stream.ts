@@ -62,6 +62,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
       formerKeyFiles,
       started: outline.started,
       othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
+      othersDecrypt: tested.some(({ segment }) => segment?.judgement?.state === 'decrypts'),
     }),
   );
   const still = options.memory ? standstill(tested, options.memory, options.now()) : [];

@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { servePage } from '../support/browser';
 import { startBrowser } from '../support/dashboard-browser';
-import { type ClipKeys, FAIRPLAY_KEYS, KEYS, packageClip, serveMedia } from '../support/packaged-clip';
+import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, packageClip, serveMedia } from '../support/packaged-clip';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -37,7 +37,11 @@ const decoded = (page: Page): Promise<Decoded> =>
     };
   })()`);
 
-async function open(item: object, options = ''): Promise<Page> {
+async function open(
+  item: object,
+  options = '',
+  prepare: (page: Page) => Promise<unknown> = async () => undefined,
+): Promise<Page> {
   const url = await servePage(`<!doctype html><html lang="en"><title>Publisher</title>
     <body style="margin:0"><div id="one"></div><script src="${emulator.url}/embed/channel.js"></script>
     <script>
@@ -46,6 +50,7 @@ async function open(item: object, options = ''): Promise<Page> {
       channelEmbed.setup({ item: ${JSON.stringify(item)}, element: '#one', ${options} });
     </script></html>`);
   const page = await browser.open({ viewport: { width: 640, height: 360 } });
+  await prepare(page);
   await page.goto(url);
   return page;
 }
@@ -71,7 +76,7 @@ async function screenshot(page: Page, name: string): Promise<void> {
 const clearKey = () => ({ clearkey: { url: `${emulator.url}/keyprovider/clearkey` } });
 
 async function dashItem(keys: ClipKeys | undefined) {
-  const file = `${await serveMedia(await packageClip('dash', keys))}/manifest.mpd`;
+  const file = `${await serveMedia(await packageClip('dash', keys))}/m.mpd`;
   return { title: 'Test clip', sources: [{ file, type: 'application/dash+xml', drm: clearKey() }] };
 }
 
@@ -185,3 +190,94 @@ test.each(FORMATS)(
     await showsFailure(page, `media-no-system-${format}`, { reason: 'noKeySystem' }, sentence);
   },
 );
+
+const tracksOf = (page: Page): Promise<unknown> =>
+  page.evaluate(`[...document.querySelector('video').textTracks]
+    .filter(({ kind, label }) => kind !== 'metadata' && label !== 'Shaka Player TextTrack')
+    .map(({ kind, label, language }) => ({ kind, label, language }))`);
+
+const VTT = 'WEBVTT\n\n00:00.000 --> 00:10.000\nA line of text\n';
+
+test('offers the text tracks of the item', async () => {
+  issue(KEYS);
+  const item = await dashItem(KEYS);
+  const tracks = [
+    { kind: 'captions', file: `${emulator.url}/captions.vtt`, label: 'English', language: 'en' },
+  ];
+  const page = await open({ ...item, tracks }, '', (each) =>
+    each.route('**/captions.vtt', (route) =>
+      route.fulfill({ body: VTT, contentType: 'text/vtt', headers: { 'access-control-allow-origin': '*' } }),
+    ),
+  );
+  await untilState(page, 'playing');
+  await until(async () => JSON.stringify(await tracksOf(page)).includes('English'));
+  expect(await tracksOf(page)).toContainEqual({ kind: 'captions', label: 'English', language: 'en' });
+});
+
+test('plays what is not packaged as it was uploaded', async () => {
+  const media = await serveMedia(dirname(CLIP));
+  const sources = [
+    { file: `${emulator.url}/manifests/nothing0.m3u8`, type: 'application/vnd.apple.mpegurl' },
+    { file: `${media}/clip.mp4`, type: 'video/mp4' },
+  ];
+  const page = await open({ title: 'Uploaded', sources });
+  browser.forgive(/404/);
+  expect(await untilState(page, 'playing')).toMatchObject({ format: 'file', isEncrypted: false });
+  await until(async () => (await decoded(page)).frames > 10);
+});
+
+test('waits for the first segment, and then plays by itself', async () => {
+  issue(KEYS);
+  const item = await dashItem(KEYS);
+  let isThere = false;
+  const page = await open(item, '', (each) =>
+    each.route('**/m.mpd', (route) => (isThere ? route.continue() : route.fulfill({ status: 404 }))),
+  );
+  await untilState(page, 'pictureless');
+  expect(await page.getByText('The video is being prepared').isVisible()).toBe(true);
+  isThere = true;
+  await untilState(page, 'playing');
+  expect(await page.getByText('The video is being prepared').count()).toBe(0);
+});
+
+test('says that a stream has stopped, and goes on with it when it comes again', async () => {
+  issue(KEYS);
+  const item = await dashItem(KEYS);
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const page = await open(item, '', (each) =>
+    each.route(/[va]3\.m4s$/, async (route) => {
+      await held;
+      await route.continue();
+    }),
+  );
+  await untilState(page, 'stalled');
+  expect(await page.getByText('The picture has stopped').isVisible()).toBe(true);
+  await screenshot(page, 'media-stalled');
+  release();
+  await until(async () => (await seen(page)).filter(({ state }) => state === 'playing').length === 2);
+  expect(await page.getByText('The picture has stopped').count()).toBe(0);
+});
+
+test('tries again when the right key is there', async () => {
+  issue({ keyId: KEYS.keyId, key: OTHER });
+  const page = await open(await dashItem(KEYS));
+  await untilState(page, 'failed');
+  issue(KEYS);
+  await untilState(page, 'playing');
+  await until(async () => (await decoded(page)).frames > 10);
+});
+
+test('plays to the end, and once more when it is asked to', async () => {
+  issue(KEYS);
+  const page = await open(await dashItem(KEYS));
+  await untilState(page, 'playing');
+  await page.evaluate("document.querySelector('video').currentTime = 11");
+  await untilState(page, 'ended');
+  await page.evaluate("document.querySelector('video').play()");
+  await until(() =>
+    page.evaluate("(({ currentTime, ended }) => !ended && currentTime < 6)(document.querySelector('video'))"),
+  );
+});

@@ -50,7 +50,7 @@ function encoded(name: string, ...args: string[]): string {
   const picture = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=15'];
   const tone = ['-f', 'lavfi', '-i', 'sine=frequency=440'];
   const codecs = ['-c:v', 'libx264', '-preset', 'veryfast', '-g', '15', '-bf', '2', '-c:a', 'aac'];
-  ffmpeg(...picture, ...tone, ...codecs, '-pix_fmt', 'yuv420p', '-t', '8', ...args, path);
+  ffmpeg(...picture, ...tone, ...codecs, '-pix_fmt', 'yuv420p', '-t', '6', ...args, path);
   return path;
 }
 
@@ -143,7 +143,7 @@ test('every picture of an encoder comes out of the encryption as it went in', as
   await packager.api.post('/streams/news/end').expect(200);
   for (const kind of ['video', 'audio'] as const) {
     const wanted = hashesOf(source, kind);
-    expect(wanted.length).toBeGreaterThan(100);
+    expect(wanted.length).toBeGreaterThan(80);
     expect(await decrypted('dash', kind)).toEqual(wanted);
     expect(await decrypted('hls', kind)).toEqual(wanted);
   }

@@ -50,7 +50,7 @@ const frames = (page: Page): Promise<number> =>
 
 test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, on a %s', async (screen) => {
   emulator.context.issuedKeys.remember(KEYS);
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/manifest.mpd`;
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
   const page = await openTester(screen, address);
   await picture(page, `tester-form-${screen}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));

@@ -95,6 +95,23 @@ test('serves HTTPS with a certificate of its own, for its names and those that a
 });
 
 test.each([
+  [{}, 'rtmp://127.0.0.1:1935/live'],
+  [{ EMULATOR_HOST: '0.0.0.0', EMULATOR_RTMP_PORT: '1936' }, 'rtmp://127.0.0.1:1936/live'],
+  [{ EMULATOR_HOST: '::' }, 'rtmp://127.0.0.1:1935/live'],
+  [{ EMULATOR_HOST: '192.0.2.1' }, 'rtmp://192.0.2.1:1935/live'],
+  [{ EMULATOR_HOST: '::1' }, 'rtmp://[::1]:1935/live'],
+  [{ EMULATOR_RTMP_PORT: 'off' }, undefined],
+  [{ EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live/' }, 'rtmp://emulator:1935/live'],
+  [
+    { EMULATOR_RTMP_PORT: 'off', EMULATOR_PACKAGERRTMPURL: 'rtmps://relay.test/app' },
+    'rtmps://relay.test/app',
+  ],
+])('tells the packager with %j where it pulls live streams', (env, rtmpUrl) => {
+  const { packager } = readEmulatorConfig({ EMULATOR_PACKAGERURL: 'http://packager:8082/', ...env });
+  expect(packager).toEqual({ url: 'http://packager:8082', apiKey: undefined, rtmpUrl });
+});
+
+test.each([
   [{ EMULATOR_TLSCERT: 'tls.crt' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
   [{ EMULATOR_TLSKEY: 'tls.key' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
   [
@@ -138,6 +155,32 @@ test('names a misspelt variable with the one that was meant, and starts all the 
     ...DEFAULTS,
     unknownVariables: ['EMULATOR_PROT (did you mean EMULATOR_PORT?)'],
   });
+});
+
+test.each([
+  ['EMULATOR_PACKAGERAPIKEY', 'key'],
+  ['EMULATOR_PACKAGERRTMPURL', 'rtmp://emulator:1935/live'],
+])('refuses %s without the address of a packager', (name, value) => {
+  expect(() => readEmulatorConfig({ [name]: value })).toThrow(
+    expect.objectContaining({ faults: [`${name}: is used only with EMULATOR_PACKAGERURL`] }),
+  );
+});
+
+const PACKAGER_URL = 'must be an http:// or https:// address without a password or a query';
+const RTMP_URL = 'must be an rtmp:// address such as rtmp://emulator:1935/live';
+
+test.each([
+  ['EMULATOR_PACKAGERURL', 'packager:8082', PACKAGER_URL],
+  ['EMULATOR_PACKAGERURL', 'http://user:password@packager', PACKAGER_URL],
+  ['EMULATOR_PACKAGERURL', 'http://packager?x=1', PACKAGER_URL],
+  ['EMULATOR_PACKAGERURL', 'http://packager/#x', PACKAGER_URL],
+  ['EMULATOR_PACKAGERURL', 'rtmp://packager', PACKAGER_URL],
+  ['EMULATOR_PACKAGERRTMPURL', 'http://emulator:1935/live', RTMP_URL],
+  ['EMULATOR_PACKAGERRTMPURL', 'rtmp:///live', RTMP_URL],
+  ['EMULATOR_PACKAGERRTMPURL', 'rtmp://a b/live', RTMP_URL],
+])('refuses %s=%s, and does not repeat it', (name, value, fault) => {
+  const env = { EMULATOR_PACKAGERURL: 'http://packager', [name]: value };
+  expect(() => readEmulatorConfig(env)).toThrow(expect.objectContaining({ faults: [`${name}: ${fault}`] }));
 });
 
 test.each([

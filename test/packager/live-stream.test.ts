@@ -97,16 +97,6 @@ test('a key file that is gone when the encoder comes back refuses the stream, an
   expect(await packager.until('news', ({ seconds }) => seconds > 10)).toMatchObject({ problem: null });
 });
 
-test('a process of shaka-packager that is killed is followed by another one, which players are told', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
-  const [process] = processesOf(packager).filter(({ args }) => args.includes('--mpd_output'));
-  if (process) globalThis.process.kill(process.pid, 'SIGKILL');
-  await packager.until('news', ({ problem }) => problem?.code === 'packaging_failed');
-});
-
 test('a stream that is deleted takes its processes and files with it, and can begin anew', async () => {
   const packager = await startPackager();
   packager.provision();

@@ -89,21 +89,23 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
   return { ended, stdout: () => stdout, until, send: (signal) => void child.kill(signal) };
 }
 
+const DEFAULTS = {
+  sidecar: { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0' },
+  emulator: {
+    EMULATOR_HOST: '127.0.0.1',
+    EMULATOR_PORT: '0',
+    EMULATOR_CONTROL_PORT: '0',
+    EMULATOR_RTMP_PORT: 'off',
+  },
+  packager: { PACKAGER_PORT: '0' },
+};
+
 /** Starts a built program on a free port of loopback, and answers when it listens, with the address to call. */
 export async function startBuilt(
-  name: 'sidecar' | 'emulator',
+  name: 'sidecar' | 'emulator' | 'packager',
   { env = {}, cwd, dist = DIST }: Options & { readonly dist?: string },
 ): Promise<BuiltProgram & { url: string }> {
-  const defaults =
-    name === 'sidecar'
-      ? { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0' }
-      : {
-          EMULATOR_HOST: '127.0.0.1',
-          EMULATOR_PORT: '0',
-          EMULATOR_CONTROL_PORT: '0',
-          EMULATOR_RTMP_PORT: 'off',
-        };
-  const program = runScript(join(dist, name, 'main.js'), { cwd, env: { ...defaults, ...env } });
+  const program = runScript(join(dist, name, 'main.js'), { cwd, env: { ...DEFAULTS[name], ...env } });
   const [, url = ''] = await program.until(/"message":"listening".*"url":"([^"]+)"/);
   return { ...program, url };
 }

@@ -19,6 +19,8 @@ export interface Packaging {
 }
 
 interface PackageOptions {
+  /** `SOURCE`, unless it is another. */
+  readonly source?: string;
   /** Where the files go; it is made. */
   readonly folder: string;
   /** None: clear. */
@@ -36,6 +38,7 @@ interface PackageOptions {
  * `m.mpd`, or `master.m3u8`, `v.m3u8` and `a.m3u8`.
  */
 export async function packageStream({
+  source = SOURCE,
   folder,
   packaging,
   flags = [],
@@ -53,7 +56,7 @@ export async function packageStream({
         : `init_segment=${name}.mp4,segment_template=${name}$Number$.m4s`;
     const playlist = playlists === 'hls' ? `,playlist_name=${kind[0]}.m3u8` : '';
     const group = playlists === 'hls' && kind === 'audio' ? ',hls_group_id=sound,hls_name=main' : '';
-    return `in=${SOURCE},stream=${kind},${files}${playlist}${group}`;
+    return `in=${source},stream=${kind},${files}${playlist}${group}`;
   });
   const flagFile = join(folder, 'flags');
   await fs.writeFile(flagFile, flagsOf(packaging).join('\n'));

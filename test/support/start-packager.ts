@@ -49,6 +49,8 @@ interface TestPackagerOptions {
   /** In place of the folders of its own, for one that follows another. */
   readonly home?: string;
   readonly shakaPackager?: string;
+  /** How often the size of all files is looked at. */
+  readonly lookMs?: number;
   /** In place of the fake encoder. */
   readonly ffmpeg?: string;
 }
@@ -107,8 +109,8 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
     folder: folder.temporary,
   };
   const streams = new Streams({
-    ...{ keyFilesPath: keys, maxBytes, folder, programs, log, clock, now },
-    limits: { ...LIVE_LIMITS, retryMs: 100, ...limits },
+    ...{ keyFilesPath: keys, maxBytes, folder, programs, log, clock, now, lookMs: options.lookMs ?? 5000 },
+    limits: { ...LIVE_LIMITS, retryMs: 100, partMs: 0, ...limits },
   });
   let ids = 0;
   const newId = () => {
@@ -158,10 +160,12 @@ export function sourceOf(vector: string): string {
 
 /**
  * Stands in for ffmpeg where it pulls: sends a file of the test vectors, and stays connected until there is a file
- * `<vector>.gone` in the home. `silent` sends nothing, `refused` is told no.
+ * `<vector>.gone` in the home. `live-long` sends it again and again; `silent` sends nothing, `refused` is told no.
  */
 export function writeFakeEncoder(home: string): string {
   const path = join(home, 'fake-ffmpeg');
+  // Something goes on to come, as from any encoder; so it ends when nobody reads it any more.
+  writeFileSync(join(home, 'null-packet'), Buffer.from('471fff10'.padEnd(2 * 188, 'f'), 'hex'));
   writeFileSync(
     path,
     `#!/bin/sh
@@ -169,8 +173,13 @@ address=$(sed -n "s/^file '\\(.*\\)'$/\\1/p")
 token=\${address##*/}
 name=\${token%-SECRETTOKEN}
 if [ "$name" = refused ]; then echo "Server error: nothing to play at $token" >&2; exit 1; fi
-if [ "$name" != silent ]; then cat "${MEDIA_VECTORS}/$name.mpegts" || exit 1; fi
-while [ ! -e "${home}/$name.gone" ]; do sleep 0.05; [ -e "${home}" ] || exit 1; done
+if [ "$name" = live-long ]; then
+  while cat "${MEDIA_VECTORS}/live.mpegts"; do sleep 0.3; done
+elif [ "$name" != silent ]; then cat "${MEDIA_VECTORS}/$name.mpegts" || exit 1; fi
+while [ ! -e "${home}/$name.gone" ]; do
+  sleep 0.05
+  if [ "$name" = silent ]; then [ -e "${home}" ] || exit 1; else cat "${home}/null-packet" || exit 1; fi
+done
 `,
     { mode: 0o755 },
   );
@@ -187,7 +196,7 @@ export async function encoderGoes({ home, until, get }: TestPackager, id = 'news
 }
 
 /** The processes that a packager runs, by what their arguments say. */
-export function processesOf({ home }: TestPackager): { pid: number; args: string }[] {
+export function processesOf({ home }: Pick<TestPackager, 'home'>): { pid: number; args: string }[] {
   return execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
     .split('\n')
     .filter((line) => line.includes(home))

@@ -21,6 +21,7 @@ import {
 } from './elements';
 import { EVENT_COLUMNS, eventActions, eventPill, eventRow } from './events';
 import { layout } from './layout';
+import { packagingFacts } from './packaging';
 
 /** A channel's state as a person wants to know it. */
 type ChannelWord = 'active' | 'idle' | 'unused' | 'disabled';
@@ -96,7 +97,8 @@ export function channelPage(
   });
 }
 
-function currentEvent({ state, broadcast }: EmulatorContext, channel: Channel, { origin }: Addresses): Html {
+function currentEvent(context: EmulatorContext, channel: Channel, { origin }: Addresses): Html {
+  const { state, broadcast, packaging } = context;
   const event = state.events.find(channel.currentEventId ?? '');
   if (!event) {
     const why = channel.enabled
@@ -115,11 +117,19 @@ function currentEvent({ state, broadcast }: EmulatorContext, channel: Channel, {
         'Encoder',
         broadcast.sessionOf(channel.id) ? 'connected' : 'gone; the event ends unless it comes back',
       ],
+      ...(packaging.isUnreachable
+        ? [NOT_PULLED]
+        : packagingFacts(context, event.id, preview.replace(/\.m3u8$/, ''))),
       ['Preview', addressWithLink('current-preview', 'preview address', preview, watch, 'Watch')],
     ])}
     ${eventActions(event)}
   </section>`;
 }
+
+const NOT_PULLED = [
+  'Packager',
+  'can pull no live stream: EMULATOR_RTMP_PORT is off, and EMULATOR_PACKAGERRTMPURL names no other address.',
+] as const;
 
 function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresses): Html {
   const key = (place: string) => secret(`${place}-key`, 'stream key', streamKey);

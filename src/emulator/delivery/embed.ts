@@ -213,9 +213,11 @@ ${shown && options ? stage(shown, format, options, nonce) : form(page)}
 
 /** Options as a person writes them in a script. */
 function asWritten(options: object): string {
-  return JSON.stringify(options)
-    .replaceAll(/"(\w+)":/g, '$1: ')
-    .replaceAll(/,(?=\w+: )/g, ', ');
+  const written = Object.entries(options).map(([name, value]) => {
+    const json = JSON.stringify(value);
+    return `${name}: ${/^"[^"'\\]*"$/.test(json) ? `'${json.slice(1, -1)}'` : json}`;
+  });
+  return `{ ${written.join(', ')} }`;
 }
 
 function form({ intro, field }: Page) {

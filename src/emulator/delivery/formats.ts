@@ -90,12 +90,17 @@ function itemElement({ item, customParams }: Entry): object {
     },
     'jwplayer:image': image,
     ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
-    'jwplayer:track': item.tracks.map(({ kind, file, label, language }) => ({
-      '@file': file,
-      '@kind': kind,
-      ...(label !== undefined && { '@label': label }),
-      ...(language !== undefined && { '@language': language }),
-    })),
+    // What is in the stream itself has no file.
+    'jwplayer:track': item.tracks.flatMap(({ kind, file, label, language }) =>
+      file === undefined
+        ? []
+        : {
+            '@file': file,
+            '@kind': kind,
+            ...(label !== undefined && { '@label': label }),
+            ...(language !== undefined && { '@language': language }),
+          },
+    ),
   };
   return withParams(element, customParams);
 }

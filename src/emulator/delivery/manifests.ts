@@ -162,8 +162,10 @@ async function forward(
     return;
   }
   response.status(statusCode).set(headersOf(headers, ANSWERED));
-  // What is live, and what may be watched, changes.
+  // What is live, and what may be watched, changes; and no cache on the way decides who may watch.
+  const { 'cache-control': caching } = headers;
   if (MANIFEST.test(file)) response.set('cache-control', 'no-store');
+  else if (caching !== undefined) response.set('cache-control', caching.replace(/\bpublic\b/, 'private'));
   countBytes(context, response, siteId);
   told.value.on('error', () => response.destroy()).pipe(response);
 }

@@ -87,18 +87,12 @@ Read it:
 Delete it:
   ${curl} -X DELETE
 
-Live channels of the emulator, protected with the same key file; its dashboard is ${emulatorUrl}/dashboard
+Live channels, protected with the same key file; the dashboard is ${emulatorUrl}/dashboard
 
 ${done.channels.map((channel) => channelText(channel, done)).join('\n')}
-Their management API: curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
-Without ffmpeg, a simulated encoder, which sends no picture:
-${done.channels
-  .filter((channel) => !isStreaming(channel, done))
-  .map(
-    ({ streamKey }) =>
-      `  curl -sS ${done.controlUrl}/encoder/connect -d '${JSON.stringify({ stream_key: streamKey })}'`,
-  )
-  .join('\n')}
+${encoderText(done)}
+Their management API:
+  curl -sS ${emulatorUrl}/v2/sites/${done.siteId}/channels/ -H 'Authorization: Bearer ${done.apiSecret}'
 `;
 }
 
@@ -112,9 +106,11 @@ function clipText(done: Provisioned): string {
   HLS, cbcs    ${player}&format=hls
 ${liveText(done)}
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
-browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
+browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it,
+with the command or on the page:
 
   ${verifyCommand}
+  ${emulatorUrl}/verify?url=${clip.dashUrl}
 `;
 }
 
@@ -138,12 +134,18 @@ function channelText(channel: DemoChannel, done: Provisioned): string {
   const { mode, id, streamKey } = channel;
   const seen =
     mode === 'auto' ? 'viewers see it as soon as an encoder streams' : 'viewers see it once it is published';
-  const stream = isStreaming(channel, done)
-    ? 'ffmpeg streams a test picture'
-    : `ffmpeg ${TEST_PICTURE.join(' ')} ${done.rtmpUrl}/${streamKey}`;
   return `Channel ${id} (${mode}: ${seen})
-  stream key  ${streamKey}
   watch       ${embedUrl(channel, done.emulatorUrl)}
-  stream      ${stream}
+  stream key  ${streamKey}${isStreaming(channel, done) ? ', with which ffmpeg streams now' : ''}
 `;
+}
+
+/** How to stream to the first channel that has no encoder yet. */
+function encoderText(done: Provisioned): string {
+  const { channels, rtmpUrl, controlUrl } = done;
+  const { streamKey = '' } = channels.find((channel) => !isStreaming(channel, done)) ?? {};
+  return `Stream to a channel, with OBS (server ${rtmpUrl}, and the stream key) or with ffmpeg:
+  ffmpeg ${TEST_PICTURE.join(' ')} ${rtmpUrl}/${streamKey}
+Or with a simulated encoder, which sends no picture:
+  curl -sS ${controlUrl}/encoder/connect -d '${JSON.stringify({ stream_key: streamKey })}'`;
 }

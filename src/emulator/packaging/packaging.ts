@@ -34,6 +34,9 @@ const FILES = 2;
 const FIRST_WAIT = 4;
 const LONGEST_WAIT = 64;
 
+/** What `settled` is of a live stream that is over; of a file it is what was sent. */
+const REPLAY = 'replay';
+
 /** What is known of a stream at the packager. */
 export interface Packaged {
   /** What the packager said of it last. */
@@ -97,6 +100,11 @@ export class Packaging {
     events.watch(({ id }) => this.look(id));
     media.watch(({ id }) => this.look(id));
     channels.watch(({ currentEventId }) => currentEventId !== undefined && this.look(currentEventId));
+  }
+
+  /** Whether there is a packager that can pull no live stream. */
+  get isUnreachable(): boolean {
+    return this.client !== undefined && this.#parts.packager?.rtmpUrl === undefined;
   }
 
   /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
@@ -198,7 +206,7 @@ export class Packaging {
     for (const stream of settled) {
       if (stream.settled === undefined || !stream.document) continue;
       stream.document = documents.get(stream.id);
-      if (stream.document) continue;
+      if (stream.document && (stream.settled !== REPLAY || isDone(stream.document))) continue;
       stream.settled = undefined;
       stream.sent = undefined;
     }
@@ -206,17 +214,13 @@ export class Packaging {
 
   /** One call at a time for each stream. What changes meanwhile is seen to once, however often it does. */
   async #reconcile(client: PackagerClient, id: string): Promise<void> {
-    const known = this.#streams.get(id);
-    if (known?.busy) {
-      known.again = true;
-      if (known.sending && known.sending.file !== fileOf(this.#wanted(id))) known.sending.ending.abort();
-      return;
-    }
     // What has changed is still changing: an event is there before its channel knows.
     await undefined;
     const stream = this.#streams.get(id) ?? this.#begin(id);
-    if (!stream || stream.busy) {
-      if (stream) stream.again = true;
+    if (!stream) return;
+    if (stream.busy) {
+      stream.again = true;
+      if (stream.sending && stream.sending.file !== fileOf(this.#wanted(id))) stream.sending.ending.abort();
       return;
     }
     stream.busy = true;
@@ -271,9 +275,9 @@ export class Packaging {
     } else if (wanted.kind === 'interrupted') {
       stream.settled = undefined;
       if (stream.mayExist) await this.#hear(stream, () => client.find(id));
-    } else if (stream.settled !== 'replay') {
+    } else if (stream.settled !== REPLAY) {
       const told = await this.#hear(stream, () => client.end(id));
-      if (told.ok ? isDone(told.value) : told.absent) stream.settled = 'replay';
+      if (told.ok ? isDone(told.value) : told.absent) stream.settled = REPLAY;
     }
   }
 

@@ -146,6 +146,8 @@
       if (headline.textContent !== lines[0]) headline.textContent = lines[0];
       if (detail.textContent !== lines[1]) detail.textContent = lines[1];
       panel.style.opacity = name ? '1' : '0';
+      // Behind it the last picture still stands.
+      panel.style.background = name === 'stalled' ? 'rgba(12,20,19,.84)' : 'none';
       dot.style.display = state === 'waiting' ? '' : 'none';
       badge.style.display = state === 'active' ? '' : 'none';
     }
@@ -192,6 +194,7 @@
     let stopped = false;
     let failures = 0;
     let looksToWait = 0;
+    let isStale = false;
 
     /** What was seen stays visible behind the words. */
     function say(name, detail) {
@@ -230,30 +233,41 @@
 
     makeVideo();
 
+    /** A manifest that can't be read from here is not empty: the player says why it can't. */
+    async function hasNothing(source) {
+      if (!isPlaylist(source) && !isManifest(source)) return false;
+      const text = await getText(source.file).catch((error) => (error.status === 404 ? undefined : ''));
+      return text === undefined || isEmpty(text);
+    }
+
     async function begin(player) {
       const sources = (item.sources || []).filter((each) => isWebAddress(each.file));
-      const source = player.chooseSource(sources, format);
+      let source = player.chooseSource(sources, format);
       if (!source) {
         react('failed', { reason: 'sourceless', detail: '' });
         return;
       }
-      if (isPlaylist(source) || isManifest(source)) {
-        // A manifest that can't be read from here is left to the player, which says why.
-        const text = await getText(source.file).catch((error) => (error.status === 404 ? undefined : ''));
+      if (await hasNothing(source)) {
         if (stopped) return;
-        if (text === undefined || isEmpty(text)) {
+        // What is not packaged may be there as it was uploaded.
+        const file =
+          format === undefined && sources.findLast((each) => !isPlaylist(each) && !isManifest(each));
+        if (!file) {
+          isStale = true;
           tell('pictureless', {});
           say(isChannel ? 'pictureless' : 'preparing');
           return;
         }
+        source = file;
       }
+      if (stopped) return;
       if (failures > 0) makeVideo();
       else {
         say('loading');
         tell('loading', {});
       }
       const tracks = (item.tracks || []).filter(
-        (each) => isWebAddress(each.file) && each.kind !== 'thumbnails',
+        (each) => each.file && isWebAddress(each.file) && each.kind !== 'thumbnails',
       );
       const shown = isManifest(source) ? 'dash' : isPlaylist(source) ? 'hls' : 'file';
       session = player.playSource({
@@ -274,8 +288,9 @@
         if (session || stopped) return;
         looksToWait -= 1;
         if (looksToWait > 0) return;
-        // Its keys may be others by now.
-        if (failures > 0) item = await getItem();
+        // Its keys may be others by now, or there.
+        if (failures > 0 || isStale) item = await getItem();
+        isStale = false;
         const player = await loadPlayer().catch(() => undefined);
         if (stopped) return;
         if (player) await begin(player);

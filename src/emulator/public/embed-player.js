@@ -193,6 +193,8 @@ function hasDecoded(video) {
   return video.videoWidth === 0 || video.getVideoPlaybackQuality().totalVideoFrames > 0;
 }
 
+/** As shaka-player calls them. */
+const TEXT_KINDS = { captions: 'caption', subtitles: 'subtitle' };
 const STALLED_MS = 4000;
 
 /**
@@ -208,6 +210,8 @@ export function playSource({ video, source, tracks = [], tell }) {
   let codes = {};
   let isEncrypted = false;
   let isPlaying = false;
+  let hasStalled = false;
+  let isBuffering = false;
   let isOver = false;
   let waiting;
 
@@ -233,9 +237,13 @@ export function playSource({ video, source, tracks = [], tell }) {
   }
 
   function seePicture() {
-    clearTimeout(waiting);
-    waiting = undefined;
-    if (isPlaying || !hasDecoded(video)) return;
+    // Time is told once more where it stops.
+    const hasMore = !isBuffering && (video.readyState > 2 || video.ended);
+    if (hasMore) {
+      clearTimeout(waiting);
+      waiting = undefined;
+    }
+    if (isPlaying || (hasStalled && !hasMore) || !hasDecoded(video)) return;
     isPlaying = true;
     const known = [...(player?.drmInfo()?.keyIds ?? [])].map(asUuid);
     const keyIds = [...new Set(known.length > 0 ? known : asked)];
@@ -253,6 +261,7 @@ export function playSource({ video, source, tracks = [], tell }) {
       // A seek, or the end, waits for nothing.
       if (!isPlaying || video.ended || video.paused) return;
       isPlaying = false;
+      hasStalled = true;
       tell('stalled', {});
     }, STALLED_MS);
   }
@@ -296,6 +305,12 @@ export function playSource({ video, source, tracks = [], tell }) {
     made.addEventListener('error', ({ detail }) => {
       if (detail.severity === shaka.util.Error.Severity.CRITICAL) fail(detail);
     });
+    // It takes the playback rate to 0 then: to the element, nothing is missing.
+    made.addEventListener('buffering', ({ buffering }) => {
+      isBuffering = buffering;
+      if (buffering) seeStall();
+      else seePicture();
+    });
     made.getNetworkingEngine().registerRequestFilter((type, { body }) => {
       if (type !== shaka.net.NetworkingEngine.RequestType.LICENSE || !body) return;
       try {
@@ -312,7 +327,14 @@ export function playSource({ video, source, tracks = [], tell }) {
     for (const { file, label, language, kind } of tracks) {
       // A text that is missing takes nothing from the picture.
       await made
-        .addTextTrackAsync(file, language || 'und', kind || 'captions', 'text/vtt', undefined, label)
+        .addTextTrackAsync(
+          file,
+          language || 'und',
+          TEXT_KINDS[kind] ?? 'caption',
+          'text/vtt',
+          undefined,
+          label,
+        )
         .catch(() => undefined);
     }
   }

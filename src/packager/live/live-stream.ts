@@ -236,7 +236,8 @@ export class LiveStream {
       const of = keys === 'none' ? undefined : keys[system];
       return of ? [formatUuid(of.keyId)] : [];
     };
-    parts.push({ name, dash: keyIdsOf('dash'), hls: keyIdsOf('hls'), seconds: 0, isDone: false });
+    const systemsKeyIds = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
+    parts.push({ name, ...systemsKeyIds, bytes: 0, seconds: 0, isDone: false });
     this.#record.started ??= now.toISOString();
     this.#problem = undefined;
     log.info('part of a stream begun', { stream: id, part: name, ...kinds, systems });

@@ -149,9 +149,10 @@ export class Part {
     outlet.process = process;
     if (this.#giveUp.signal.aborted) process.kill();
     let isRunning = true;
-    const ended = process.ended.then(({ lines }) => {
+    const ended = process.ended.then(({ lines, signal, code }) => {
       isRunning = false;
-      if (!this.#isOver) this.#fail('packaging_failed', undefined, lines);
+      const how = signal === null ? `exit code ${code}` : signal;
+      if (!this.#isOver) this.#fail('packaging_failed', undefined, lines.length > 0 ? lines : [how]);
     });
     // A process that ends before it reads ends the wait, too.
     const wait = new AbortController();
@@ -190,10 +191,10 @@ export class Part {
       lines,
       ...(thrown === undefined ? {} : { cause: describeThrown(thrown) }),
     });
-    const told = lines.slice(-3).join('; ');
+    const told = lines.slice(-3).join('; ').replace(/\.$/, '');
     const description =
       code === 'packaging_failed'
-        ? `shaka-packager ended${told ? `: ${told}` : ' without a word'}. It is started again.`
+        ? `shaka-packager ended: ${told}. It is started again.`
         : 'The stream could not be written. The log of the packager has the cause; it is tried again.';
     onFailure({ code, description });
   }

@@ -24,6 +24,8 @@ export interface LiveLimits {
   readonly stalledMs: number;
   /** How long media may come without a segment. */
   readonly firstSegmentMs: number;
+  /** How often a part may begin: of a time that jumps all the time, no more is packaged than that. */
+  readonly partMs: number;
   /** How long a process may take to write what has come when a part is over. */
   readonly finishMs: number;
   /** How long to wait before what failed is tried again: the first time; it doubles each time. */
@@ -37,6 +39,7 @@ export const LIVE_LIMITS: LiveLimits = {
   waitingBytes: 8 * 1024 * 1024,
   stalledMs: 10_000,
   firstSegmentMs: 20_000,
+  partMs: 1000,
   finishMs: 10_000,
   retryMs: 1000,
 };
@@ -203,6 +206,8 @@ export class Session {
     } else if (event.kind === 'part') {
       log.info('new part of a stream', { reason: event.reason, description: event.description });
       this.#tables = Buffer.from(event.tables);
+      this.#held = [];
+      this.#heldBytes = 0;
       this.#finishPart();
     } else if (event.kind === 'packets') {
       this.#pass(event.bytes);
@@ -236,7 +241,7 @@ export class Session {
 
   /** Once it is known what the stream holds, and processes may be started again. */
   #beginPart(): void {
-    const { now, newPart, folder, keys, programs, log } = this.#options;
+    const { now, newPart, folder, keys, programs, log, limits } = this.#options;
     const kinds = this.#kinds();
     if (this.#heldBytes === 0) return;
     if (!kinds || now() < this.#notBefore) {
@@ -247,6 +252,7 @@ export class Session {
     const name = newPart(kinds);
     this.#partName = name;
     this.#partAt = now();
+    this.#notBefore = this.#partAt + limits.partMs;
     this.#partHasSegment = false;
     const part = new Part({
       ...{ folder, name, kinds, keys, programs, log },
@@ -312,7 +318,7 @@ export class Session {
       return;
     }
     this.#problem = problem;
-    this.#notBefore = now() + limits.retryMs * 2 ** (this.#failures - 1);
+    this.#notBefore = now() + Math.max(limits.partMs, limits.retryMs * 2 ** (this.#failures - 1));
   }
 
   #resume(): void {

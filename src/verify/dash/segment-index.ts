@@ -8,6 +8,12 @@ interface IndexReference {
   readonly seconds: number;
 }
 
+interface SegmentIndex {
+  /** Where it stands in the file; what is before it is the init segment. */
+  readonly start: number;
+  readonly references: readonly IndexReference[];
+}
+
 /** No segment index of a day has as many. */
 const MAX_REFERENCES = 65_535;
 
@@ -16,10 +22,11 @@ const MAX_REFERENCES = 65_535;
  * @param at where the bytes stand in the file, to which the references are relative.
  * @returns undefined where there is no whole one.
  */
-export function readSegmentIndex(bytes: Buffer, url: string, at: number): IndexReference[] | undefined {
+export function readSegmentIndex(bytes: Buffer, url: string, at: number): SegmentIndex | undefined {
   let start = at;
   for (const { type, bytes: whole, body } of boxesIn(bytes)) {
-    if (type === 'sidx') return referencesOf(body, url, start + whole.length);
+    const references = type === 'sidx' ? referencesOf(body, url, start + whole.length) : undefined;
+    if (references) return { start, references };
     start += whole.length;
   }
   return undefined;

@@ -1,5 +1,6 @@
 import { BANDS, SCALE_FACTOR_CODES, SPECTRAL_CODES } from './aac-tables';
 import { BitReader, SyntaxBroken } from './bit-reader';
+import { readCode, treeOf } from './code-tree';
 
 /** What frames of AAC are read by. */
 export interface AacSetup {
@@ -74,9 +75,9 @@ export function readAdtsHeader(bytes: Buffer, at = 0): AdtsFrame | undefined {
 export function readAacFrame(frame: Buffer, setup: AacSetup, blocks = 1): void {
   const bits = new BitReader(frame);
   for (let block = 0; block < blocks; block += 1) new FrameReader(bits, setup).read();
-  // Some encoders pad with a byte or two of zeros.
+  // Some encoders pad with zeros.
   const rest = frame.subarray(bits.position / 8);
-  if (rest.length > 2 || rest.some((byte) => byte !== 0)) throw new SyntaxBroken('ends before its last byte');
+  if (rest.some((byte) => byte !== 0)) throw new SyntaxBroken('ends before its last byte');
 }
 
 const SHORT_WINDOWS = 2;
@@ -333,28 +334,6 @@ class FrameReader {
   }
 }
 
-/** Nodes of a tree, two numbers each: the next node, or a code as its complement. */
-type CodeTree = Int16Array;
-
-function treeOf(words: readonly number[]): CodeTree {
-  const nodes: number[] = [0, 0];
-  words.forEach((word, code) => {
-    let node = 0;
-    for (let bit = 30 - Math.clz32(word); bit >= 0; bit -= 1) {
-      const branch = 2 * node + ((word >> bit) & 1);
-      if (bit === 0) nodes[branch] = ~code;
-      else {
-        if (nodes[branch] === 0) {
-          nodes[branch] = nodes.length / 2;
-          nodes.push(0, 0);
-        }
-        node = nodes[branch] ?? 0;
-      }
-    }
-  });
-  return Int16Array.from(nodes);
-}
-
 const SPECTRA = SPECTRAL_CODES.map(treeOf);
 const SCALE_FACTORS = treeOf(SCALE_FACTOR_CODES);
 
@@ -364,12 +343,3 @@ const SPECTRUM_VALUES = [3, 3, 3, 3, 9, 9, 8, 8, 13, 13, 17].map((base, index) =
   dimensions: index < 4 ? 4 : 2,
   isSigned: [0, 1, 4, 5].includes(index),
 }));
-
-function readCode(bits: BitReader, tree: CodeTree): number {
-  let node = 0;
-  while (true) {
-    const next = tree[2 * node + bits.bit()] ?? 0;
-    if (next < 0) return ~next;
-    node = next;
-  }
-}

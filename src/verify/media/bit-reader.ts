@@ -65,14 +65,12 @@ export class BitReader {
     return code % 2 === 1 ? (code + 1) / 2 : -code / 2;
   }
 
-  /** Whether anything stands before the last 1, which ends an RBSP. */
-  get hasMore(): boolean {
+  /** Where the last 1 is, which ends an RBSP; -1 without any. */
+  get stop(): number {
     let last = this.#bytes.length - 1;
     while (last >= 0 && this.#bytes[last] === 0) last -= 1;
-    if (last < 0) return false;
     const byte = this.#bytes[last] ?? 0;
-    const stop = last * 8 + 7 - Math.log2(byte & -byte);
-    return this.position < stop;
+    return last < 0 ? -1 : last * 8 + 7 - Math.log2(byte & -byte);
   }
 }
 

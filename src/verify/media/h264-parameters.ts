@@ -73,7 +73,7 @@ export class H264Parameters {
     const hasDeblocking = bits.bit() === 1;
     const constrainedIntra = bits.bit() === 1;
     const hasRedundant = bits.bit() === 1;
-    const transform8x8 = bits.hasMore && bits.bit() === 1;
+    const transform8x8 = bits.position < bits.stop && bits.bit() === 1;
     const picture = {
       ...{ sequence, isCabac, hasOrder, sliceGroups, references, isWeighted, weightedB, qp },
       ...{ hasDeblocking, constrainedIntra, hasRedundant, transform8x8 },

@@ -1,5 +1,6 @@
 import { BitReader, rbspOf, SyntaxBroken } from './bit-reader';
 import { Cabac } from './cabac';
+import { CavlcReader } from './h264-cavlc';
 import { MacroblockReader } from './h264-macroblocks';
 import { H264Parameters, readSliceHeader } from './h264-parameters';
 import { nalUnitsOf } from './nal-units';
@@ -51,11 +52,14 @@ export class PictureCheck {
       const bits = new BitReader(rbsp);
       const header = readSliceHeader(bits, nal[0] ?? 0, this.#parameters);
       const { sequence, picture } = header;
-      if (!picture.isCabac || sequence.chromaFormat > 2 || (sequence.adaptive && !header.isField)) {
-        return 'undecided';
-      }
+      if (sequence.chromaFormat > 2 || (sequence.adaptive && !header.isField)) return 'undecided';
+      if (!picture.isCabac && sequence.chromaFormat !== 1) return 'undecided';
       // No stream of field pictures was at hand to hold the reader to.
       isSure = !header.isField;
+      if (!picture.isCabac) {
+        new CavlcReader(bits, header).read();
+        return 'valid';
+      }
       while (bits.position % 8 !== 0) {
         if (bits.bit() === 0) return isSure ? 'broken' : 'undecided';
       }

@@ -2,6 +2,7 @@ import { boxesIn } from '../../drm/check/boxes';
 import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from './aac-frame';
 import { hasRightChecksums } from './ac3-frame';
 import { SyntaxBroken } from './bit-reader';
+import { checkHevcPicture } from './nal-rules';
 import { type Outcome, PictureCheck } from './picture-check';
 import type { SampleFormat } from './track-content';
 
@@ -10,6 +11,8 @@ export interface SampleCheck {
   /** What samples are called, and what valid ones do: `AAC frames`, `decode to their last bit`. */
   readonly called: string;
   readonly proof: string;
+  /** Whether noise never looks like one valid sample, as it does not make XML. */
+  readonly isCertain?: true;
   check(sample: Buffer): Outcome;
 }
 
@@ -21,6 +24,13 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'pictures',
       proof: 'can be read by the rules of H.264 to the last bit',
       check: (sample) => pictures.check(sample),
+    };
+  }
+  if (format.codec === 'h265') {
+    return {
+      called: 'pictures',
+      proof: 'can be read by the rules of H.265',
+      check: (sample) => checkHevcPicture(sample, format.lengthSize),
     };
   }
   if (format.codec === 'aac') {
@@ -39,10 +49,10 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     };
   }
   if (format.codec === 'ttml') {
-    return { called: 'texts', proof: 'are XML in UTF-8', check: checkXml };
+    return { called: 'texts', proof: 'are XML in UTF-8', isCertain: true, check: checkXml };
   }
   if (format.codec === 'webvtt') {
-    return { called: 'texts', proof: 'are made of WebVTT boxes', check: checkCues };
+    return { called: 'texts', proof: 'are made of WebVTT boxes', isCertain: true, check: checkCues };
   }
   return { called: 'samples', proof: 'can be read', check: () => 'undecided' };
 }

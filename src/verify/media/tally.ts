@@ -47,7 +47,9 @@ export function tallySamples(
   let bytes = 0;
   let looked = 0;
   let clear = 0;
-  const step = Math.max(1, Math.ceil(samples.length / Math.max(most, 1)));
+  const total = samples.reduce((sum, { data }) => sum + data.length, 0);
+  const affordable = Math.max(AT_LEAST, Math.floor((samples.length * MOST_BYTES) / Math.max(total, 1)));
+  const step = Math.max(1, Math.ceil(samples.length / Math.max(1, Math.min(most, affordable))));
   for (let index = 0; index < samples.length && looked < most; index += step) {
     const sample = samples[index];
     if (!sample) break;
@@ -61,7 +63,7 @@ export function tallySamples(
     counts[outcome] += 1;
     looked += 1;
     bytes += sample.data.length;
-    if (outcome === 'valid') weight += encrypted >= LARGE ? WEIGHT_OF_LARGE : WEIGHT;
+    if (outcome === 'valid') weight += check.isCertain || encrypted >= LARGE ? WEIGHT_OF_LARGE : WEIGHT;
   }
   const { called, proof } = check;
   return { samples: looked, ...counts, weight, evidence: evidenceOf(called, proof, looked, counts, clear) };

@@ -211,6 +211,8 @@ test.each([
   '* /live/channels/:id',
   'GET /live/channels/abcd1234.json',
   'GET /live/events/{event}',
+  'GET /live/events/*/hls/part-1/video_1.m4s',
+  'GET /manifests/abcd1234/dash/*',
   'POST /keyprovider/clearkey',
   'GET /keyprovider/cenc/demo/*',
   'POST /dashboard/channels',

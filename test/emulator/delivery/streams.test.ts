@@ -254,7 +254,7 @@ describe('who may watch', () => {
           await raw(streaming.port, `${place}/${id}/${format}/${rest.replace(/[^\x21-\x7e]/g, '')}`);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
     const wrong = streaming.forwarded().filter((path) => {
       const below = new RegExp(`^/media/${shown}/(?:hls|dash)(?:/\\w[\\w.-]*)+$`);

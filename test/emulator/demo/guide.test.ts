@@ -50,9 +50,11 @@ test('names the players first, then the test, the key file and the commands that
   live         http://127.0.0.1:8080/embed/channel.html?channelId=autoauto
 
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
-browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it:
+browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it,
+with the command or on the page:
 
   node cli.js verify http://a.test/c.mpd demo.key
+  http://127.0.0.1:8080/verify?url=http://a.test/c.mpd
 
 The sidecar runs at http://127.0.0.1:9000, the emulator of the platform at http://127.0.0.1:8080.
 The key file as written by POST /api/keyfile/demo:
@@ -69,25 +71,26 @@ Read it:
 Delete it:
   ${CURL} -X DELETE
 
-Live channels of the emulator, protected with the same key file; its dashboard is http://127.0.0.1:8080/dashboard
+Live channels, protected with the same key file; the dashboard is http://127.0.0.1:8080/dashboard
 
 Channel autoauto (auto: viewers see it as soon as an encoder streams)
-  stream key  k1
   watch       http://127.0.0.1:8080/embed/channel.html?channelId=autoauto
-  stream      ffmpeg streams a test picture
+  stream key  k1, with which ffmpeg streams now
 
 Channel handhand (manual: viewers see it once it is published)
-  stream key  k2
   watch       http://127.0.0.1:8080/embed/channel.html?channelId=handhand
-  stream      ${FFMPEG}/k2
+  stream key  k2
 
-Their management API: curl -sS http://127.0.0.1:8080/v2/sites/sitesite/channels/ -H 'Authorization: Bearer secret'
-Without ffmpeg, a simulated encoder, which sends no picture:
+Stream to a channel, with OBS (server rtmp://127.0.0.1:1935/live, and the stream key) or with ffmpeg:
+  ${FFMPEG}/k2
+Or with a simulated encoder, which sends no picture:
   curl -sS http://127.0.0.1:8081/encoder/connect -d '{"stream_key":"k2"}'
+Their management API:
+  curl -sS http://127.0.0.1:8080/v2/sites/sitesite/channels/ -H 'Authorization: Bearer secret'
 `);
 });
 
-test('says how to get ffmpeg where there is none, and offers each channel an encoder', () => {
+test('says how to get ffmpeg where there is none, and how to stream to the first channel', () => {
   const lines = guide({ ...DONE, live: { found: false, advice: 'Install ffmpeg.' } }).split('\n');
   expect(lines.slice(2, 7)).toEqual([
     '  DASH, cenc   http://127.0.0.1:8080/embed/media.html?mediaId=clipclip',
@@ -96,13 +99,11 @@ test('says how to get ffmpeg where there is none, and offers each channel an enc
     'Install ffmpeg.',
     '',
   ]);
-  expect(lines.filter((line) => /^ {2}stream |encoder\/connect/.test(line))).toEqual([
+  expect(lines.filter((line) => /^ {2}(?:stream key|ffmpeg) |encoder\/connect/.test(line))).toEqual([
     '  stream key  k1',
-    `  stream      ${FFMPEG}/k1`,
     '  stream key  k2',
-    `  stream      ${FFMPEG}/k2`,
+    `  ${FFMPEG}/k1`,
     `  curl -sS http://127.0.0.1:8081/encoder/connect -d '{"stream_key":"k1"}'`,
-    `  curl -sS http://127.0.0.1:8081/encoder/connect -d '{"stream_key":"k2"}'`,
   ]);
 });
 
@@ -119,5 +120,5 @@ test('says why nothing is packaged, and still shows the key file and the channel
     '',
     'The sidecar runs at http://127.0.0.1:9000, the emulator of the platform at http://127.0.0.1:8080.',
   ]);
-  expect(lines).toEqual(expect.arrayContaining(['name: value', `  stream      ${FFMPEG}/k1`]));
+  expect(lines).toEqual(expect.arrayContaining(['name: value', `  ${FFMPEG}/k1`]));
 });

@@ -4,6 +4,7 @@ import { type RtmpIngest, startRtmpIngest } from '../../../src/emulator/live/rtm
 import { channelMetadata } from '../../support/channel-metadata';
 import { connectRtmp, type RtmpClient } from '../../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
+import { until } from '../../support/until';
 
 const METADATA = channelMetadata({ reconnect_window: 60 });
 
@@ -80,6 +81,61 @@ test('hands what an encoder sends to those who play its stream key', async () =>
   const player = await playing();
   encoder.sendFrame('first frame');
   await player.until('first frame');
+});
+
+describe('the pull token of an event', () => {
+  const tokenOf = () => emulator.context.state.events.find(channel.currentEventId ?? '')?.pullToken ?? '';
+
+  test('lets who holds it watch, across a reconnect of the encoder', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    for (const each of [encoder, undefined]) {
+      const source = each ?? (await publishing());
+      const player = await connectRtmp(ingest.port);
+      expect(await player.play(token)).toBe('NetStream.Play.Start');
+      source.sendFrame('for the packager');
+      await player.until('for the packager');
+      source.close();
+      await player.closed;
+    }
+  });
+
+  test('lets nobody publish, neither beside the encoder nor in its place', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    const beside = await connectRtmp(ingest.port);
+    expect(await beside.publish(token)).toBe('NetStream.Publish.BadName');
+    encoder.close();
+    await until(() => emulator.context.broadcast.sessionOf(channel.id) === undefined);
+    const instead = await connectRtmp(ingest.port);
+    expect(await instead.publish(token)).toBe('NetStream.Publish.BadName');
+  });
+
+  test('is of no use while no encoder streams, and to no other event', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    encoder.close();
+    await until(() => emulator.context.broadcast.sessionOf(channel.id) === undefined);
+    const early = await connectRtmp(ingest.port);
+    expect(await early.play(token)).toBe('NetStream.Play.StreamNotFound');
+    await emulator.advance(61);
+    await publishing();
+    expect(tokenOf()).not.toBe(token);
+    const late = await connectRtmp(ingest.port);
+    expect(await late.play(token)).toBe('NetStream.Play.StreamNotFound');
+  });
+
+  test('is in no answer and in no line of the log', async () => {
+    await publishing();
+    const answers = [
+      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`),
+      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/events/`),
+      await emulator.control.get('/state?reveal=true'),
+      await emulator.unauthenticated.get(`/dashboard/channels/${channel.id}`),
+    ];
+    for (const { text } of answers) expect(text).not.toContain(tokenOf());
+    expect(await emulator.logOf(1)).not.toContain(tokenOf());
+  });
 });
 
 test('hands the current group of pictures to a player that comes later', async () => {

@@ -2,11 +2,12 @@ import type { Express } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../../context';
-import type { Media } from '../../library/media';
+import { isPublished, type Media } from '../../library/media';
 import { MEDIA } from '../../resources/media-table';
 import { viewOf } from '../../resources/resource-routes';
 import { bytes, copyable, copyableAddress, duration, facts, live, time } from '../elements';
 import { FormBody, problemList } from '../forms';
+import { packagingFacts } from '../packaging';
 import { type MediaView, type ShowMedia, stateOf } from './media-forms';
 import { mediaOf, publication, statusPill } from './media-words';
 import { attempt, readFields, readResourceForm } from './resource-form';
@@ -122,7 +123,8 @@ export function contentCard(context: EmulatorContext, media: Media, shown: Media
   </section>`;
 }
 
-function contentFacts({ clock }: EmulatorContext, media: Media, { view }: MediaView): Html {
+function contentFacts(context: EmulatorContext, media: Media, { view }: MediaView): Html {
+  const { clock } = context;
   const { id, file, errorMessage, sourceUrl, trimInPoint, trimOutPoint, eventId, width, height } = media;
   const pairs: (readonly [string, Content] | false)[] = [
     ['Status', statusPill(media.status)],
@@ -132,6 +134,11 @@ function contentFacts({ clock }: EmulatorContext, media: Media, { view }: MediaV
     media.duration > 0 && ['Duration', duration(media.duration)],
     width > 0 && ['Size', `${width} × ${height} pixels`],
     file !== undefined && ['File', html`${bytes(file.size)}, MD5 <code>${file.md5}</code>`],
+    ...packagingFacts(
+      context,
+      id,
+      isPublished(media, clock.now()) ? `${view.origin}/manifests/${id}` : undefined,
+    ),
     sourceUrl !== null && [
       'Content at',
       copyableAddress('content-source-url', 'address of the content', sourceUrl),

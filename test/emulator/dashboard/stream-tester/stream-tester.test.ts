@@ -96,7 +96,7 @@ test('refuses a form that the page of another site sends', async () => {
 
 test('tells that a stream decrypts, and hands it to the player with the license server of the emulator', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/manifest.mpd`;
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
   const { status, text } = await send(emulator, { url: address, key_file: KEY_FILE });
   expect(status).toBe(200);
   expect(summaryOf(text)).toBe('Nothing wrong was found');
@@ -134,7 +134,7 @@ test('names the key ids of HLS to the player, whose playlists name none', async 
 
 test('hands a clear stream to the player without a license server', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', undefined))}/manifest.mpd`;
+  const address = `${await serveMedia(await packageClip('dash', undefined))}/m.mpd`;
   const { text } = await send(emulator, { url: address });
   expect(itemIn(text)).toEqual({
     title: 'The stream',
@@ -144,7 +144,7 @@ test('hands a clear stream to the player without a license server', async () => 
 
 test('reads the key file of the stream from a sidecar, once, with its API key', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/manifest.mpd`;
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
   const seen: unknown[] = [];
   const sidecar = await serve((request, response) => {
     seen.push([request.url, request.headers['x-api-key'], request.headers.accept]);
@@ -244,7 +244,7 @@ test('writes no key, API key or query into the page or the log', async () => {
     response.setHeader('content-type', 'text/plain').end(KEY_FILE);
   });
   const { text } = await send(emulator, {
-    url: `${media}/manifest.mpd`,
+    url: `${media}/m.mpd`,
     key_file: KEY_FILE,
     former: KEY_FILE,
     sidecar,

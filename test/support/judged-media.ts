@@ -1,0 +1,63 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { HlsEncryption, OpenedMedia } from '../../src/verify/media/judgement';
+import { openMedia } from '../../src/verify/media/open-media';
+import { type Packaging, packageStream } from './package-stream';
+
+export const KEY = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+export const KEY_ID = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
+export const IV = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
+const VECTORS = join(__dirname, '../vectors/media');
+
+/** The source of what is packaged, and other small media. */
+export function vector(name: string): Buffer {
+  return fs.readFileSync(join(VECTORS, name));
+}
+
+/** What `openMedia` reads; a fault fails the test. */
+export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia {
+  const result = openMedia(init, segment, hls);
+  if (!result.ok) throw new Error(result.fault.description);
+  return result.media;
+}
+
+/** Three segments of two seconds of picture (`v`) and of sound (`a`), as shaka-packager encrypts them. */
+export interface Packaged {
+  readonly init: (track: 'v' | 'a') => Buffer;
+  readonly segment: (track: 'v' | 'a', number: number) => Buffer;
+}
+
+const known = new Map<string, Promise<Packaged>>();
+
+/** Packages the source, once in each file of tests, under a scheme of mp4, as SAMPLE-AES in transport streams, or clear in those. */
+export function packaged(kind: PackagedKind): Promise<Packaged> {
+  const media = known.get(kind) ?? packageAs(kind);
+  known.set(kind, media);
+  return media;
+}
+
+type PackagedKind = Packaging['scheme'] | 'sample-aes' | 'clear-ts';
+
+async function packageAs(kind: PackagedKind): Promise<Packaged> {
+  const folder = await fs.mkdtemp(join(tmpdir(), 'judged-media-'));
+  const isMp4 = kind !== 'sample-aes' && kind !== 'clear-ts';
+  const keys = { keyId: KEY_ID.toString('hex'), key: KEY.toString('hex') };
+  const extension = isMp4 ? 'm4s' : 'ts';
+  const packaging: Packaging | undefined =
+    kind === 'clear-ts'
+      ? undefined
+      : kind === 'cenc' || kind === 'cens'
+        ? { scheme: kind, ...keys }
+        : { scheme: kind === 'sample-aes' ? 'cbcs' : kind, ...keys, iv: IV.toString('hex') };
+  const playlists = isMp4 ? 'dash' : 'hls';
+  await packageStream({ folder, packaging, extension, playlists });
+  const files = new Map<string, Buffer>();
+  for (const name of await fs.readdir(folder)) files.set(name, await fs.readFile(join(folder, name)));
+  await fs.remove(folder);
+  const file = (name: string) => files.get(name) ?? Buffer.alloc(0);
+  return {
+    init: (track) => file(`${track}.mp4`),
+    segment: (track, number) => file(`${track}${number}.${extension}`),
+  };
+}

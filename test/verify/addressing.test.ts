@@ -1,0 +1,361 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
+import { dashPackaging, KEY_ID, type ServedStream, startStream, statesOf } from '../support/start-stream';
+
+const SIGNALLING = `<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc" xmlns:cenc="urn:mpeg:cenc:2013" cenc:default_KID="4b6a75d3-8049-4edc-b82a-c7a2680c5781"/>`;
+
+/** A manifest of the picture alone; `inside` is what stands in its Representation. */
+function mpd(
+  inside: string,
+  { attributes = 'type="static" mediaPresentationDuration="PT6S"', period = '', top = '', set = '' } = {},
+) {
+  return `<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" minBufferTime="PT2S" ${attributes}>
+  ${top}<Period id="p"${period}><AdaptationSet contentType="video" mimeType="video/mp4">${SIGNALLING}${set}
+    <Representation id="v" bandwidth="30000" codecs="avc1.64000b">${inside}</Representation>
+  </AdaptationSet></Period>
+</MPD>`;
+}
+
+async function testMpd(stream: ServedStream, text: string, path = '/m.mpd') {
+  await fs.outputFile(join(stream.folder, path), text);
+  const report = await stream.verify({ path });
+  const [rendition] = report.renditions;
+  return {
+    faults: report.faults,
+    segment: rendition?.segment?.url.replace(stream.url, ''),
+    seconds: rendition?.segment?.seconds,
+    state: rendition?.judgement?.state,
+  };
+}
+
+const NUMBER =
+  '<SegmentTemplate timescale="1000" duration="2000" initialization="v.mp4" media="v$Number$.m4s"/>';
+const right = (segment = '/v3.m4s') => ({ faults: [], segment, seconds: 2, state: 'decrypts' });
+
+describe('DASH', () => {
+  test.each<{ form: string; inside: string; options?: Parameters<typeof mpd>[1] }>([
+    { form: 'SegmentTemplate with $Number$ and a duration', inside: NUMBER },
+    {
+      form: 'SegmentTemplate of the AdaptationSet, with other attributes in the Representation',
+      inside: '<SegmentTemplate timescale="1000" duration="2000"/>',
+      options: {
+        set: '<SegmentTemplate initialization="$RepresentationID$.mp4" media="$RepresentationID$$Number$.m4s"/>',
+      },
+    },
+    {
+      form: 'SegmentTimeline with $Number$',
+      inside:
+        '<SegmentTemplate timescale="10" initialization="v.mp4" media="v$Number%01d$.m4s"><SegmentTimeline><S t="0" d="20" r="2"/></SegmentTimeline></SegmentTemplate>',
+    },
+    {
+      form: 'SegmentList',
+      inside:
+        '<SegmentList timescale="1000" duration="2000"><Initialization sourceURL="v.mp4"/><SegmentURL media="v1.m4s"/><SegmentURL media="v2.m4s"/><SegmentURL media="v3.m4s"/></SegmentList>',
+    },
+    {
+      form: 'BaseURL with a path',
+      inside: `<BaseURL>./</BaseURL>${NUMBER}`,
+      options: { top: '<BaseURL>/</BaseURL>' },
+    },
+  ])('finds the newest segment by $form', async ({ inside, options }) => {
+    const stream = await startStream('dash');
+    expect(await testMpd(stream, mpd(inside, options))).toEqual(right());
+  });
+
+  test('finds a segment by $Time$ in large units', async () => {
+    const stream = await startStream('dash');
+    const start = 17_637_912_345_678_901n;
+    for (const [index, number] of [1, 2, 3].entries())
+      await fs.move(
+        join(stream.folder, `v${number}.m4s`),
+        join(stream.folder, `t${start + BigInt(index) * 20_000_000n}.m4s`),
+      );
+    const timeline = `<SegmentTimeline><S t="${start}" d="20000000" r="2"/></SegmentTimeline>`;
+    const template = `<SegmentTemplate timescale="10000000" initialization="v.mp4" media="t$Time$.m4s">${timeline}</SegmentTemplate>`;
+    expect(await testMpd(stream, mpd(template))).toEqual(right('/t17637912385678901.m4s'));
+  });
+
+  test('follows BaseURL of all levels, absolute ones too, and takes the first of several', async () => {
+    const stream = await startStream('dash');
+    for (const file of ['v.mp4', 'v1.m4s', 'v3.m4s'])
+      await fs.copy(join(stream.folder, file), join(stream.folder, 'cdn/news/video/hd', file));
+    const text = mpd(`<BaseURL>hd/</BaseURL><BaseURL>sd/</BaseURL>${NUMBER}`, {
+      top: `<BaseURL>${stream.url}/cdn/</BaseURL><BaseURL>http://127.0.0.1:1/</BaseURL>`,
+      set: '<BaseURL>video/</BaseURL>',
+    }).replace('<AdaptationSet', '<BaseURL>news/</BaseURL><AdaptationSet');
+    expect(await testMpd(stream, text, '/elsewhere/m.mpd')).toEqual(right('/cdn/news/video/hd/v3.m4s'));
+  });
+
+  test('resolves what is relative at the address to which a manifest was redirected', async () => {
+    const stream = await startStream('dash');
+    await fs.outputFile(join(stream.folder, 'far/away/m.mpd'), mpd(NUMBER));
+    for (const file of ['v.mp4', 'v3.m4s', 'v1.m4s'])
+      await fs.copy(join(stream.folder, file), join(stream.folder, 'far/away', file));
+    stream.answers.set('/start.mpd', redirectTo('/hop.mpd', 301));
+    stream.answers.set('/hop.mpd', redirectTo(`${stream.url}/far/away/m.mpd`, 307));
+    const report = await stream.verify({ path: '/start.mpd' });
+    expect({ url: report.url, faults: report.faults, states: statesOf(report) }).toEqual({
+      url: `${stream.url}/far/away/m.mpd`,
+      faults: [],
+      states: ['decrypts'],
+    });
+  });
+
+  test.each(['gzip', 'br'] as const)('unpacks a manifest in %s', async (encoding) => {
+    const stream = await startStream('dash');
+    stream.answers.set('/m.mpd', sendPacked(mpd(NUMBER), encoding));
+    const report = await stream.verify();
+    expect({ faults: report.faults, states: statesOf(report) }).toEqual({ faults: [], states: ['decrypts'] });
+  });
+
+  test('finds segments in one file by the index that SegmentBase names', async () => {
+    const stream = await startStream('dash', { single: true });
+    const report = await stream.verify();
+    expect({ faults: report.faults, states: statesOf(report) }).toEqual({
+      faults: [],
+      states: ['decrypts', 'decrypts'],
+    });
+    expect(report.renditions[0]?.segment).toEqual({
+      url: `${stream.url}/v.mp4`,
+      bytes: expect.any(Number),
+      seconds: 2,
+      number: 2,
+    });
+    expect(stream.requests.filter((request) => request.startsWith('/v.mp4'))).toEqual([
+      expect.stringMatching(/^\/v\.mp4 bytes=\d+-\d+$/),
+      expect.stringMatching(/^\/v\.mp4 bytes=0-\d+$/),
+      expect.stringMatching(/^\/v\.mp4 bytes=\d+-\d+$/),
+      expect.stringMatching(/^\/v\.mp4 bytes=\d+-\d+$/),
+    ]);
+  });
+
+  test('finds the index of a file whose manifest names none', async () => {
+    const stream = await startStream('dash', { single: true });
+    expect(await testMpd(stream, mpd('<BaseURL>v.mp4</BaseURL>'))).toEqual({
+      ...right('/v.mp4'),
+      faults: [],
+    });
+  });
+
+  test('takes a part of a file from a server that sends whole ones, and says so', async () => {
+    const stream = await startStream('dash', { single: true });
+    const file = await fs.readFile(join(stream.folder, 'v.mp4'));
+    stream.answers.set('/v.mp4', (_request, response) => response.writeHead(200).end(file));
+    const report = await stream.verify();
+    expect({ codes: report.faults.map(({ code }) => code), states: statesOf(report) }).toEqual({
+      codes: ['range_ignored'],
+      states: ['decrypts', 'decrypts'],
+    });
+  });
+
+  test('tests every period of a stream on demand', async () => {
+    const stream = await startStream('dash');
+    const text = mpd(NUMBER, { period: ' duration="PT4S"' });
+    const [before = '', period = ''] = /^([\s\S]*?)(<Period[\s\S]*<\/Period>)/.exec(text)?.slice(1) ?? [];
+    const second = period.replace('id="p"', 'id="q"').replace('v$Number', 'w$Number');
+    await fs.copy(join(stream.folder, 'v1.m4s'), join(stream.folder, 'w1.m4s'));
+    await fs.copy(join(stream.folder, 'v2.m4s'), join(stream.folder, 'w2.m4s'));
+    await fs.writeFile(join(stream.folder, 'm.mpd'), `${before}${period}${second}</MPD>`);
+    const report = await stream.verify();
+    expect(
+      report.renditions.map(({ name, segment }) => [name, segment?.url.replace(stream.url, '')]),
+    ).toEqual([
+      ['period p video 30 kb/s', '/v2.m4s'],
+      ['period q video 30 kb/s', '/w2.m4s'],
+    ]);
+    expect(report.faults).toEqual([]);
+  });
+
+  const NOW = new Date('2026-11-22T12:00:07Z');
+  const LIVE = 'type="dynamic" availabilityStartTime="2026-11-22T12:00:00Z" minimumUpdatePeriod="PT2S"';
+
+  test('takes of a live stream the newest segment that is over', async () => {
+    const stream = await startStream('dash');
+    await fs.writeFile(
+      join(stream.folder, 'm.mpd'),
+      mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' }),
+    );
+    const report = await stream.verify({ now: () => NOW });
+    expect([report.live, report.renditions[0]?.segment?.number, report.faults]).toEqual([true, 3, []]);
+  });
+
+  test('takes of a live stream the newest period that has begun', async () => {
+    const stream = await startStream('dash');
+    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
+    const period = /<Period[\s\S]*<\/Period>/.exec(text)?.[0] ?? '';
+    const later = (start: number, name: string) =>
+      period
+        .replace('PT0S', `PT${start}S`)
+        .replace('id="p"', `id="${name}"`)
+        .replace('v$Number', `${name}$Number`);
+    await fs.copy(join(stream.folder, 'v1.m4s'), join(stream.folder, 'q1.m4s'));
+    await fs.writeFile(
+      join(stream.folder, 'm.mpd'),
+      text.replace('</MPD>', `${later(4, 'q')}${later(3600, 'r')}</MPD>`),
+    );
+    const report = await stream.verify({ now: () => NOW });
+    expect(report.renditions.map(({ segment }) => segment?.url.replace(stream.url, ''))).toEqual(['/q1.m4s']);
+  });
+
+  test('takes an older segment when the newest is not there yet, and says so', async () => {
+    const stream = await startStream('dash');
+    await fs.writeFile(
+      join(stream.folder, 'm.mpd'),
+      mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' }),
+    );
+    const report = await stream.verify({ now: () => new Date('2026-11-22T12:00:09Z') });
+    expect(report.faults).toEqual([
+      {
+        severity: 'warning',
+        code: 'segment_early',
+        description: `${stream.url}/v4.m4s is named as the newest segment and is not there yet (404), while the one 1 before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload.`,
+      },
+    ]);
+    expect(statesOf(report)).toEqual(['decrypts']);
+  });
+
+  test('reads the protection of each Representation, and that of a reference', async () => {
+    const stream = await startStream('dash');
+    const other = SIGNALLING.replaceAll('4b6a75d3', '99999999');
+    await fs.writeFile(
+      join(stream.folder, 'm.mpd'),
+      mpd(NUMBER)
+        .replace(SIGNALLING, '')
+        .replace(
+          '<Representation id="v"',
+          `<Representation id="w" bandwidth="1" codecs="avc1.64000b">${other}${NUMBER}</Representation><Representation id="v"`,
+        )
+        .replace(
+          'codecs="avc1.64000b"><SegmentTemplate',
+          `codecs="avc1.64000b">${SIGNALLING}<SegmentTemplate`,
+        ),
+    );
+    const report = await stream.verify({ keyFiles: [] });
+    expect(report.faults.map(({ code, description }) => [code, description.slice(0, 60)])).toEqual([
+      ['key_id_mismatch', expect.stringContaining('m.mpd has key id 99999999-8049-4edc-b82a-c7a2680c5781')],
+    ]);
+  });
+
+  test('a segment that is not there is told once for all renditions', async () => {
+    const stream = await startStream('dash');
+    await fs.remove(join(stream.folder, 'v3.m4s'));
+    await fs.remove(join(stream.folder, 'a3.m4s'));
+    const report = await stream.verify();
+    expect(report.faults).toEqual([
+      {
+        severity: 'error',
+        code: 'segment_not_found',
+        description: `${stream.url}/v3.m4s, the last segment, is not there (404); look whether the packager still writes it, and whether the path is right at the CDN. The same is true of ${stream.url}/a3.m4s.`,
+      },
+    ]);
+  });
+});
+
+describe('HLS', () => {
+  test('takes byte ranges of one file', async () => {
+    const stream = await startStream('hls', { single: true });
+    const report = await stream.verify();
+    expect({ faults: report.faults, states: statesOf(report) }).toEqual({
+      faults: [],
+      states: ['decrypts', 'decrypts'],
+    });
+    expect(report.renditions[0]?.segment?.bytes).toBeLessThan(10_000);
+  });
+
+  test('goes on where the last byte range ended', async () => {
+    const stream = await startStream('hls', { single: true });
+    await stream.change('v.m3u8', (text) => {
+      const [first = '', ...others] = text.split(/(?<=#EXT-X-BYTERANGE:\d+@\d+\n)/);
+      return first + others.map((part) => part.replace(/(#EXT-X-BYTERANGE:\d+)@\d+/, '$1')).join('');
+    });
+    expect(statesOf(await stream.verify())).toEqual(['decrypts', 'decrypts']);
+  });
+
+  test('puts variables into addresses', async () => {
+    const stream = await startStream('hls');
+    await stream.change('master.m3u8', (text) =>
+      text.replace('#EXTM3U\n', '#EXTM3U\n#EXT-X-DEFINE:NAME="part",VALUE="m4s"\n'),
+    );
+    await stream.change('v.m3u8', (text) =>
+      text
+        .replace(
+          '#EXTM3U\n',
+          '#EXTM3U\n#EXT-X-DEFINE:IMPORT="part"\n#EXT-X-DEFINE:NAME="host",VALUE="fairplay.example.com"\n',
+        )
+        .replaceAll('.m4s', '.{$part}')
+        .replace('skd://fairplay.example.com', 'skd://{$host}'),
+    );
+    const report = await stream.verify();
+    expect({ faults: report.faults, states: statesOf(report) }).toEqual({
+      faults: [],
+      states: ['decrypts', 'decrypts'],
+    });
+  });
+
+  test('tests one playlist that several variants share once, and no I-frame playlist', async () => {
+    const stream = await startStream('hls');
+    await stream.change(
+      'master.m3u8',
+      (text) =>
+        `${text}#EXT-X-STREAM-INF:BANDWIDTH=999,CODECS="avc1.64000b"\nv.m3u8\n#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="i.m3u8"\n`,
+    );
+    const report = await stream.verify();
+    expect([report.renditions.length, report.faults]).toEqual([2, []]);
+  });
+
+  test('takes the keys that hold for the newest segment, and passes over gaps', async () => {
+    const stream = await startStream('hls');
+    const line = (uri: string) =>
+      `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${uri}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"`;
+    await stream.change('v.m3u8', (text) =>
+      text
+        .replace(/#EXT-X-KEY:.*/, line('skd://fairplay.example.com/former'))
+        .replace('v2.m4s\n', `v2.m4s\n${line('skd://fairplay.example.com/news')}\n`)
+        .replace('#EXT-X-ENDLIST', '#EXT-X-GAP\n#EXTINF:2.0,\nmissing.m4s\n#EXT-X-ENDLIST'),
+    );
+    const report = await stream.verify();
+    expect({ faults: report.faults, states: statesOf(report) }).toEqual({
+      faults: [],
+      states: ['decrypts', 'decrypts'],
+    });
+  });
+
+  test('a live playlist is live, and one that does not move is told', async () => {
+    const stream = await startStream('hls');
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) =>
+        text
+          .replace(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '')
+          .replace('#EXTINF', '#EXT-X-PROGRAM-DATE-TIME:2026-11-22T12:00:00Z\n#EXTINF'),
+      );
+    const early = await stream.verify({ now: () => new Date('2026-11-22T12:00:10Z') });
+    expect([early.live, early.faults]).toEqual([true, []]);
+    const late = await stream.verify({ now: () => new Date('2026-11-22T12:01:00Z') });
+    expect(late.faults.map(({ code }) => code)).toEqual(['playlist_not_moving']);
+  });
+});
+
+test('an address with a token is not shown', async () => {
+  const stream = await startStream('dash');
+  stream.answers.set('/v3.m4s', (_request, response) => response.writeHead(403).end());
+  const text = JSON.stringify(await stream.verify({ path: '/m.mpd?token=geheim' }));
+  expect(text).not.toContain('geheim');
+});
+
+test('the key file of tests names the key id that is looked for', () => {
+  expect(dashPackaging().keyId).toBe(KEY_ID);
+});
+
+test('a part of a file is asked for with its range', async () => {
+  const stream = await startStream('dash', { single: true });
+  const bytes = await fs.readFile(join(stream.folder, 'v.mp4'));
+  const ranges: string[] = [];
+  stream.answers.set('/v.mp4', (request, response) => {
+    ranges.push(request.headers['accept-encoding'] as string);
+    sendBytes(bytes, request, response);
+  });
+  await stream.verify();
+  expect(new Set(ranges)).toEqual(new Set(['identity']));
+});

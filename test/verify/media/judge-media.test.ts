@@ -1,0 +1,176 @@
+import { createCipheriv, createHash } from 'node:crypto';
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import { judgeMedia } from '../../../src/verify/media/judge-media';
+import type { MediaKey, OpenedMedia } from '../../../src/verify/media/judgement';
+import { IV, KEY, KEY_ID, opened, type Packaged, packaged, vector } from '../../support/judged-media';
+
+/** Keys that are always the same, so that a test that fails can be looked into. */
+function otherKey(number: number): Buffer {
+  return createHash('sha256').update(`key ${number}`).digest().subarray(0, 16);
+}
+
+function judged(media: OpenedMedia, ...keys: MediaKey[]) {
+  const { state, cause } = judgeMedia(media, keys);
+  return cause ? { state, cause } : { state };
+}
+
+const HLS = { method: 'SAMPLE-AES', iv: IV };
+let cenc: Packaged;
+let cbcs: Packaged;
+let sampleAes: Packaged;
+let clearTs: Packaged;
+
+beforeAll(async () => {
+  cenc = await packaged('cenc');
+  cbcs = await packaged('cbcs');
+  sampleAes = await packaged('sample-aes');
+  clearTs = await packaged('clear-ts');
+}, 30_000);
+
+const of = (media: Packaged, track: 'v' | 'a', number = 2) =>
+  opened(media.init(track), media.segment(track, number));
+const ofTs = (media: Packaged, track: 'v' | 'a') => opened(undefined, media.segment(track, 2), HLS);
+
+test('the right key is told with what was counted', () => {
+  expect(judgeMedia(of(cenc, 'v'), [{ keyId: KEY_ID, key: KEY }])).toEqual({
+    state: 'decrypts',
+    kind: 'video',
+    samples: 20,
+    description: 'The key decrypts it.',
+    evidence: '20 of 20 pictures can be read by the rules of H.264 to the last bit.',
+    tracks: [expect.objectContaining({ track: 1, keyId: KEY_ID, state: 'decrypts', kind: 'video' })],
+  });
+});
+
+test('another content key under the right key id is garbage', () => {
+  const judgement = judgeMedia(of(cenc, 'a'), [{ keyId: KEY_ID, key: otherKey(1) }]);
+  expect(judgement).toMatchObject({ state: 'garbage', cause: 'wrong_key', kind: 'audio' });
+  expect(judgement.evidence).toMatch(
+    /^(\d+) of \1 AAC frames are noise: none can be read by the rules of AAC/,
+  );
+});
+
+test('a key for another key id is no key', () => {
+  expect(judged(of(cenc, 'v'), { keyId: otherKey(1), key: KEY })).toEqual({ state: 'no_key' });
+  expect(judged(of(cenc, 'v'))).toEqual({ state: 'no_key' });
+});
+
+describe.each(['v', 'a'] as const)('of %s', (track) => {
+  test('of ten other keys not one decrypts, whatever the scheme', () => {
+    for (const media of [of(cenc, track), of(cbcs, track), ofTs(sampleAes, track)]) {
+      expect(judged(media, { key: KEY })).toEqual({ state: 'decrypts' });
+      for (let number = 0; number < 10; number += 1) {
+        expect(judgeMedia(media, [{ key: otherKey(number) }]).state).toBe('garbage');
+      }
+    }
+  });
+
+  test('the bytes of the key in another order are told', () => {
+    const told = { state: 'garbage', cause: 'key_byte_order' };
+    expect(judged(of(cenc, track), { key: swapKeyIdOrder(KEY) })).toEqual(told);
+    expect(judged(of(cbcs, track), { key: Buffer.from(KEY).reverse() })).toEqual(told);
+  });
+
+  test('clear media that say that they are encrypted are told', () => {
+    expect(judged(ofTs(clearTs, track), { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
+    expect(judged(opened(undefined, clearTs.segment(track, 2)))).toEqual({ state: 'clear' });
+  });
+
+  test('another IV in the media than in the key file is told', () => {
+    const init = Buffer.from(cbcs.init(track));
+    otherKey(9).copy(init, init.indexOf(IV));
+    const media = opened(init, cbcs.segment(track, 2));
+    expect(judged(media, { key: KEY, iv: IV })).toEqual({ state: 'garbage', cause: 'wrong_iv' });
+  });
+
+  test('the IV that FairPlay hands over is taken where the playlist names none', () => {
+    const media = opened(undefined, sampleAes.segment(track, 2), { method: 'SAMPLE-AES', sequence: 5 });
+    expect(judged(media, { key: KEY, iv: IV })).toEqual({ state: 'decrypts' });
+  });
+});
+
+test('another IV is told by the sound alone, without a key file that has the right one', () => {
+  const init = Buffer.from(cbcs.init('a'));
+  otherKey(9).copy(init, init.indexOf(IV));
+  const media = opened(init, cbcs.segment('a', 2));
+  expect(judged(media, { key: KEY })).toEqual({ state: 'garbage', cause: 'wrong_iv' });
+  expect(judged(media, { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
+});
+
+test('encryption that nothing signals is told', () => {
+  const init = Buffer.from(cenc.init('a'));
+  // Hides that the sample entry has a protection scheme.
+  init.write('free', init.indexOf('sinf'), 'latin1');
+  init.write('mp4a', init.indexOf('enca'), 'latin1');
+  const media = opened(init, cenc.segment('a', 2));
+  expect(judged(media, { key: KEY })).toEqual({ state: 'garbage', cause: 'not_signalled' });
+});
+
+test('what was encrypted twice is told', () => {
+  const { tracks, ...media } = of(cbcs, 'a');
+  const again = tracks.map((track) => {
+    const samples = track.content.samples.map((sample) => {
+      const whole = sample.data.length - (sample.data.length % 16);
+      const cipher = createCipheriv('aes-128-cbc', KEY, IV).setAutoPadding(false);
+      const data = Buffer.concat([
+        cipher.update(sample.data.subarray(0, whole)),
+        sample.data.subarray(whole),
+      ]);
+      return { ...sample, data };
+    });
+    return { ...track, content: { ...track.content, samples } };
+  });
+  expect(judged({ ...media, tracks: again }, { key: KEY })).toEqual({
+    state: 'garbage',
+    cause: 'encrypted_twice',
+  });
+});
+
+describe('a segment under AES-128', () => {
+  const encrypted = () => {
+    const cipher = createCipheriv('aes-128-cbc', KEY, IV);
+    return Buffer.concat([cipher.update(clearTs.segment('v', 2)), cipher.final()]);
+  };
+  const media = (iv: Buffer) => opened(undefined, encrypted(), { method: 'AES-128', iv });
+
+  test('is judged by what is in it', () => {
+    expect(judged(media(IV), { key: KEY })).toEqual({ state: 'decrypts' });
+    expect(judged(media(IV), { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
+    expect(judged(media(otherKey(1)), { key: KEY })).toEqual({ state: 'garbage', cause: 'wrong_iv' });
+    expect(judged(media(IV))).toEqual({ state: 'no_key' });
+  });
+
+  test('is told to be clear', () => {
+    const clear = opened(undefined, clearTs.segment('v', 2), { method: 'AES-128', iv: IV });
+    expect(judged(clear, { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
+  });
+});
+
+test('what ffmpeg encrypted decrypts, and is garbage under another key', () => {
+  const media = opened(undefined, vector('ffmpeg-cenc.mp4'));
+  expect(judged(media, { key: KEY })).toEqual({ state: 'decrypts' });
+  expect(judged(media, { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
+});
+
+test.each([
+  ['stream.mp4', /^60 of 60 pictures can .* \d+ of \d+ AAC frames can/],
+  ['slices.mp4', /^10 of 10 pictures can/],
+  ['high-422.mp4', /^10 of 10 pictures can/],
+  ['baseline.mp4', /^10 of 10 pictures can/],
+  ['lossless.mp4', /^3 of 3 pictures can/],
+  ['surround.mp4', /^(\d+) of \1 AAC frames can/],
+  ['sound.ac3', /^(\d+) of \1 AC-3 frames have right checksums/],
+  ['enhanced.mp4', /^(\d+) of \1 AC-3 frames have right checksums/],
+  ['live.mpegts', /^60 of 60 pictures can .* (\d+) of \1 AAC frames can/],
+])('all samples of %s keep the rules', (name, evidence) => {
+  const judgement = judgeMedia(opened(undefined, vector(name)), []);
+  expect({ state: judgement.state, evidence: judgement.evidence }).toEqual({
+    state: 'clear',
+    evidence: expect.stringMatching(evidence),
+  });
+});
+
+test.each(['mbaff.mp4', 'live-hevc.mpegts'])('of %s nothing is claimed', (name) => {
+  const { evidence } = judgeMedia(opened(undefined, vector(name)), []);
+  expect(evidence).toMatch(/^\d+ \w+ were looked at, of which nothing can be told\.$/);
+});

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { judgeMedia } from '../../../src/verify/media/judge-media';
+import { openMedia } from '../../../src/verify/media/open-media';
+import { IV, KEY, KEY_ID, opened, type Packaged, packaged, vector } from '../../support/judged-media';
+
+let cenc: Packaged;
+let cbcs: Packaged;
+let sampleAes: Packaged;
+
+beforeAll(async () => {
+  cenc = await packaged('cenc');
+  cbcs = await packaged('cbcs');
+  sampleAes = await packaged('sample-aes');
+}, 30_000);
+
+test('a track is told with how it is encrypted', () => {
+  const { container, slips, tracks } = opened(cbcs.init('v'), cbcs.segment('v', 1));
+  const [{ content, ...track } = { content: undefined }] = tracks;
+  expect({ container, slips, track, samples: content?.samples.length }).toEqual({
+    container: 'fmp4',
+    slips: [],
+    track: {
+      id: 1,
+      kind: 'video',
+      codec: expect.stringMatching(/^avc1\.[0-9a-f]{6}$/),
+      scheme: 'cbcs',
+      keyIds: [KEY_ID],
+      defaultKeyId: KEY_ID,
+      constantIv: IV,
+      pattern: { crypt: 1, skip: 9 },
+      samples: 20,
+      encryptedSamples: 20,
+      seconds: 2,
+    },
+    samples: 20,
+  });
+});
+
+test('a transport stream names neither key id nor scheme, and has the IV of its playlist', () => {
+  const { container, tracks } = opened(undefined, sampleAes.segment('a', 1), {
+    method: 'SAMPLE-AES',
+    iv: IV,
+  });
+  expect({
+    container,
+    tracks: tracks.map(({ content, id, seconds, samples, encryptedSamples, ...track }) => track),
+  }).toEqual({
+    container: 'mpegts',
+    tracks: [
+      {
+        kind: 'audio',
+        codec: 'mp4a.40.2',
+        scheme: 'sample-aes',
+        keyIds: [],
+        defaultKeyId: undefined,
+        constantIv: IV,
+        pattern: undefined,
+      },
+    ],
+  });
+});
+
+test.each([
+  ['no bytes', Buffer.alloc(0), 'no_samples'],
+  ['an error page', Buffer.from('<!doctype html><title>404</title>'), 'not_media'],
+  ['an init segment alone', () => cenc.init('v'), 'no_samples'],
+  ['a media segment alone', () => cenc.segment('v', 1), 'no_init_segment'],
+  ['noise', KEY, 'not_media'],
+])('%s is a fault as data', (_, bytes, code) => {
+  const result = openMedia(undefined, typeof bytes === 'function' ? bytes() : bytes);
+  expect(result).toEqual({ ok: false, fault: { code, description: expect.stringMatching(/\.$/) } });
+});
+
+test('a segment that is cut short is read as far as it goes, and told', () => {
+  const segment = cenc.segment('v', 1);
+  const media = opened(cenc.init('v'), segment.subarray(0, segment.length - 500));
+  expect(media.slips.map(({ code }) => code)).toEqual(['media_cut_short']);
+  expect(judgeMedia(media, [{ key: KEY }]).state).toBe('decrypts');
+});
+
+/** Writes a number of 32 bits behind a name of a box. */
+function withNumber(bytes: Buffer, box: string, offset: number, value: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed.writeUInt32BE(value, changed.indexOf(box) + 4 + offset);
+  return changed;
+}
+
+test.each([
+  ['a run of 4 billion samples', 'trun', 4, 0xffffffff, 'media_too_large'],
+  ['a run of more samples than it has room for', 'trun', 4, 900, 'media_malformed'],
+  ['a run that is longer than its fragment', 'trun', -8, 0x7fffffff, 'media_malformed'],
+  ['a fragment of no length', 'traf', -8, 0, 'media_malformed'],
+  ['a track that there is not', 'tfhd', 4, 7, 'media_malformed'],
+])('%s is refused at once', (_, box, offset, value, code) => {
+  const result = openMedia(cenc.init('v'), withNumber(cenc.segment('v', 1), box, offset, value));
+  expect(result).toMatchObject({ ok: false, fault: { code } });
+});
+
+test('whatever bytes are changed, nothing is thrown, and little is done', () => {
+  const print = jest.spyOn(console, 'error').mockImplementation();
+  const inputs = [
+    { init: cenc.init('v'), segment: cenc.segment('v', 3) },
+    { init: cbcs.init('a'), segment: cbcs.segment('a', 3) },
+    { init: undefined, segment: vector('ffmpeg-cenc.mp4') },
+    { init: undefined, segment: sampleAes.segment('v', 3) },
+  ];
+  const change = fc.record({
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    byte: fc.integer({ min: 0, max: 255 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...inputs),
+      fc.boolean(),
+      fc.array(change, { minLength: 1, maxLength: 6 }),
+      (input, ofInit, changes) => {
+        const { init, segment } = input;
+        const [changedInit, changed] = [init && Buffer.from(init), Buffer.from(segment)];
+        for (const { at, byte } of changes) {
+          // Boxes are told at the beginning; what is behind is samples.
+          const target = ofInit && changedInit ? changedInit : changed;
+          target.writeUInt8(byte, Math.floor(at * (Math.min(target.length, 1500) - 1)));
+        }
+        const result = openMedia(changedInit, changed, { method: 'SAMPLE-AES', iv: IV });
+        if (result.ok) judgeMedia(result.media, [{ key: KEY }]);
+      },
+    ),
+    { numRuns: 1000, seed: 1 },
+  );
+  print.mockRestore();
+});
+
+/** Makes the samples of a fragment, from one on, those of a group with a key of its own (`seig`, ISO/IEC 23001-7 § 6). */
+function withGroup(segment: Buffer, from: number, keyId: Buffer): Buffer {
+  const count = segment.readUInt32BE(segment.indexOf('trun') + 8);
+  const entry = Buffer.concat([Buffer.from([0, 0, 1, 8]), keyId]);
+  const groups = box('sgpd', 1, Buffer.from('seig'), numbers(20, 1), entry);
+  const mapping = box('sbgp', 0, Buffer.from('seig'), numbers(2, from, 0, count - from, 0x10001));
+  const more = Buffer.concat([groups, mapping]);
+  const [moof, traf, trun, saio] = ['moof', 'traf', 'trun', 'saio'].map((name) => segment.indexOf(name)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const changed = Buffer.from(segment);
+  for (const at of [moof - 4, traf - 4, trun + 12])
+    changed.writeInt32BE(changed.readInt32BE(at) + more.length, at);
+  if (saio > traf) changed.write('free', saio, 'latin1');
+  const end = traf - 4 + segment.readUInt32BE(traf - 4);
+  return Buffer.concat([changed.subarray(0, end), more, changed.subarray(end)]);
+}
+
+function box(type: string, version: number, ...content: Buffer[]): Buffer {
+  const body = Buffer.concat([Buffer.from([version, 0, 0, 0]), ...content]);
+  return Buffer.concat([numbers(body.length + 8), Buffer.from(type), body]);
+}
+
+function numbers(...values: number[]): Buffer {
+  return Buffer.concat(values.map((value) => Buffer.from(value.toString(16).padStart(8, '0'), 'hex')));
+}
+
+test('samples of a group have the key id of their group, and are judged by its key', () => {
+  const media = opened(cenc.init('a'), withGroup(cenc.segment('a', 1), 20, IV));
+  const { tracks, state } = judgeMedia(media, [{ keyId: KEY_ID, key: KEY }]);
+  expect(media.tracks.map(({ keyIds, defaultKeyId }) => ({ keyIds, defaultKeyId }))).toEqual([
+    { keyIds: [KEY_ID, IV], defaultKeyId: KEY_ID },
+  ]);
+  expect({ state, tracks: tracks.map((track) => [track.keyId, track.state]) }).toEqual({
+    state: 'no_key',
+    tracks: [
+      [KEY_ID, 'decrypts'],
+      [IV, 'no_key'],
+    ],
+  });
+});
