@@ -140,11 +140,7 @@ export class Fetches {
           )
         : failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
     const room = limits.totalBytes - this.bytes;
-    if (room <= 0)
-      return failed(
-        'limit_reached',
-        `was not fetched: a test fetches ${mebibytes(limits.totalBytes)} at most, which are used up`,
-      );
+    if (room <= 0) return outOfBytes(limits);
     this.requests += 1;
     try {
       const answer = await get({
@@ -159,6 +155,7 @@ export class Fetches {
         signal,
       });
       this.bytes += answer.body.length;
+      if (answer.isCut && this.bytes >= limits.totalBytes) return outOfBytes(limits);
       return answer;
     } catch (thrown) {
       return noAnswer(thrown, limits);
@@ -244,6 +241,11 @@ function noAnswer(thrown: unknown, limits: Limits): NotFetched {
     tls: 'look at the TLS settings of the server',
   };
   return failed('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
+}
+
+function outOfBytes({ totalBytes }: Limits): NotFetched {
+  const sentence = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most, which are used up`;
+  return failed('limit_reached', sentence);
 }
 
 function failed(code: FetchFaultCode, sentence: string): NotFetched {

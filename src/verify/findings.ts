@@ -12,6 +12,8 @@ export interface Finding {
   readonly field?: string | undefined;
   /** Whole sentences, with THIS and OTHER for the files. */
   readonly text: string;
+  /** What was seen, in whole sentences; that of the first file is told. */
+  readonly evidence?: string | undefined;
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
 }
 
@@ -43,7 +45,7 @@ function faultOf(group: readonly Finding[]): CheckFault {
     severity: first.severity,
     code: first.code,
     ...(first.field !== undefined && { field: first.field }),
-    description: description + also,
+    description: description + also + (first.evidence ? ` In ${first.names[THIS]}: ${first.evidence}` : ''),
   };
 }
 

@@ -17,6 +17,8 @@ interface FindingsOptions {
   readonly started: Date | undefined;
   /** Whether other pictures or sound of the stream are encrypted. */
   readonly othersEncrypted: boolean;
+  /** Whether others are decrypted: the stream may have several keys, of which one was given. */
+  readonly othersDecrypt: boolean;
 }
 
 /** What is wrong with a rendition; of what follows from one cause, the cause alone. */
@@ -148,11 +150,11 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): Finding
  */
 function withoutForeignKeyIds(
   init: CheckedInput,
-  { segment, signalling }: TestedRendition,
+  { newest, signalling }: TestedRendition,
   keyFiles: readonly ReadKeyFile[],
 ): CheckedInput {
   const namesKeyIds = claimsOf(signalling.claims, 'track').some(({ keyId }) => keyId !== undefined);
-  const isOfFairPlay = segment && isForFairPlay(segment.source) && keyFiles.some(({ fairPlay }) => fairPlay);
+  const isOfFairPlay = newest && isForFairPlay(newest) && keyFiles.some(({ fairPlay }) => fairPlay);
   if (!isOfFairPlay || namesKeyIds) return init;
   const known = keyFiles.flatMap(({ cenc }) => (cenc ? [cenc.keyId, swapKeyIdOrder(cenc.keyId)] : []));
   const isForeign = (keyId: Buffer | undefined) => keyId !== undefined && !isAmong(keyId, known);
@@ -228,10 +230,11 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
   if (!segment?.opened || !segment.judgement) return [];
   const { judgement } = segment;
   const name = segment.name;
-  const told = (severity: Finding['severity'], code: string, text: string): Finding => ({
+  const told: Told = (severity, code, text, evidence) => ({
     severity,
     code,
     text,
+    evidence,
     names: { [THIS]: name },
   });
   if (judgement.state === 'clear' && judgement.cause === 'not_encrypted')
@@ -247,7 +250,8 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
       told(
         'error',
         'not_signalled',
-        `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. ${judgement.evidence} Package again, with the signalling of what it is encrypted with.`,
+        `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. Package again, with the signalling of what it is encrypted with.`,
+        judgement.evidence,
       ),
     ];
   return [
@@ -259,7 +263,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
   ];
 }
 
-type Told = (severity: Finding['severity'], code: string, text: string) => Finding;
+type Told = (severity: Finding['severity'], code: string, text: string, evidence?: string) => Finding;
 
 function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, told: Told): Finding[] {
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
@@ -309,9 +313,8 @@ function ofKeys(
   if (state === 'no_key') {
     const named = [...new Set(keyIds.map(formatUuid))];
     const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
-    const isSome = options.keyFiles.some(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
     const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it.`;
-    return [withHistory(told(isSome ? 'warning' : 'error', 'key_id_unknown', text), options)];
+    return [withHistory(told(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', text), options)];
   }
   switch (cause) {
     case 'wrong_iv':
@@ -319,7 +322,8 @@ function ofKeys(
         told(
           'error',
           'iv_wrong',
-          `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. ${evidence} Let the packager take the IV from the key file, and restart the stream.`,
+          `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream.`,
+          evidence,
         ),
       ];
     case 'key_byte_order':
@@ -327,7 +331,8 @@ function ofKeys(
         told(
           'error',
           'content_key_byte_order',
-          `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. ${evidence} Correct the key where it is handed to the packager.`,
+          `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. Correct the key where it is handed to the packager.`,
+          evidence,
         ),
       ];
     case 'encrypted_twice':
@@ -335,12 +340,13 @@ function ofKeys(
         told(
           'error',
           'encrypted_twice',
-          `${THIS} is encrypted twice. ${evidence} Look for a second packager, or a CDN that encrypts what is encrypted already.`,
+          `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts what is encrypted already.`,
+          evidence,
         ),
       ];
     default: {
-      const text = `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. ${evidence} Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server.`;
-      return [withHistory(told('error', 'content_key_wrong', text), options)];
+      const text = `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server.`;
+      return [withHistory(told('error', 'content_key_wrong', text, evidence), options)];
     }
   }
 }

@@ -214,17 +214,13 @@ export class Packaging {
 
   /** One call at a time for each stream. What changes meanwhile is seen to once, however often it does. */
   async #reconcile(client: PackagerClient, id: string): Promise<void> {
-    const known = this.#streams.get(id);
-    if (known?.busy) {
-      known.again = true;
-      if (known.sending && known.sending.file !== fileOf(this.#wanted(id))) known.sending.ending.abort();
-      return;
-    }
     // What has changed is still changing: an event is there before its channel knows.
     await undefined;
     const stream = this.#streams.get(id) ?? this.#begin(id);
-    if (!stream || stream.busy) {
-      if (stream) stream.again = true;
+    if (!stream) return;
+    if (stream.busy) {
+      stream.again = true;
+      if (stream.sending && stream.sending.file !== fileOf(this.#wanted(id))) stream.sending.ending.abort();
       return;
     }
     stream.busy = true;

@@ -2,6 +2,7 @@ import { boxesIn } from '../../drm/check/boxes';
 import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from './aac-frame';
 import { hasRightChecksums } from './ac3-frame';
 import { SyntaxBroken } from './bit-reader';
+import { checkHevcPicture } from './nal-rules';
 import { type Outcome, PictureCheck } from './picture-check';
 import type { SampleFormat } from './track-content';
 
@@ -23,6 +24,13 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'pictures',
       proof: 'can be read by the rules of H.264 to the last bit',
       check: (sample) => pictures.check(sample),
+    };
+  }
+  if (format.codec === 'h265') {
+    return {
+      called: 'pictures',
+      proof: 'can be read by the rules of H.265',
+      check: (sample) => checkHevcPicture(sample, format.lengthSize),
     };
   }
   if (format.codec === 'aac') {

@@ -60,21 +60,27 @@ test('takes away what was packaged of a media whose content is elsewhere from no
 });
 
 test('breaks off a file on its way when its media is deleted, and leaves nothing at the packager', async () => {
-  const { film, packager, admin, site, context } = await start();
-  packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 200 } : undefined);
+  const { film, packager, admin, site, context, logOf } = await start();
+  packager.trouble = ({ method }) => (method === 'PUT' ? 'hang' : undefined);
   const { media } = await film();
   await packager.called(`PUT /streams/${media}/file`);
   await admin.delete(`${site}/media/${media}/`).expect(204);
   await packager.called(`DELETE /streams/${media}`);
   await until(() => context.packaging.find(media) === undefined);
+  // Nobody waited for an answer in vain.
+  expect(await logOf(1)).not.toContain('packager away');
 });
 
 test('sends a file again once its key file is there', async () => {
-  const { film, packager, context } = await start();
+  const { film, packager, context, orders, connect, createChannel } = await start();
   const problem = { code: 'key_file_missing', description: 'There is no key file news.key.' };
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const { media } = await film({ custom_params: { stream_id: 'news' } });
   await until(() => context.packaging.find(media)?.problem !== undefined);
+  // A live stream is told in each round, so that rounds can be counted.
+  const id = await connect(await createChannel());
+  await packager.called(`PUT /streams/${id}`, 12);
+  expect(orders(media).length).toBeLessThanOrEqual(4);
   packager.onPut = (document) => document;
   await until(() => context.packaging.deliverable(media) !== undefined);
 });

@@ -99,7 +99,7 @@ test('deletes the file of a master with its channel', async () => {
 });
 
 test('makes a media of a clip, with the file of its piece, encrypted as the event was', async () => {
-  const { packager, onAir, admin, advance, read, told, unauthenticated } = await start();
+  const { packager, onAir, admin, advance, read, told, unauthenticated, context } = await start();
   const { id, path } = await onAir({ custom_params: { stream_id: 'news' }, title: 'News' });
   packager.recordings.set(id, RECORDED);
   await advance(20);
@@ -112,7 +112,11 @@ test('makes a media of a clip, with the file of its piece, encrypted as the even
   expect(packager.said()).toContain(`GET /streams/${id}/recording?from=2&to=10.5`);
   await packager.called(`PUT /streams/${media}/file`);
   expect(packager.said()).toContain(`PUT /streams/${media}/file?keyFile=news`);
-  await advance(5);
+  // The file is looked at first, in its own time.
+  await until(async () => {
+    await advance(5);
+    return context.state.renditions.of(media).some(({ status }) => status === 'ready');
+  });
   expect(await read(`/media/${media}/`)).toMatchObject({
     status: 'ready',
     duration: 8.5,

@@ -1,0 +1,191 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { cli } from '../../support/run-cli';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import {
+  CONTENT_KEY,
+  KEY_FILE,
+  keyFileText,
+  type ServedStream,
+  startStream,
+} from '../../support/start-stream';
+
+const UUID = '4b6a75d3-8049-4edc-b82a-c7a2680c5781';
+const OTHER = { cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } };
+
+async function start(kind: 'dash' | 'hls' = 'dash') {
+  const stream = await startStream(kind);
+  await fs.writeFile(join(stream.folder, 'news.key'), keyFileText());
+  await fs.writeFile(join(stream.folder, 'new.key'), keyFileText(OTHER));
+  const address = `${stream.url}/${stream.manifest}`;
+  const verify = (args: readonly string[], options = {}) =>
+    cli(['verify', address, ...args], { cwd: stream.folder, ...options });
+  return { stream, address, verify };
+}
+
+test('a stream that decrypts ends with 0, and shows renditions, systems and a sum', async () => {
+  const { verify, address } = await start();
+  const { code, stdout, stderr } = await verify(['news.key']);
+  expect({ code, lines: stdout.split('\n').slice(0, 7), stderr }).toEqual({
+    code: 0,
+    lines: [
+      `${address} is a DASH stream, on demand.`,
+      expect.stringMatching(/^ {2}Rendition +Codec +Scheme +Key id +Segment +Samples$/),
+      expect.stringMatching(
+        `^  video 160x90 \\d+ kb/s +avc1\\S+ +cenc +${UUID} +v3\\.m4s, 2\\.0 s, 7 kB +decrypts$`,
+      ),
+      expect.stringMatching(
+        `^  audio \\d+ kb/s +mp4a\\.40\\.2 +cenc +${UUID} +a3\\.m4s, 2\\.0 s, 6 kB +decrypts$`,
+      ),
+      expect.stringMatching(/^ {2}video 160x90 \d+ kb\/s: \S/),
+      expect.stringMatching(/^ {2}audio \d+ kb\/s: \S/),
+      'Widevine in m.mpd, v.mp4, a.mp4',
+    ],
+    stderr: expect.stringMatching(/^2 renditions: no faults\. \(7 requests, \d+ kB, \d+\.\d s\)\n$/),
+  });
+  expect(stdout + stderr).not.toContain(CONTENT_KEY);
+});
+
+test('without a key file it says that nothing was decrypted', async () => {
+  const { verify } = await start();
+  const { code, stdout, stderr } = await verify([]);
+  expect([
+    code,
+    / encrypted$/m.test(stdout),
+    stderr.includes('Nothing was decrypted: give the key file'),
+  ]).toEqual([0, true, true]);
+});
+
+test('a fault ends it with 1 and says what to do', async () => {
+  const { verify } = await start();
+  const { code, stdout } = await verify(['new.key']);
+  expect([code, /\nerror: The content key of new\.key does not decrypt v3\.m4s/.test(stdout)]).toEqual([
+    1,
+    true,
+  ]);
+});
+
+test('a former key file tells a packager that was not restarted', async () => {
+  const { verify } = await start();
+  const { code, stdout } = await verify(['new.key', '--former', 'news.key', '--json']);
+  const { faults } = JSON.parse(stdout);
+  expect([code, faults.map(({ code: each }: { code: string }) => each)]).toEqual([1, ['former_key']]);
+});
+
+test('the key file of a stream comes from the sidecar', async () => {
+  const { verify, stream } = await start();
+  const sidecar = await startSidecar();
+  const request = {
+    cenc: { keyid: KEY_FILE.cenc?.keyId, contentkey: KEY_FILE.cenc?.contentKey },
+    widevine: {},
+  };
+  await fs.writeJson(join(stream.folder, 'body.json'), request);
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const put = await cli(['put', 'live/news', '--file', 'body.json'], { cwd: stream.folder, env });
+  expect(put.code).toBe(0);
+  const { code, stdout } = await verify(['--stream', 'live/news'], { env });
+  expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test('a key file that is given where the API key belongs is taken as what it is', async () => {
+  const { verify } = await start();
+  const { code, stdout } = await verify(['--key-file', 'news.key']);
+  expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test.each([
+  [['--key-file', 'news.key', '--key-file', 'new.key'], "error: option '--key-file <file>' argument"],
+  [['body.txt'], 'error: body.txt is no key file'],
+  [['missing.key'], "error: The file missing.key can't be read"],
+])('%j is refused before anything is fetched', async (args, message) => {
+  const { verify, stream } = await start();
+  await fs.writeFile(join(stream.folder, 'body.txt'), 'hello');
+  const { code, stderr } = await verify(args);
+  expect({ code, told: stderr.startsWith(message), requests: stream.requests }).toEqual({
+    code: 2,
+    told: true,
+    requests: [],
+  });
+});
+
+test('an address that is none is refused', async () => {
+  const { code, stderr } = await cli(['verify', 'init.mp4'], { cwd: '/' });
+  expect({ code, stderr: stderr.slice(0, 18) }).toEqual({ code: 2, stderr: 'error: Test what? ' });
+});
+
+test('a stream that is not there ends with 1, as JSON too', async () => {
+  const { stream } = await start();
+  const { code, stdout } = await cli(['verify', `${stream.url}/none.mpd`, '--json'], { cwd: stream.folder });
+  expect([code, JSON.parse(stdout).faults]).toEqual([
+    1,
+    [{ severity: 'error', code: 'not_found', description: `${stream.url}/none.mpd is not there (404).` }],
+  ]);
+});
+
+describe('--watch', () => {
+  /** A playlist that grows by a segment with each pause, until Ctrl-C. */
+  async function watch(
+    args: readonly string[],
+    atPause: (pause: number, stream: ServedStream) => void,
+    pauses: number,
+  ) {
+    const { stream, verify } = await start('hls');
+    const whole = new Map<string, string>();
+    const show = async (segments: number) => {
+      for (const file of ['v.m3u8', 'a.m3u8']) {
+        const text = whole.get(file) ?? (await fs.readFile(join(stream.folder, file), 'utf8'));
+        whole.set(file, text);
+        const parts = text.replace(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '').split(/(?=#EXTINF)/);
+        await fs.writeFile(join(stream.folder, file), parts.slice(0, segments + 1).join(''));
+      }
+    };
+    await show(1);
+    const interrupt = new AbortController();
+    let pause = 0;
+    const run = await verify(args, {
+      interrupt: interrupt.signal,
+      onWait: async () => {
+        pause += 1;
+        if (pause >= pauses) interrupt.abort();
+        await show(pause + 1);
+        atPause(pause, stream);
+      },
+    });
+    return { ...run, stream };
+  }
+
+  test('tests each new segment once, until Ctrl-C', async () => {
+    const { code, stderr, stream } = await watch(['news.key', '--watch'], () => undefined, 3);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^6 segments in 0 s: no faults\.$/m);
+    const segments = stream.requests.filter((path) => path.endsWith('.m4s'));
+    expect(segments.sort()).toEqual(['/a1.m4s', '/a2.m4s', '/a3.m4s', '/v1.m4s', '/v2.m4s', '/v3.m4s']);
+    expect(stream.requests.filter((path) => path === '/v.mp4')).toEqual(['/v.mp4']);
+  });
+
+  test('tells what went wrong when, and ends with 1 although it is over', async () => {
+    const { code, stdout, stderr } = await watch(
+      ['news.key', '--watch'],
+      (pause, stream) => {
+        if (pause === 1) stream.answers.set('/v.m3u8', (_request, response) => response.writeHead(404).end());
+        else stream.answers.clear();
+      },
+      3,
+    );
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^1970-01-01 00:00:00 error: \S+\/v\.m3u8 is not there \(404\)/m);
+    expect(stdout).toMatch(/^1970-01-01 00:00:00 over: playlist_not_found$/m);
+    expect(stderr).toMatch(
+      / segments in 0 s: 1 error, 0 warnings\.\n {2}1970-01-01 00:00:00 to 1970-01-01 00:00:00: playlist_not_found\n$/,
+    );
+  });
+
+  test('with --json, each look that brought something is one line', async () => {
+    const { stdout } = await watch(['news.key', '--watch', '--json'], () => undefined, 3);
+    const looks = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(looks.map(({ renditions }) => renditions[0].segment.number)).toEqual([0, 1, 2]);
+  });
+});

@@ -1,0 +1,462 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import fs from 'fs-extra';
+import type { StreamDocument } from '../../src/packager/stream-document';
+import type { StreamReport } from '../../src/verify/stream-report';
+import { type Encoder, type Picture, pictureArguments, spawnFfmpeg } from './real-encoder';
+
+/** Tests and benchmarks are run in the root of the repository. */
+const DIST = resolve('dist');
+const API_KEY = 'chain-api-key-0123456789';
+const PACKAGER_API_KEY = 'chain-packager-api-key-0123456789';
+const API_SECRET = 'chain-api-secret-0123456789';
+const CLIENT = { client: 'demo', clientApiKey: 'demo-client-api-key' };
+const SITE = '/v2/sites/demosite';
+const READY_WITHIN_MS = 30_000;
+const STOP_WITHIN_MS = 20_000;
+const POLL_MS = 50;
+
+export type ProgramName = 'sidecar' | 'emulator' | 'packager';
+
+interface Program {
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves when it has ended. */
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+export interface TestChannel {
+  readonly id: string;
+  readonly streamKey: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** What a test of the command line found. */
+export interface Verified {
+  readonly exitCode: number;
+  readonly report: StreamReport;
+  /** The codes of its faults. */
+  readonly codes: readonly string[];
+}
+
+/** What is left of a chain that has been stopped, or stands beside its programs while it runs. */
+export interface Leftovers {
+  /** Command lines. */
+  readonly processes: readonly string[];
+  readonly fifos: readonly string[];
+}
+
+/**
+ * The built programs on free ports, with folders of their own, and real encoders. `stop` must be called, however a test
+ * ends.
+ */
+export class RealChain {
+  readonly home = realpathSync(mkdtempSync(join(tmpdir(), 'real-chain-')));
+  readonly keysFolder = join(this.home, 'keys');
+  readonly mediaFolder = join(this.home, 'media');
+  readonly #programs = new Map<ProgramName, Program>();
+  readonly #encoders = new Set<Encoder>();
+  #controlUrl = '';
+  #rtmpUrl = '';
+
+  /** The address of a program. */
+  url(name: ProgramName): string {
+    return this.#program(name).url;
+  }
+
+  pid(name: ProgramName): number {
+    return this.#program(name).pid;
+  }
+
+  get encoders(): readonly Encoder[] {
+    return [...this.#encoders];
+  }
+
+  async start(): Promise<void> {
+    mkdirSync(this.keysFolder);
+    mkdirSync(this.mediaFolder);
+    await this.startPackager();
+    const rtmpPort = await freePort();
+    this.#rtmpUrl = `rtmp://127.0.0.1:${rtmpPort}/live`;
+    const emulator = await this.#start('emulator', {
+      EMULATOR_HOST: '127.0.0.1',
+      EMULATOR_PORT: '0',
+      EMULATOR_CONTROL_PORT: '0',
+      EMULATOR_RTMP_PORT: String(rtmpPort),
+      EMULATOR_API_SECRET: API_SECRET,
+      EMULATOR_UPLOADSFOLDER: join(this.home, 'uploads'),
+      EMULATOR_PACKAGERURL: this.url('packager'),
+      EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
+    });
+    this.#controlUrl = await this.#logged('emulator', /"service":"control","url":"([^"]+)"/);
+    await this.#logged('emulator', /"service":"rtmp"/);
+    await this.#start('sidecar', {
+      PACKAGERDRMAPI_HOST: '127.0.0.1',
+      PACKAGERDRMAPI_PORT: '0',
+      PACKAGERDRMAPI_APIKEY: API_KEY,
+      PACKAGERDRMAPI_KEYFILESPATH: this.keysFolder,
+      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
+      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
+    });
+  }
+
+  /** Starts the packager, or starts it again, at the same address. */
+  async startPackager(): Promise<void> {
+    const before = this.#programs.get('packager');
+    await this.#start('packager', {
+      PACKAGER_HOST: '127.0.0.1',
+      PACKAGER_PORT: before ? new URL(before.url).port : '0',
+      PACKAGER_APIKEY: PACKAGER_API_KEY,
+      PACKAGER_KEYFILESPATH: this.keysFolder,
+      PACKAGER_FOLDER: this.mediaFolder,
+    });
+  }
+
+  /** Kills a program; resolves when it is gone. */
+  kill(name: ProgramName): Promise<void> {
+    return this.#program(name).end('SIGKILL');
+  }
+
+  /** Stops every program and encoder, removes the folders, and answers what of them was left behind. */
+  async stop(): Promise<Leftovers> {
+    await Promise.all(this.encoders.filter((each) => each.isRunning()).map((each) => each.stop()));
+    // The emulator first: it takes from the packager what it has told it.
+    for (const name of ['emulator', 'packager', 'sidecar'] as const) {
+      await this.#programs.get(name)?.end('SIGTERM');
+    }
+    const left = await this.settledLeftovers();
+    for (const pid of this.#ownPids()) kill(pid);
+    await fs.remove(this.home);
+    return left;
+  }
+
+  /** What belongs to the chain beside its programs and encoders, once the chain has had some time to end it. */
+  async settledLeftovers(): Promise<Leftovers> {
+    const deadline = Date.now() + 5000;
+    for (;;) {
+      const left = this.leftovers();
+      if ((left.processes.length === 0 && left.fifos.length === 0) || Date.now() > deadline) return left;
+      await pause();
+    }
+  }
+
+  /** What belongs to the chain beside its programs and encoders, now: the processes that package, and their FIFOs. */
+  leftovers(): Leftovers {
+    const known = new Set([
+      ...[...this.#programs.values()].map(({ pid }) => pid),
+      ...this.encoders.filter((each) => each.isRunning()).map(({ pid }) => pid),
+    ]);
+    const processes = this.#ownPids().filter((pid) => !known.has(pid));
+    const fifos = readdirSync(this.home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFIFO())
+      .map(({ name }) => name);
+    return { processes: processes.flatMap((pid) => commandOf(pid) ?? []), fifos };
+  }
+
+  /** Makes a channel; its key file is named as its id, or as `stream_id` says. */
+  async channel(metadata: object = {}): Promise<TestChannel> {
+    const { id, stream_key } = await this.platform('POST', '/channels/', { metadata });
+    return { id: String(id), streamKey: String(stream_key) };
+  }
+
+  /** Calls the Management API below the site. @returns the body, empty where there is none. @throws Error when refused. */
+  async platform(method: string, path: string, body?: object): Promise<Readonly<Record<string, unknown>>> {
+    const headers = { authorization: `Bearer ${API_SECRET}`, 'content-type': 'application/json' };
+    const url = `${this.url('emulator')}${SITE}${path}`;
+    const { status, text } = await call(method, url, headers, body && JSON.stringify(body));
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
+    return text === '' ? {} : JSON.parse(text);
+  }
+
+  /** Uploads a file as a media, whose key file is named so, or that is clear; resolves with its id when it is packaged. */
+  async upload(file: Buffer, keyFile?: string): Promise<string> {
+    const metadata = {
+      title: 'Clip',
+      ...(keyFile !== undefined && { custom_params: { stream_id: keyFile } }),
+    };
+    const upload = { method: 'direct', mime_type: 'video/mp4' };
+    const media = await this.platform('POST', '/media/', { metadata, upload });
+    const { status, text } = await call(
+      'PUT',
+      String(media.upload_link),
+      { 'content-type': 'video/mp4' },
+      file,
+    );
+    if (status >= 300) throw new Error(`The upload was answered ${status}: ${text}`);
+    const id = String(media.id);
+    await this.until(`the media ${id} to be packaged`, async () => {
+      const answers = await Promise.all(['mpd', 'm3u8'].map((type) => this.get(`/manifests/${id}.${type}`)));
+      return answers.every((answer) => answer.status === 200 && /<Period|EXT-X-STREAM/.test(answer.text));
+    });
+    return id;
+  }
+
+  /** What viewers are answered at a path of the emulator. */
+  get(path: string): Promise<Answer> {
+    return call('GET', `${this.url('emulator')}${path}`);
+  }
+
+  /** Lets the platform's time pass at once. */
+  async advance(seconds: number): Promise<void> {
+    await this.#control('/clock', { advance_seconds: seconds });
+  }
+
+  async #control(path: string, body: object): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const { status, text } = await call('POST', this.#controlUrl + path, headers, JSON.stringify(body));
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
+  }
+
+  /** Lets the sidecar write the key file of a stream, with the keys of a content: its own, or another one. */
+  async provision(streamId: string, contentId = streamId): Promise<void> {
+    await this.supply(streamId, { ...CLIENT, contentId });
+  }
+
+  /** Lets the sidecar write a key file with these keys, as a client does who has them from elsewhere. */
+  async supply(streamId: string, body: object): Promise<void> {
+    const { status, text } = await this.sidecar('POST', streamId, body);
+    if (status >= 300) throw new Error(`The sidecar answered ${status}: ${text}`);
+  }
+
+  /** Tells the platform's license server keys that it can't know. */
+  async tellLicenseServer(...keys: readonly object[]): Promise<void> {
+    await this.#control('/clearkey/keys', { keys });
+  }
+
+  sidecar(method: string, streamId: string, body?: object): Promise<Answer> {
+    const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
+    return call(
+      method,
+      `${this.url('sidecar')}/api/keyfile/${streamId}`,
+      headers,
+      body && JSON.stringify(body),
+    );
+  }
+
+  keyFilePath(streamId: string): string {
+    return join(this.keysFolder, `${streamId}.key`);
+  }
+
+  /** Starts an encoder that streams to a channel, or with any stream key. */
+  encoder({ streamKey }: Pick<TestChannel, 'streamKey'>, picture: Picture = {}): Encoder {
+    return this.ffmpeg(['-re', ...pictureArguments(picture)], { streamKey });
+  }
+
+  /** Streams what ffmpeg makes of these arguments. */
+  ffmpeg(args: readonly string[], { streamKey }: Pick<TestChannel, 'streamKey'>): Encoder {
+    const output = ['-f', 'flv', `${this.#rtmpUrl}/${streamKey}`];
+    const encoder = spawnFfmpeg([...args, ...output], { HOME: this.home });
+    this.#encoders.add(encoder);
+    return encoder;
+  }
+
+  /** The event that is on, once there is one. */
+  async event({ id }: TestChannel): Promise<string> {
+    let event = '';
+    await this.until(`an event of the channel ${id}`, async () => {
+      const { recent_events: events, status } = await this.platform('GET', `/channels/${id}/`);
+      const [first] = Array.isArray(events) ? events : [];
+      event = String(Reflect.get(Object(first), 'media_id'));
+      return status === 'active' && first !== undefined;
+    });
+    return event;
+  }
+
+  /** What the packager says of a stream; undefined when it has none. */
+  async packaged(id: string): Promise<StreamDocument | undefined> {
+    const headers = { 'x-api-key': PACKAGER_API_KEY };
+    const { status, text } = await call('GET', `${this.url('packager')}/streams/${id}`, headers);
+    return status === 200 ? JSON.parse(text) : undefined;
+  }
+
+  /** Waits until the packager says this of a stream. */
+  async untilPackaged(id: string, isRight: (document: StreamDocument) => boolean): Promise<StreamDocument> {
+    let document: StreamDocument | undefined;
+    const isSo = async () => {
+      document = await this.packaged(id);
+      return document !== undefined && isRight(document);
+    };
+    await this.until(`the packager to have ${id} as ${isRight}`, isSo, () => JSON.stringify(document));
+    return document as StreamDocument;
+  }
+
+  /** Tests a stream with the built command line. */
+  async verify(url: string, ...args: readonly string[]): Promise<Verified> {
+    const argv = [join(DIST, 'cli/main.js'), '--json', 'verify', url, ...args];
+    const { exitCode, stdout, stderr } = await new Promise<{
+      exitCode: number;
+      stdout: string;
+      stderr: string;
+    }>((settle) => {
+      const child = execFile(
+        process.execPath,
+        argv,
+        { env: { HOME: this.home }, cwd: this.home },
+        (_error, stdout, stderr) => settle({ exitCode: child.exitCode ?? -1, stdout, stderr }),
+      );
+    });
+    if (stdout === '') throw new Error(`verify said nothing, and ended with ${exitCode}: ${stderr}`);
+    const report: StreamReport = JSON.parse(stdout);
+    return { exitCode, report, codes: (report.faults ?? []).map(({ code }) => code) };
+  }
+
+  /** Waits until something holds. @throws Error that says what did not come, with the end of the packager's log. */
+  async until(
+    what: string,
+    holds: () => boolean | Promise<boolean>,
+    seen: () => string | undefined = () => undefined,
+    withinMs = 30_000,
+  ): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!(await holds())) {
+      if (Date.now() > deadline) {
+        const log = this.log('packager').split('\n').slice(-12).join('\n');
+        throw new Error(`Waited ${withinMs / 1000} s for ${what}. Seen: ${seen() ?? 'not so'}\n${log}`);
+      }
+      await pause();
+    }
+  }
+
+  log(name: ProgramName): string {
+    return readFileSync(join(this.home, `${name}.log`), 'utf8');
+  }
+
+  #program(name: ProgramName): Program {
+    const program = this.#programs.get(name);
+    if (!program) throw new Error(`The ${name} is not started.`);
+    return program;
+  }
+
+  async #start(name: ProgramName, env: Readonly<Record<string, string>>): Promise<Program> {
+    const path = join(this.home, `${name}.log`);
+    const before = fs.existsSync(path) ? this.log(name).length : 0;
+    const log = openSync(path, 'a');
+    const child: ChildProcess = spawn(process.execPath, [join(DIST, name, 'main.js')], {
+      cwd: this.home,
+      env: { PATH: process.env.PATH ?? '', HOME: this.home, ...env },
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    let isOver = false;
+    const ended = new Promise<void>((settle) =>
+      child.once('close', () => {
+        isOver = true;
+        settle();
+      }),
+    );
+    const program = {
+      url: '',
+      pid: child.pid ?? 0,
+      end: (signal: NodeJS.Signals) => {
+        if (!isOver) child.kill(signal);
+        const tooLong = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+        return ended.finally(() => clearTimeout(tooLong));
+      },
+    };
+    this.#programs.set(name, program);
+    const url = await this.#logged(name, /"message":"listening".*?"url":"([^"]+)"/, before, () => isOver);
+    const started = { ...program, url };
+    this.#programs.set(name, started);
+    return started;
+  }
+
+  /** What a program has said of itself in its log. */
+  async #logged(name: ProgramName, pattern: RegExp, from = 0, isOver = () => false): Promise<string> {
+    const deadline = Date.now() + READY_WITHIN_MS;
+    for (;;) {
+      const text = this.log(name).slice(from);
+      const found = pattern.exec(text);
+      if (found) return found[1] ?? '';
+      if (isOver() || Date.now() > deadline) throw new Error(`The ${name} did not start:\n${text}`);
+      await pause();
+    }
+  }
+
+  /** The processes that have the chain's folder in their variables or arguments. */
+  #ownPids(): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) =>
+        ['environ', 'cmdline'].some((file) => (readProc(pid, file) ?? '').includes(this.home)),
+      );
+  }
+}
+
+/** Undefined when the process has ended meanwhile, or is another user's. */
+function readProc(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function commandOf(pid: number): string | undefined {
+  return readProc(pid, 'cmdline')?.replaceAll('\0', ' ').trim();
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((settle) => setTimeout(settle, POLL_MS));
+}
+
+async function call(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+  body?: string | Buffer,
+): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    headers,
+    signal: AbortSignal.timeout(30_000),
+    ...(body !== undefined && { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((settle) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => settle(port));
+    });
+  });
+}
+
+/** A chain for the tests of a file. After them nothing of it may be left. */
+export function chainForAll(): RealChain {
+  const chain = new RealChain();
+  beforeAll(() => chain.start(), 60_000);
+  afterEach(async () => {
+    for (const encoder of chain.encoders.filter((each) => each.isRunning())) await encoder.stop();
+  });
+  afterAll(async () => {
+    expect(await chain.stop()).toEqual({ processes: [], fifos: [] });
+  }, 60_000);
+  return chain;
+}

@@ -1,0 +1,20 @@
+import { checkHevcPicture } from '../../../src/verify/media/nal-rules';
+import { opened, vector } from '../../support/judged-media';
+
+test('pictures of H.265 keep the rules, which proves nothing', () => {
+  const [track] = opened(undefined, vector('live-hevc.mpegts')).tracks;
+  const outcomes = track?.content.samples.map(({ data }) => checkHevcPicture(data, 0));
+  expect(outcomes?.length).toBe(20);
+  expect(new Set(outcomes)).toEqual(new Set(['undecided']));
+});
+
+test.each([
+  ['a length beyond the sample', '00000009 0201aabb'],
+  ['a forbidden bit', '00000004 8201aabb'],
+  ['a temporal id that there is not', '00000004 0200aabb'],
+  ['what looks like a start code', '00000006 0201aa000001'],
+  ['an emulation prevention byte too many', '00000007 0201aa00000304'],
+  ['a zero at the end', '00000005 0201aabb00'],
+])('%s breaks them', (_, hex) => {
+  expect(checkHevcPicture(Buffer.from(hex.replaceAll(' ', ''), 'hex'), 4)).toBe('broken');
+});
