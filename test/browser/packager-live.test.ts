@@ -147,6 +147,25 @@ test('every picture of an encoder comes out of the encryption as it went in', as
     expect(await decrypted('dash', kind)).toEqual(wanted);
     expect(await decrypted('hls', kind)).toEqual(wanted);
   }
+
+  // The recording is the same, clear; a piece of it begins and ends where it was asked for.
+  const recorded = async (query: string) => {
+    const path = join(packager.home, 'recording.mp4');
+    const answer = await fetch(`${packager.url}/streams/news/recording${query}`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
+    writeFileSync(path, Buffer.from(await answer.arrayBuffer()));
+    return hashesOf(path, 'video');
+  };
+  const pictures = hashesOf(source, 'video');
+  expect(await recorded('')).toEqual(pictures);
+  const piece = await recorded('?from=2&to=4');
+  const first = pictures.indexOf(piece[0] ?? '');
+  expect(first).toBeCloseTo(30, -1);
+  expect(piece.length).toBeCloseTo(30, -1);
+  // The last ones are cut in the order of their decoding.
+  expect(pictures.slice(first, first + piece.length - 3)).toEqual(piece.slice(0, -3));
+  const beyond = await packager.api.get('/streams/news/recording?from=100').expect(409);
+  expect(beyond.body.errors[0].code).toBe('nothing_recorded');
 });
 
 const put = (id = 'news') => packager.put(id, { source: address(), keyFile: 'news' });
