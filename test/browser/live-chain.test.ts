@@ -17,6 +17,7 @@ import {
   CONTENT_KEY,
   FAIRPLAY,
   FAIRPLAY_KEY_ID,
+  KEY_FILE,
   KEY_ID,
   startPackager,
   type TestPackager,
@@ -155,6 +156,21 @@ test('shows a manual event to who has its preview, to viewers once it is publish
     await note(preview, 'decrypted with ClearKey');
     await plays(preview);
     previews.push(preview);
+  }
+  for (const [format, ending] of [
+    ['DASH', '.mpd'],
+    ['HLS', '.m3u8'],
+  ] as const) {
+    const tester = await open(`/dashboard/channels/${town.id}`);
+    await tester.getByRole('link', { name: 'Test the stream' }).click();
+    const address = tester.getByLabel('Address of the manifest');
+    await address.fill((await address.inputValue()).replace('.mpd', ending));
+    await tester.getByLabel('Key file', { exact: true }).fill(textOfKeyFile(KEY_FILE));
+    await tester.getByRole('button', { name: 'Test', exact: true }).click();
+    await tester.getByText('2 renditions of 2 decrypted').waitFor();
+    await plays(tester);
+    await picture(tester, `tester-live-${format}`);
+    await tester.close();
   }
   expect(await viewers.getByText('Waiting for the event to begin').isVisible()).toBe(true);
   const path = `/v2/sites/${emulator.siteId}/channels/${town.id}`;
