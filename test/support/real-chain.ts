@@ -214,16 +214,29 @@ export class RealChain {
 
   /** Lets the platform's time pass at once. */
   async advance(seconds: number): Promise<void> {
+    await this.#control('/clock', { advance_seconds: seconds });
+  }
+
+  async #control(path: string, body: object): Promise<void> {
     const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ advance_seconds: seconds });
-    const { status, text } = await call('POST', `${this.#controlUrl}/clock`, headers, body);
-    if (status !== 200) throw new Error(`The clock was answered ${status}: ${text}`);
+    const { status, text } = await call('POST', this.#controlUrl + path, headers, JSON.stringify(body));
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
   }
 
   /** Lets the sidecar write the key file of a stream, with the keys of a content: its own, or another one. */
   async provision(streamId: string, contentId = streamId): Promise<void> {
-    const { status, text } = await this.sidecar('POST', streamId, { ...CLIENT, contentId });
+    await this.supply(streamId, { ...CLIENT, contentId });
+  }
+
+  /** Lets the sidecar write a key file with these keys, as a client does who has them from elsewhere. */
+  async supply(streamId: string, body: object): Promise<void> {
+    const { status, text } = await this.sidecar('POST', streamId, body);
     if (status >= 300) throw new Error(`The sidecar answered ${status}: ${text}`);
+  }
+
+  /** Tells the platform's license server keys that it can't know. */
+  async tellLicenseServer(...keys: readonly object[]): Promise<void> {
+    await this.#control('/clearkey/keys', { keys });
   }
 
   sidecar(method: string, streamId: string, body?: object): Promise<Answer> {

@@ -131,7 +131,10 @@ export class Packaging {
     if (!packaged) return false;
     const { document, isGone } = packaged;
     if (!document) return !isGone;
-    return document.dash !== null || document.hls !== null || !isDone(document);
+    if (document.dash !== null || document.hls !== null) return true;
+    // What was refused is told again, and its key file may be there then.
+    if (document.kind === 'live') return document.state !== 'ended';
+    return !isDone(document) || isToBeTriedAgain(document);
   }
 
   /** Compares what is wanted under an id with what the packager has, now. */
