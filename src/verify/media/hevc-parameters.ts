@@ -8,7 +8,7 @@ interface Reference {
 
 /** What of a sequence parameter set slices are read with (ISO/IEC 23008-2 § 7.3.2.2). */
 export interface HevcSequence {
-  /** Whether it is of a profile that is read: Main, Main 10 and Main Still Picture, of 4:2:0. */
+  /** Whether it is of 4:2:0 and without extensions that change the syntax of slices, as Main and Main 10 are. */
   readonly isKnown: boolean;
   /** In luma samples. */
   readonly width: number;
@@ -140,6 +140,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
     }
   }
   const hasTemporalMotion = bits.bit() === 1;
+  const isKnown = chromaFormat === 1 && (isMain || !hasExtensions(bits, layers));
   const isPossible =
     width * height > 0 &&
     width * height <= MOST_SAMPLES &&
@@ -150,7 +151,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
     Math.max(lumaBits, chromaBits) <= 16;
   if (!isPossible) throw new SyntaxBroken('has sizes that there are not');
   const sequence = {
-    ...{ isKnown: isMain && chromaFormat === 1, width, height, lumaBits, chromaBits, orderBits, minCoding },
+    ...{ isKnown, width, height, lumaBits, chromaBits, orderBits, minCoding },
     ...{ treeBlock, minTransform, maxTransform, depthInter, depthIntra, hasAsymmetric, hasOffset, pcm },
     ...{ referenceSets, longTerm, hasTemporalMotion },
   };
@@ -168,6 +169,61 @@ function readProfile(bits: BitReader, layers: number): boolean {
   if (layers > 0) bits.skip(2 * (8 - layers));
   for (const flags of present) bits.skip((flags & 2 ? 88 : 0) + (flags & 1 ? 8 : 0));
   return (profile >= 1 && profile <= 3) || (compatible & 7) !== 0;
+}
+
+/** Reads on to the flags of extensions, behind those of display (annex E), which tell whether slices are written otherwise. */
+function hasExtensions(bits: BitReader, layers: number): boolean {
+  bits.skip(1);
+  if (bits.bit() === 1) skipDisplay(bits, layers);
+  if (bits.bit() === 0) return false;
+  const [range, , solid, screen, ...others] = Array.from({ length: 8 }, () => bits.bit());
+  if ([solid, screen, ...others].includes(1)) return true;
+  return range === 1 && bits.bits(9) !== 0;
+}
+
+/** vui_parameters (§ E.2.1). */
+function skipDisplay(bits: BitReader, layers: number): void {
+  const skipCodes = (count: number) => {
+    for (let index = 0; index < count; index += 1) bits.ue();
+  };
+  if (bits.bit() === 1 && bits.bits(8) === 255) bits.skip(32);
+  if (bits.bit() === 1) bits.skip(1);
+  if (bits.bit() === 1) {
+    bits.skip(4);
+    if (bits.bit() === 1) bits.skip(24);
+  }
+  if (bits.bit() === 1) skipCodes(2);
+  bits.skip(3);
+  if (bits.bit() === 1) skipCodes(4);
+  if (bits.bit() === 1) {
+    bits.skip(64);
+    if (bits.bit() === 1) skipCodes(1);
+    if (bits.bit() === 1) skipBuffering(bits, layers);
+  }
+  if (bits.bit() === 1) {
+    bits.skip(3);
+    skipCodes(5);
+  }
+}
+
+/** hrd_parameters (§ E.2.2). */
+function skipBuffering(bits: BitReader, layers: number): void {
+  const kinds = bits.bit() + bits.bit();
+  const isPartial = kinds > 0 && bits.bit() === 1;
+  if (isPartial) bits.skip(19);
+  if (kinds > 0) bits.skip(8 + (isPartial ? 4 : 0) + 15);
+  for (let layer = 0; layer <= layers; layer += 1) {
+    const isFixed = bits.bit() === 1 || bits.bit() === 1;
+    let isLowDelay = false;
+    if (isFixed) bits.ue();
+    else isLowDelay = bits.bit() === 1;
+    const buffers = isLowDelay ? 1 : bits.ue() + 1;
+    if (buffers > 32) throw new SyntaxBroken('has more buffers than there may be');
+    for (let left = buffers * kinds; left > 0; left -= 1) {
+      for (let index = 0; index < (isPartial ? 4 : 2); index += 1) bits.ue();
+      bits.skip(1);
+    }
+  }
 }
 
 function readPcm(bits: BitReader): HevcSequence['pcm'] {

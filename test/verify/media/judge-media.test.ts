@@ -165,6 +165,7 @@ test.each([
   ['hevc-main10.mp4', /^4 of 4 pictures can/],
   ['hevc-slices.mp4', /^10 of 10 pictures can/],
   ['hevc-lossless.mp4', /^1 of 1 pictures can/],
+  ['hevc-intra.mp4', /^1 of 1 pictures can/],
   ['live-hevc.mpegts', /^20 of 20 pictures can/],
   ['live.mpegts', /^60 of 60 pictures can .* (\d+) of \1 AAC frames can/],
 ])('all samples of %s keep the rules', (name, evidence) => {
