@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { HevcPictureCheck } from '../../../src/verify/media/hevc-picture-check';
 import { judgeMedia } from '../../../src/verify/media/judge-media';
 import { KEY, KEY_ID, opened, packaged, vector } from '../../support/judged-media';
@@ -113,4 +114,27 @@ test.each([
   const sets = format.parameterSets.map((nal) => ((nal[0] ?? 0) >> 1 === type ? nal.subarray(0, 4) : nal));
   const outcomes = pictures.map((picture) => new HevcPictureCheck(format.lengthSize, sets).check(picture));
   expect(new Set(outcomes)).toEqual(new Set(['undecided']));
+});
+
+test('damaged parameter sets and pictures are judged, whatever is in them', () => {
+  const { pictures, format } = read('hevc-slices.mp4');
+  const sets = format.parameterSets;
+  const damage = fc.array(fc.tuple(fc.nat(80), fc.nat(255)), { maxLength: 6 });
+  const damaged = (bytes: Buffer, changes: readonly [number, number][]) => {
+    const copy = Buffer.from(bytes);
+    // Headers of NAL units, and their lengths, stay as they are.
+    for (const [at, value] of changes) if (at + 6 < copy.length) copy[at + 6] = value;
+    return copy;
+  };
+  fc.assert(
+    fc.property(damage, damage, fc.nat(pictures.length - 1), (inSets, inPicture, index) => {
+      const check = new HevcPictureCheck(
+        format.lengthSize,
+        sets.map((nal) => damaged(nal, inSets)),
+      );
+      const outcome = check.check(damaged(pictures[index] ?? Buffer.alloc(0), inPicture));
+      expect(['valid', 'broken', 'undecided']).toContain(outcome);
+    }),
+    { numRuns: 300 },
+  );
 });
