@@ -266,6 +266,12 @@ export class RealChain {
     return encoder;
   }
 
+  /** Lets ffmpeg write a file. */
+  async makeFile(path: string, args: readonly string[]): Promise<void> {
+    const made = spawnFfmpeg(['-y', ...args, path], { HOME: this.home });
+    if ((await made.exit) !== 0) throw new Error(`ffmpeg did not make ${path}: ${made.complaints()}`);
+  }
+
   /** The event that is on, once there is one. */
   async event({ id }: TestChannel): Promise<string> {
     let event = '';
