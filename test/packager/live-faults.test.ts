@@ -13,7 +13,8 @@ function fakeShaka(home: string, script: string): string {
 }
 
 test('a process of shaka-packager that is killed is followed by another one, which is told', async () => {
-  const packager = await startPackager();
+  // Long enough to be seen on a busy machine.
+  const packager = await startPackager({ limits: { retryMs: 1000 } });
   packager.provision();
   await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
   await packager.until('news', isRunning);
