@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
+import { ConfigError } from '../http/config';
 import { createConnections } from '../http/connections';
 import { createLog } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
@@ -30,7 +31,7 @@ function main(): void {
   const folder = configOrExit(VARIABLES, () => openMediaFolder(config.folder, Date.now));
   const programs: Programs = {
     ffmpeg: config.ffmpeg,
-    shakaPackager: config.shakaPackager ?? shakaPackagerOfNpm(process.platform, process.arch, __filename),
+    shakaPackager: config.shakaPackager ?? configOrExit(VARIABLES, shakaPackagerHere),
     // Playlists are written there before they are moved to their place, which must be on the same file system.
     env: { PATH: process.env.PATH ?? '', TMPDIR: folder.temporary },
     folder: folder.temporary,
@@ -57,6 +58,16 @@ function main(): void {
     };
   };
   void runAsProcess({ name: 'packager', log, start });
+}
+
+function shakaPackagerHere(): string {
+  try {
+    return shakaPackagerOfNpm(process.platform, process.arch, __filename);
+  } catch {
+    const fault =
+      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; set the path of its program';
+    throw new ConfigError([fault]);
+  }
 }
 
 function surroundingsOf({ keyFilesPath, maxBytes }: PackagerConfig) {

@@ -150,11 +150,11 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): Finding
  */
 function withoutForeignKeyIds(
   init: CheckedInput,
-  { segment, signalling }: TestedRendition,
+  { newest, signalling }: TestedRendition,
   keyFiles: readonly ReadKeyFile[],
 ): CheckedInput {
   const namesKeyIds = claimsOf(signalling.claims, 'track').some(({ keyId }) => keyId !== undefined);
-  const isOfFairPlay = segment && isForFairPlay(segment.source) && keyFiles.some(({ fairPlay }) => fairPlay);
+  const isOfFairPlay = newest && isForFairPlay(newest) && keyFiles.some(({ fairPlay }) => fairPlay);
   if (!isOfFairPlay || namesKeyIds) return init;
   const known = keyFiles.flatMap(({ cenc }) => (cenc ? [cenc.keyId, swapKeyIdOrder(cenc.keyId)] : []));
   const isForeign = (keyId: Buffer | undefined) => keyId !== undefined && !isAmong(keyId, known);

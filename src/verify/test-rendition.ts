@@ -47,8 +47,8 @@ export interface TestedRendition {
   readonly segment: TestedSegment | undefined;
   /** Of what is not live: where a clear lead would be. */
   readonly first: TestedSegment | undefined;
-  /** How long its newest segment plays, as the manifest says; 0 where it does not. */
-  readonly seconds: number;
+  /** The newest segment that is named, which may have been tested before. */
+  readonly newest: SegmentSource | undefined;
   /** What could not be fetched or read. */
   readonly problems: readonly Finding[];
   /** Judges the newest segment with other keys. */
@@ -133,7 +133,7 @@ export async function testRendition(
     init: init && { ...init, checked: { ...checkInput(init.bytes), name: init.name } },
     segment,
     first,
-    seconds: named.newest[0]?.seconds ?? 0,
+    newest: named.newest[0],
     problems: test.problems,
     judgeWith: (keys) => (segment?.opened ? judgeMedia(segment.opened, keys) : undefined),
   };

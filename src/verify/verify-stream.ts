@@ -74,9 +74,9 @@ const STILL_SEGMENTS = 3;
 const STILL_SECONDS = 10;
 
 function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): Finding[] {
-  return tested.flatMap(({ rendition, seconds }) => {
+  return tested.flatMap(({ rendition, newest }) => {
     const still = memory.secondsStill(rendition.name, now);
-    if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * seconds)) return [];
+    if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
     const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest.`;
     const names = { [THIS]: rendition.name };
     return [{ severity: 'error', code: 'playlist_not_moving', text, names } as const];
@@ -188,11 +188,11 @@ function reportOf({ read, tested, findings, fetches, keyFiles }: Results): Strea
     decrypted: keyFiles.length > 0,
     systems: systemsOf([
       ...(outline?.sessionKeys ?? []).map((key) => ({ file: fileName(url), signals: signalsOfKeyLine(key) })),
-      ...tested.flatMap(({ rendition, segment, init }) => [
+      ...tested.flatMap(({ rendition, newest, init }) => [
         {
           file: rendition.signalling.name,
-          signals: segment?.source.keys
-            ? segment.source.keys.flatMap(signalsOfKeyLine)
+          signals: newest?.keys
+            ? newest.keys.flatMap(signalsOfKeyLine)
             : signalsOfManifest(rendition.signalling.text),
         },
         ...(init ? [{ file: init.name, signals: signalsOfInit(init.bytes) }] : []),

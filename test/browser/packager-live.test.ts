@@ -147,6 +147,25 @@ test('every picture of an encoder comes out of the encryption as it went in', as
     expect(await decrypted('dash', kind)).toEqual(wanted);
     expect(await decrypted('hls', kind)).toEqual(wanted);
   }
+
+  // The recording is the same, clear; a piece of it begins and ends where it was asked for.
+  const recorded = async (query: string) => {
+    const path = join(packager.home, 'recording.mp4');
+    const answer = await fetch(`${packager.url}/streams/news/recording${query}`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
+    writeFileSync(path, Buffer.from(await answer.arrayBuffer()));
+    return hashesOf(path, 'video');
+  };
+  const pictures = hashesOf(source, 'video');
+  expect(await recorded('')).toEqual(pictures);
+  const piece = await recorded('?from=2&to=4');
+  const first = pictures.indexOf(piece[0] ?? '');
+  expect(first).toBeCloseTo(30, -1);
+  expect(piece.length).toBeCloseTo(30, -1);
+  // The last ones are cut in the order of their decoding.
+  expect(pictures.slice(first, first + piece.length - 3)).toEqual(piece.slice(0, -3));
+  const beyond = await packager.api.get('/streams/news/recording?from=100').expect(409);
+  expect(beyond.body.errors[0].code).toBe('nothing_recorded');
 });
 
 const put = (id = 'news') => packager.put(id, { source: address(), keyFile: 'news' });
@@ -199,7 +218,7 @@ test('a simulcast target gets the stream as it is, from when it can be reached',
   const target = createChannel(emulator.context, emulator.siteId, channelMetadata());
   const url = `rtmp://127.0.0.1:${ingest.port}/live/${target.streamKey}`;
   const lost = `rtmp://127.0.0.1:1/live/${target.streamKey}`;
-  const streaming = stream(encoded('source.flv'));
+  const streaming = stream(encoded('source.flv', '-t', '20'));
   const body = { source: address(), keyFile: 'news', simulcast: [{ url: lost }, { url }] };
   const putting = setInterval(() => void packager.put('news', body), 500);
   await until(() => emulator.context.broadcast.sessionOf(target.id) !== undefined);
@@ -212,6 +231,7 @@ test('a simulcast target gets the stream as it is, from when it can be reached',
     expect.arrayContaining(hashesOf(copy, 'video').slice(0, 28)),
   );
   await packager.until('news', isRunning);
+  encoders[0]?.kill('SIGINT');
   await streaming;
   clearInterval(putting);
   await packager.api.post('/streams/news/end');

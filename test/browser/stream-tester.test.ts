@@ -62,3 +62,63 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   expect(await picture(page, `tester-${screen}`)).toEqual([]);
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
+
+const OTHER = { ...KEYS, key: Buffer.alloc(16, 0x55) };
+const SWAPPED = { ...KEYS, keyId: Buffer.from('b3a2f1e4d5c46f4e8a9b0c1d2e3f4a5b', 'hex') };
+
+test.each([
+  ['a wrong key', OTHER, KEYS, 'Does not decrypt', 'another key than the license has'],
+  ['another key id', SWAPPED, KEYS, 'No key', 'There is no license for the key id'],
+  ['no encryption', undefined, KEYS, 'Clear', 'It plays, and is not encrypted.'],
+] as const)('tells %s by decrypting it, and by playing it', async (name, packaged, given, judged, played) => {
+  emulator.context.issuedKeys.remember(KEYS);
+  const address = `${await serveMedia(await packageClip('dash', packaged))}/m.mpd`;
+  const page = await openTester('laptop', address);
+  await page.getByLabel('Key file', { exact: true }).fill(keyFile(given, FAIRPLAY_KEYS));
+  await page.getByRole('button', { name: 'Test' }).click();
+  await page.locator('#renditions').getByText(judged, { exact: true }).first().waitFor();
+  await page.getByText(played).first().waitFor();
+  expect(await picture(page, `tester-${name.replaceAll(' ', '-')}`)).toEqual([]);
+  expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+});
+
+test('repeats the test while the stream plays on, and keeps what is in the form', async () => {
+  emulator.context.issuedKeys.remember(KEYS);
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const page = await openTester('laptop', address);
+  const text = keyFile(KEYS, FAIRPLAY_KEYS);
+  await page.getByLabel('Key file', { exact: true }).fill(text);
+  let tests = 0;
+  page.on('response', (response) => {
+    if (response.request().method() === 'POST' && response.url().includes('/stream-tester')) tests += 1;
+  });
+  await page.getByLabel('Repeat every 10 s').check();
+  await page.getByText('It plays, decrypted with ClearKey').waitFor();
+  await page.evaluate("document.querySelector('video').id = 'same'");
+  await until(() => tests > 1);
+  expect(await page.locator('video#same').count()).toBe(1);
+  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(text);
+  expect(page.url()).not.toContain(KEYS.key.toString('base64'));
+});
+
+test('tests without script, too', async () => {
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const page = await browser.open({ ...SCREENS.laptop, javaScriptEnabled: false });
+  await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
+  await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
+  await page.getByRole('button', { name: 'Test' }).click();
+  await page.getByText('Nothing wrong was found').first().waitFor();
+  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe('');
+});
+
+test('says so when the address is wrong or answers nothing', async () => {
+  const page = await openTester('phone', 'http://127.0.0.1:1/a.mpd');
+  await page.getByRole('button', { name: 'Test' }).click();
+  await page.locator('#findings').getByText('nothing listens there').waitFor();
+  expect(await picture(page, 'tester-unreachable-phone')).toEqual([]);
+  await page.getByText('Other places of keys').click();
+  await page.getByLabel('Address of the sidecar').fill('http://127.0.0.1:1');
+  await page.getByRole('button', { name: 'Test' }).click();
+  await page.locator('#problems').getByText('Give the stream id').waitFor();
+  expect(await picture(page, 'tester-sidecar-phone')).toEqual([]);
+});

@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';
+import { readServices } from '../support/compose-file';
 import { temporaryFolder } from '../support/start-sidecar';
 
 const ROOT = resolve(__dirname, '../..');
@@ -19,7 +20,8 @@ const SHOWN =
 
 /** Every API key that somebody can copy from here. */
 async function shownKeys(): Promise<string[]> {
-  const pages = (await readdir(join(ROOT, 'docs'))).map((name) => join('docs', name));
+  const entries = await readdir(join(ROOT, 'docs'), { withFileTypes: true });
+  const pages = entries.filter((entry) => entry.isFile()).map(({ name }) => join('docs', name));
   const files = [...pages, 'README.md', '.env.example', 'docker-compose.yml'];
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')));
   return [...new Set(texts.flatMap((text) => [...text.matchAll(SHOWN)].map(([, key = '']) => key)))];
@@ -140,21 +142,11 @@ test('refuses a PACKAGERDRMAPI_DEMO that says nothing', async () => {
   );
 });
 
-/** A compose file's `${NAME:-default}` and `${NAME-default}`, the innermost first. */
-function interpolate(text: string, env: Record<string, string>): string {
-  const next = text.replaceAll(/\$\{(\w+)(:?)-([^${}]*)\}/g, (_all, name: string, colon, fallback) => {
-    const value = env[name];
-    return value === undefined || (colon && value === '') ? fallback : value;
-  });
-  return next === text ? text : interpolate(next, env);
-}
-
 async function composed(env: Record<string, string>) {
-  const text = await readFile(join(ROOT, 'docker-compose.yml'), 'utf8');
-  const { services } = parse(interpolate(text, env));
-  const { ports, environment } = services.sidecar;
-  const { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_DEMO } = environment;
-  return { ports, env: { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_DEMO: String(PACKAGERDRMAPI_DEMO) } };
+  const { sidecar } = await readServices(env);
+  const { PACKAGERDRMAPI_APIKEY = '', PACKAGERDRMAPI_DEMO = '' } = sidecar?.environment ?? {};
+  const demo = String(PACKAGERDRMAPI_DEMO);
+  return { ports: sidecar?.ports, env: { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_DEMO: demo } };
 }
 
 describe('docker-compose.yml', () => {

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesOf, processesOf, sourceOf, startPackager, temporaryHome } from '../support/start-packager';
+import { until } from '../support/until';
 
 const isRunning = ({ state }: { state: string }) => state === 'running';
 
@@ -26,8 +27,10 @@ test('a process of shaka-packager that is killed is followed by another one, whi
     description: 'shaka-packager ended: SIGKILL. It is started again.',
   });
   await packager.until('news', ({ state, problem: now }) => state === 'running' && now === null);
-  const { text } = await packager.api.get('/media/news/hls/video.m3u8');
-  expect(text).toContain('#EXT-X-DISCONTINUITY\n');
+  await until(async () => {
+    const { text } = await packager.api.get('/media/news/hls/video.m3u8');
+    return text.includes('#EXT-X-DISCONTINUITY\n');
+  });
 });
 
 test('a process of shaka-packager that takes nothing is ended, and told', async () => {

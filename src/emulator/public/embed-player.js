@@ -89,7 +89,7 @@ function get(url, options = {}) {
  * A key that is missing is missed only by the part of the stream that needs it.
  */
 async function fetchKeys(url, keyIds) {
-  const keys = {};
+  const clearKeys = {};
   const missing = [];
   const ask = async (kid) => {
     let response;
@@ -104,12 +104,12 @@ async function fetchKeys(url, keyIds) {
     }
     const license = response.ok ? await response.json().catch(() => undefined) : undefined;
     if (!license || !Array.isArray(license.keys)) throw new Failure('licenseServer');
-    for (const key of license.keys) keys[hexOf(key.kid)] = hexOf(key.k);
+    for (const key of license.keys) clearKeys[hexOf(key.kid)] = hexOf(key.k);
   };
   await Promise.all(keyIds.map(ask));
-  if (Object.keys(keys).length === 0 && missing.length > 0)
+  if (Object.keys(clearKeys).length === 0 && missing.length > 0)
     throw new Failure('noLicense', missing.join(', '));
-  return keys;
+  return { clearKeys, missing };
 }
 
 /** The key ids (base64url) in the initialization segments of an HLS stream, whose playlists name none. */
@@ -142,29 +142,28 @@ async function findKeyIds(playlistUrl) {
   return [...found];
 }
 
-/** The configuration of shaka-player for what a source says of its keys. */
+/** What configures shaka-player for what a source says of its keys, and the key ids without a license. */
 async function drmOf({ file, drm }, isHlsSource) {
-  if (!drm) return {};
+  if (!drm) return { drm: {} };
   if (!window.isSecureContext) throw new Failure('insecure');
   const { clearkey, fairplay } = drm;
   const url = (address) => new URL(address, document.baseURI).href;
   if (clearkey) {
     const named = clearkey.keyIds ?? [];
     const keyIds = isHlsSource && named.length === 0 ? await findKeyIds(file) : named;
-    if (keyIds.length === 0) return { servers: { [CLEAR_KEY]: url(clearkey.url) } };
-    return { clearKeys: await fetchKeys(url(clearkey.url), keyIds) };
+    if (keyIds.length === 0) return { drm: { servers: { [CLEAR_KEY]: url(clearkey.url) } } };
+    const { clearKeys, missing } = await fetchKeys(url(clearkey.url), keyIds);
+    return { drm: { clearKeys }, missing };
   }
   const servers = {};
   for (const [name, system] of Object.entries(KEY_SYSTEMS)) {
     if (drm[name]?.url) servers[system] = url(drm[name].url);
   }
-  if (!fairplay?.processSpcUrl) return { servers };
+  if (!fairplay?.processSpcUrl) return { drm: { servers } };
   servers[FAIR_PLAY] = url(fairplay.processSpcUrl);
   const certificate = fairplay.certificateUrl && url(fairplay.certificateUrl);
-  return {
-    servers,
-    ...(certificate && { advanced: { [FAIR_PLAY]: { serverCertificateUri: certificate } } }),
-  };
+  const advanced = certificate && { [FAIR_PLAY]: { serverCertificateUri: certificate } };
+  return { drm: { servers, ...(advanced && { advanced }) } };
 }
 
 /** What has failed, by the error of shaka-player. */
@@ -196,6 +195,8 @@ function hasDecoded(video) {
 /** As shaka-player calls them. */
 const TEXT_KINDS = { captions: 'caption', subtitles: 'subtitle' };
 const STALLED_MS = 4000;
+/** The first picture takes longer on a busy machine. */
+const START_MS = 8000;
 
 /**
  * Plays a source until stop().
@@ -212,6 +213,8 @@ export function playSource({ video, source, tracks = [], tell }) {
   let isPlaying = false;
   let hasStalled = false;
   let isBuffering = false;
+  let stuck = 0;
+  let keys = {};
   let isOver = false;
   let waiting;
 
@@ -242,6 +245,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     if (hasMore) {
       clearTimeout(waiting);
       waiting = undefined;
+      stuck = 0;
     }
     if (isPlaying || (hasStalled && !hasMore) || !hasDecoded(video)) return;
     isPlaying = true;
@@ -255,15 +259,36 @@ export function playSource({ video, source, tracks = [], tell }) {
     });
   }
 
+  /** Whether what comes next is there, and is not played: its key is missing, or the decoder hangs. */
+  function isStuck() {
+    const { buffered, currentTime } = video;
+    for (let at = 0; at < buffered.length; at += 1) {
+      if (buffered.start(at) <= currentTime + 0.5 && buffered.end(at) > currentTime + 2) return true;
+    }
+    return false;
+  }
+
   function seeStall() {
-    waiting ??= setTimeout(() => {
-      waiting = undefined;
-      // A seek, or the end, waits for nothing.
-      if (!isPlaying || video.ended || video.paused) return;
-      isPlaying = false;
-      hasStalled = true;
-      tell('stalled', {});
-    }, STALLED_MS);
+    waiting ??= setTimeout(
+      () => {
+        waiting = undefined;
+        if (isOver || video.ended || video.paused) return;
+        stuck = isStuck() ? stuck + 1 : 0;
+        if (stuck > 1) {
+          const { missing = [] } = keys;
+          if (missing.length > 0) fail(new Failure('noLicense', missing.join(', ')));
+          else fail(new Failure(hasStalled ? 'stalled' : 'undecodable'));
+          return;
+        }
+        if (isPlaying) {
+          isPlaying = false;
+          hasStalled = true;
+          tell('stalled', {});
+        }
+        seeStall();
+      },
+      isPlaying || hasStalled ? STALLED_MS : START_MS,
+    );
   }
 
   on('encrypted', () => {
@@ -297,11 +322,11 @@ export function playSource({ video, source, tracks = [], tell }) {
       native();
       return;
     }
-    const drm = await drmOf(source, hls);
+    keys = await drmOf(source, hls);
     if (isOver) return;
     const made = new shaka.Player();
     player = made;
-    made.configure({ drm, streaming: { stallEnabled: true, rebufferingGoal: 1 } });
+    made.configure({ drm: keys.drm, streaming: { stallEnabled: true, rebufferingGoal: 1 } });
     made.addEventListener('error', ({ detail }) => {
       if (detail.severity === shaka.util.Error.Severity.CRITICAL) fail(detail);
     });
@@ -323,7 +348,9 @@ export function playSource({ video, source, tracks = [], tell }) {
     await made.attach(video);
     if (isOver) return;
     await made.load(source.file);
-    if (isOver || made.isLive()) return;
+    if (isOver) return;
+    if (!isPlaying) seeStall();
+    if (made.isLive()) return;
     for (const { file, label, language, kind } of tracks) {
       // A text that is missing takes nothing from the picture.
       await made

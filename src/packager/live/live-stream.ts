@@ -18,7 +18,7 @@ import {
   type StreamState,
 } from '../stream-document';
 import { type MediaKinds, SYSTEMS, type System, systemsOf } from './part';
-import { Session, type SessionEnd, type SessionSurroundings } from './session';
+import { problemOfFolder, Session, type SessionEnd, type SessionSurroundings } from './session';
 
 /** What somebody wants of a live stream. */
 export interface LiveRequest {
@@ -169,12 +169,15 @@ export class LiveStream {
 
   #start(): void {
     clearTimeout(this.#retry);
-    const { keyFilesPath, now, log, hasRoom } = this.#surroundings;
+    const { keyFilesPath, now, log, hasRoom, programs } = this.#surroundings;
     const request = this.#request;
     if (!request) return;
     this.#lastAttemptAt = now();
-    if (!hasRoom()) {
-      this.#set('failed', NO_ROOM);
+    // What could not be written is not tried before it can: each attempt would leave a little on a full disk.
+    const why = this.#state === 'failed' ? problemOfFolder(programs.folder) : undefined;
+    const problem = hasRoom() ? why : NO_ROOM;
+    if (problem) {
+      this.#set('failed', problem);
       return;
     }
     let keys: PackagingKeys | 'none' = 'none';
@@ -312,7 +315,14 @@ export class LiveStream {
     if (this.#isRemoved) return;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.#record));
+      const { parts } = this.#record;
+      // Should this process be killed, the length of the part that goes on is known to some seconds.
+      const seconds = this.#session?.partSeconds ?? 0;
+      const saved = parts.map((part) =>
+        part === parts.at(-1) && !part.isDone ? { ...part, seconds } : part,
+      );
+      const record: StreamRecord = { ...this.#record, parts: saved };
+      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(record));
     } catch (thrown) {
       // A full disk is told by the part that can't be written.
       this.#told(thrown);

@@ -231,7 +231,7 @@ export class Session {
   #pass(bytes: Buffer): void {
     if (this.#part) {
       this.#part.write(bytes);
-      for (const simulcast of this.#simulcasts) simulcast.write(bytes, false);
+      for (const simulcast of this.#simulcasts) simulcast.write(bytes);
       return;
     }
     this.#held.push(bytes);
@@ -262,7 +262,7 @@ export class Session {
     const bytes = Buffer.concat([this.#tables, ...this.#held.splice(0)]);
     this.#heldBytes = 0;
     part.write(bytes);
-    for (const simulcast of this.#simulcasts) simulcast.write(bytes, true);
+    for (const simulcast of this.#simulcasts) simulcast.write(bytes);
   }
 
   /** What of the stream is packaged; undefined until each stream has sent something, or has had the time to. */
@@ -302,14 +302,9 @@ export class Session {
     const seconds = this.#seconds;
     this.#await(part.kill().then(() => onPartDone(name, seconds)));
     this.#resume();
-    const why = whyNotWritable(programs.folder);
-    if (why !== undefined) {
-      const isFull = why === 'ENOSPC' || why === 'EDQUOT';
-      const description = isFull
-        ? 'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; then the stream goes on.'
-        : `Nothing can be written to the folder of the packager (${why}). Correct that; then the stream goes on.`;
-      const code = isFull ? 'disk_full' : 'folder_not_writable';
-      this.#end({ state: 'failed', problem: { code, description } });
+    const unwritable = problemOfFolder(programs.folder);
+    if (unwritable) {
+      this.#end({ state: 'failed', problem: unwritable });
       return;
     }
     this.#failures = this.#partHasSegment ? 1 : this.#failures + 1;
@@ -372,6 +367,19 @@ const STALLED: StreamProblem = {
   code: 'packaging_stalled',
   description: 'shaka-packager takes nothing any more. It is started again.',
 };
+
+/** Why nothing can be written below a folder, if so. */
+export function problemOfFolder(folder: string): StreamProblem | undefined {
+  const why = whyNotWritable(folder);
+  if (why === undefined) return undefined;
+  if (why !== 'ENOSPC' && why !== 'EDQUOT') {
+    const description = `Nothing can be written to the folder of the packager (${why}). Correct that; then the stream goes on.`;
+    return { code: 'folder_not_writable', description };
+  }
+  const description =
+    'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; then the stream goes on.';
+  return { code: 'disk_full', description };
+}
 
 function secondsOf(inspector: TransportStreamInspector): number {
   const times = (inspector.streams ?? []).flatMap(({ pid }) => inspector.timesOf(pid) ?? []);

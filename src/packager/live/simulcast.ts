@@ -31,11 +31,11 @@ export class Simulcast {
     this.#options = options;
   }
 
-  /** @param isStart whether a decoder can begin with these packets: what stands before is sent to nobody. */
-  write(bytes: Buffer, isStart: boolean): void {
+  /** A target that is begun amid the stream gets it from the next key frame on. */
+  write(bytes: Buffer): void {
     const { now } = this.#options;
     if (this.#isOver) return;
-    if (!this.#program && isStart && now() >= this.#notBefore) this.#start();
+    if (!this.#program && now() >= this.#notBefore) this.#start();
     if (!this.#program) return;
     this.#program.stdin.write(bytes);
     if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();

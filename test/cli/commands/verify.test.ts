@@ -2,7 +2,13 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
-import { CONTENT_KEY, KEY_FILE, keyFileText, startStream } from '../../support/start-stream';
+import {
+  CONTENT_KEY,
+  KEY_FILE,
+  keyFileText,
+  type ServedStream,
+  startStream,
+} from '../../support/start-stream';
 
 const UUID = '4b6a75d3-8049-4edc-b82a-c7a2680c5781';
 const OTHER = { cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } };
@@ -120,7 +126,7 @@ describe('--watch', () => {
   /** A playlist that grows by a segment with each pause, until Ctrl-C. */
   async function watch(
     args: readonly string[],
-    atPause: (pause: number) => Promise<void> | void,
+    atPause: (pause: number, stream: ServedStream) => void,
     pauses: number,
   ) {
     const { stream, verify } = await start('hls');
@@ -142,7 +148,7 @@ describe('--watch', () => {
         pause += 1;
         if (pause >= pauses) interrupt.abort();
         await show(pause + 1);
-        await atPause(pause);
+        atPause(pause, stream);
       },
     });
     return { ...run, stream };
@@ -155,5 +161,31 @@ describe('--watch', () => {
     const segments = stream.requests.filter((path) => path.endsWith('.m4s'));
     expect(segments.sort()).toEqual(['/a1.m4s', '/a2.m4s', '/a3.m4s', '/v1.m4s', '/v2.m4s', '/v3.m4s']);
     expect(stream.requests.filter((path) => path === '/v.mp4')).toEqual(['/v.mp4']);
+  });
+
+  test('tells what went wrong when, and ends with 1 although it is over', async () => {
+    const { code, stdout, stderr } = await watch(
+      ['news.key', '--watch'],
+      (pause, stream) => {
+        if (pause === 1) stream.answers.set('/v.m3u8', (_request, response) => response.writeHead(404).end());
+        else stream.answers.clear();
+      },
+      3,
+    );
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^1970-01-01 00:00:00 error: \S+\/v\.m3u8 is not there \(404\)/m);
+    expect(stdout).toMatch(/^1970-01-01 00:00:00 over: playlist_not_found$/m);
+    expect(stderr).toMatch(
+      / segments in 0 s: 1 error, 0 warnings\.\n {2}1970-01-01 00:00:00 to 1970-01-01 00:00:00: playlist_not_found\n$/,
+    );
+  });
+
+  test('with --json, each look that brought something is one line', async () => {
+    const { stdout } = await watch(['news.key', '--watch', '--json'], () => undefined, 3);
+    const looks = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(looks.map(({ renditions }) => renditions[0].segment.number)).toEqual([0, 1, 2]);
   });
 });
