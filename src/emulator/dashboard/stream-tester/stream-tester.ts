@@ -214,18 +214,18 @@ function keysOf(sent: FormBody): Html {
       <textarea id="field-${name}" class="code" name="${name}" rows="4" spellcheck="false" autocomplete="off" aria-describedby="hint-${name}"></textarea>
       <p class="hint" id="hint-${name}">${hint}</p>
     </div>`;
-  return html`<div class="fields">${keyFile('key_file', 'Key file', 'Its lines, to decrypt with. They are forgotten after the test.')}</div>
+  return html`<div class="fields">${keyFile('key_file', 'Key file', 'Paste its lines to have the stream decrypted. They are not kept.')}</div>
     <details id="more-keys"${isOpen && html` open`}>
-      <summary class="link">Other places of keys</summary>
+      <summary class="link">Key file from the sidecar, former key file</summary>
       <div class="fields">
         ${textField({ name: 'sidecar', label: 'Address of the sidecar', type: 'url', value: sent.text('sidecar'), hint: 'It has the key file of the stream.' })}
         ${textField({ name: 'stream_id', label: 'Stream id', value: sent.text('stream_id') })}
         <div class="field">
           <label for="field-api_key">API key</label>
           <input id="field-api_key" name="api_key" type="password" autocomplete="off" aria-describedby="hint-api_key">
-          <p class="hint" id="hint-api_key">One that may read is enough.</p>
+          <p class="hint" id="hint-api_key">A key with read rights is enough.</p>
         </div>
-        ${keyFile('former', 'The key file before the last change', 'By it, the test sees whether the packager still has the keys of before.')}
+        ${keyFile('former', 'Former key file', 'Paste the key file that the stream had before: the test then tells whether the packager still uses it.')}
       </div>
     </details>`;
 }

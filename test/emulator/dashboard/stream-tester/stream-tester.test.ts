@@ -114,6 +114,17 @@ test('tells that a stream decrypts, and hands it to the player with the license 
   });
 });
 
+test('says of an encrypted stream without a key file that it was not decrypted, and how it is', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const { text } = await send(emulator, { url: address });
+  expect(textOf(text)).toContain(
+    'Nothing was decrypted: paste the key file to have the content key tested, too.',
+  );
+  expect(textOf(text)).toContain('No key file was given to decrypt it with.');
+  expect(textOf(text)).not.toContain('None of the keys');
+});
+
 test('names the key ids of HLS to the player, whose playlists name none', async () => {
   const emulator = await startEmulator();
   const address = `${await serveMedia(await packageClip('hls', FAIRPLAY_KEYS))}/master.m3u8`;
