@@ -19,7 +19,7 @@
   function describe({ state, isEncrypted, keySystem, keyIds = [], reason }) {
     if (state === 'playing') {
       if (!isEncrypted) return 'It plays, and is not encrypted.';
-      return `It plays, decrypted with ${SYSTEMS[keySystem] ?? keySystem}, key id ${keyIds.join(', ')}. The key is the license server's, not that of the key file.`;
+      return `It plays, decrypted with ${SYSTEMS[keySystem] ?? keySystem}, key id ${keyIds.join(', ')}.`;
     }
     if (reason === 'noLicense')
       return 'The player takes its keys from the license server of this emulator. It knows those that the key provider here gave out, and those that were told to POST /clearkey/keys on the control port.';

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { type Express, type Request, type RequestHandler, type Response, urlencoded } from 'express';
+import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
@@ -106,6 +107,8 @@ async function test(context: EmulatorContext, platform: RequestListener, asked: 
   const address = sent.text('url').trim();
   const fault = addressFault(address);
   if (fault !== undefined) return refused(fault);
+  const foreign = PASTED.filter(({ name }) => pasted(sent, name).some(({ text }) => !looksLikeKeyFile(text)));
+  if (foreign.length > 0) return refused(...foreign.map(({ label }) => noKeyFile(label)));
   const origin = originOf(request);
   const rules = { allowHttp: context.seeds.allowHttpWebhooks };
   const { get, close } = createTesterGet({ rules, origin, platform });
@@ -141,7 +144,16 @@ function addressFault(address: string): string | undefined {
   return undefined;
 }
 
-function pasted(sent: FormBody, name: 'key_file' | 'former'): GivenKeyFile[] {
+const PASTED = [
+  { name: 'key_file', label: 'Key file' },
+  { name: 'former', label: 'Former key file' },
+] as const;
+
+function noKeyFile(label: string): string {
+  return `${label}: what was pasted has no line "name: value" as key files have. Paste all lines of the key file.`;
+}
+
+function pasted(sent: FormBody, name: (typeof PASTED)[number]['name']): GivenKeyFile[] {
   const text = sent.text(name).replaceAll('\r\n', '\n');
   if (text.trim() === '') return [];
   // A form drops the line break at the end, without which a key file counts as cut off.

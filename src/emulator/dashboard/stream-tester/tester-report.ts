@@ -61,14 +61,18 @@ function verdict({ faults, renditions, decrypted }: StreamReport): Html {
   return html`<div class="message ${tone}"><p><b>${summaryOf(faults)}.</b> ${how}</p></div>`;
 }
 
-function findings({ faults }: StreamReport): Html {
+function findings({ faults, decrypted, renditions }: StreamReport): Html {
   if (faults.length === 0) return html`<p class="muted">None.</p>`;
   return html`<ol class="findings">${faults.map(
     ({ severity, code, field, description }) =>
       html`<li><p class="finding-head">${severity === 'error' ? pill('Fault', 'bad') : pill('Warning', 'wait')} <code>${code}</code>${
         field !== undefined && html` <code class="muted">${field}</code>`
       }</p><p>${description}</p></li>`,
-  )}</ol>`;
+  )}</ol>${
+    decrypted &&
+    renditions.some(({ scheme }) => scheme !== null) &&
+    html`<p class="muted">The player on this page has its keys from the license server. It may play although the key file is wrong.</p>`
+  }`;
 }
 
 const JUDGEMENTS: Words<JudgementState> = {
