@@ -131,10 +131,8 @@ export class Packaging {
     if (!packaged) return false;
     const { document, isGone } = packaged;
     if (!document) return !isGone;
-    if (document.dash !== null || document.hls !== null) return true;
-    // What was refused is told again, and its key file may be there then.
-    if (document.kind === 'live') return document.state !== 'ended';
-    return !isDone(document) || isToBeTriedAgain(document);
+    const isLive = document.kind === 'live' && document.state !== 'ended';
+    return document.dash !== null || document.hls !== null || isLive || !isDone(document);
   }
 
   /** Compares what is wanted under an id with what the packager has, now. */
