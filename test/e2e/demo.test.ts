@@ -41,7 +41,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const child of started.splice(0)) child.kill('SIGTERM');
+  const running = started.splice(0).filter((child) => child.exitCode === null && child.signalCode === null);
+  const ended = running.map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGTERM');
+  // They write into the folder until they end.
+  await Promise.all(ended);
   await rm(folder, { recursive: true });
 });
 
