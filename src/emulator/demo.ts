@@ -117,8 +117,9 @@ async function choosePorts(): Promise<Places['ports']> {
   for (const [name, [wanted, program]] of Object.entries(PORTS)) {
     const port = await freePort(wanted, new Set(chosen.values()));
     chosen.set(name, port);
-    if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.\n`);
+    if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.`);
   }
+  if (Object.entries(PORTS).some(([name, [wanted]]) => chosen.get(name) !== wanted)) say('');
   return Object.fromEntries(chosen) as Places['ports'];
 }
 

@@ -61,9 +61,9 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
     const fault = faults.find((each) => each !== undefined);
     if (fault !== undefined || signal?.aborted) {
       await rm(folder, { recursive: true, force: true });
-      return signal?.aborted
-        ? cancelled()
-        : refused('packaging_failed', `shaka-packager can't package the file: ${fault}`);
+      if (fault === undefined || signal?.aborted) return cancelled();
+      const said = fault.replace(/\.$/, '');
+      return refused('packaging_failed', `shaka-packager can't package the file: ${said}.`);
     }
     let seconds = 0;
     for (const job of jobs) seconds = Math.max(seconds, await finish(job, file.now));
@@ -85,9 +85,8 @@ async function readTracks(file: FileStream): Promise<Tracks> {
   const text = await dumpStreams(file);
   if (signal?.aborted) return cancelled();
   // It takes what there is of a file that was cut off, and says nothing.
-  if (await isCutOff(source)) {
-    return refused('media_incomplete', 'The file ends before its last box does. Upload the whole file.');
-  }
+  const broken = await faultOfBoxes(source, signal);
+  if (broken) return { ok: false, problem: broken };
   const found = readStreamInfo(text);
   if (found.length === 0) {
     return refused(
@@ -127,27 +126,52 @@ async function readTracks(file: FileStream): Promise<Tracks> {
 const BOX_HEADER_BYTES = 16;
 const SIZE_TO_THE_END = 0;
 const SIZE_IS_LARGE = 1;
+const BOX = /^[\w ©-]{4}$/;
+/** Words of a text could be any box. */
+const FIRST_BOX = /^(?:ftyp|styp|moov|moof|mdat|sidx|pdin|free|skip|wide|pnot|uuid)$/;
+/** Two days in fragments of half a second have fewer. */
+const MAX_BOXES = 1_000_000;
 
-/** Whether an MP4 file (ISO/IEC 14496-12) is shorter than its boxes say; false for a file of another kind. */
-async function isCutOff(source: string): Promise<boolean> {
+/** Whether an MP4 file (ISO/IEC 14496-12) is as long as its boxes say; undefined for a file of another kind, too. */
+async function faultOfBoxes(
+  source: string,
+  signal: AbortSignal | undefined,
+): Promise<FileProblem | undefined> {
   const file = await open(source);
   try {
     const { size: end } = await file.stat();
     const header = Buffer.alloc(BOX_HEADER_BYTES);
     let at = 0;
-    while (at < end) {
+    for (let count = 0; at < end; count += 1) {
+      if (signal?.aborted) return cancelled().problem;
       const { bytesRead } = await file.read(header, 0, BOX_HEADER_BYTES, at);
-      const isBox = bytesRead >= 8 && /^[\w ©-]{4}$/.test(header.toString('latin1', 4, 8));
-      if (!isBox) return at > 0 && bytesRead < 8;
+      const type = header.toString('latin1', 4, 8);
+      const isBox = bytesRead >= 8 && (at === 0 ? FIRST_BOX : BOX).test(type);
+      if (!isBox) return at > 0 && bytesRead < 8 ? CUT_OFF : undefined;
       const size = header.readUInt32BE(0);
-      if (size === SIZE_TO_THE_END) return false;
-      at += size === SIZE_IS_LARGE ? Number(header.readBigUInt64BE(8)) : Math.max(size, 8);
+      if (size === SIZE_TO_THE_END) return undefined;
+      const isLarge = size === SIZE_IS_LARGE;
+      if (isLarge && bytesRead < BOX_HEADER_BYTES) return CUT_OFF;
+      const length = isLarge ? Number(header.readBigUInt64BE(8)) : size;
+      // One without a length would be read again and again.
+      if (length < (isLarge ? BOX_HEADER_BYTES : 8) || count === MAX_BOXES) return BROKEN_BOXES;
+      at += length;
     }
-    return at > end;
+    return at > end ? CUT_OFF : undefined;
   } finally {
     await file.close();
   }
 }
+
+const CUT_OFF: FileProblem = {
+  code: 'media_incomplete',
+  description: 'The file ends before its last box does. Upload the whole file.',
+};
+const BROKEN_BOXES: FileProblem = {
+  code: 'media_unreadable',
+  description:
+    'The file has a box that is shorter than its own header, or over a million boxes. Write the file anew.',
+};
 
 function streamOf(
   input: string,

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import * as z from 'zod';
@@ -7,10 +7,10 @@ import { parsedOr400, systemCode } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { packagerError } from './errors';
 import type { System } from './live/part';
-import { joinManifests } from './playlists/dash-manifest';
-import { joinMediaPlaylists, masterPlaylist, NoSegments } from './playlists/hls-playlists';
+import { atPresent, joinManifests } from './playlists/dash-manifest';
+import { joinMediaPlaylists, masterPlaylist, NoSegments, type PlaylistPart } from './playlists/hls-playlists';
 import { ENTRY_FILES } from './shaka-packager';
-import type { PartRecord, StreamRecord } from './stream-document';
+import type { StreamRecord } from './stream-document';
 import type { Streams } from './streams';
 
 const WINDOW = z.strictObject({
@@ -47,18 +47,40 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     return stream.record;
   };
 
+  const texts = new JoinedTexts();
+  /** Joins the parts' playlists when one of them has changed since; a long one takes the time of many requests. */
+  const joined = async (
+    record: StreamRecord,
+    system: System,
+    file: string,
+    windowSeconds: number | undefined,
+    join: (parts: readonly PlaylistPart[]) => string,
+  ): Promise<string> => {
+    const paths = listedParts(record, folderOf(record.id), system, file);
+    const key = JSON.stringify([record.id, system, file, windowSeconds ?? null]);
+    const state = JSON.stringify([record.isEnded, await Promise.all(paths.map(stateOfPart))]);
+    const found = texts.find(key, state);
+    if (found !== undefined) return found;
+    const parts = await Promise.all(paths.map(readPart));
+    // Others that asked in the meantime have made the same.
+    const made = texts.find(key, state);
+    if (made !== undefined) return made;
+    if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
+    const text = orNotFound(() => join(parts));
+    texts.keep(key, state, text);
+    return text;
+  };
+
   app
     .route('/media/:id/dash/manifest.mpd')
     .get(async ({ params, query }, response) => {
       const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
       const record = recordOf(params.id);
-      const parts = await readParts(record, folderOf(record.id), 'dash', ENTRY_FILES.dash);
-      const options = { ended: record.isEnded, windowSeconds, now: clock() };
-      sendText(
-        response,
-        'mpd',
-        orNotFound(() => joinManifests(parts, options)),
+      const now = clock();
+      const text = await joined(record, 'dash', ENTRY_FILES.dash, windowSeconds, (parts) =>
+        joinManifests(parts, { ended: record.isEnded, windowSeconds, now }),
       );
+      sendText(response, 'mpd', atPresent(text, now));
     })
     .all(get);
 
@@ -69,16 +91,14 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
       const record = recordOf(params.id);
       const name = `${params.name}.m3u8`;
       if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
-      const parts = await readParts(record, folderOf(record.id), 'hls', name);
-      const text =
+      const text = await joined(record, 'hls', name, windowSeconds, (parts) =>
         name === ENTRY_FILES.hls
-          ? orNotFound(() =>
-              masterPlaylist(
-                parts.map((part) => part.text),
-                { windowSeconds },
-              ),
+          ? masterPlaylist(
+              parts.map((part) => part.text),
+              { windowSeconds },
             )
-          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds });
+          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds }),
+      );
       sendText(response, 'm3u8', text);
     })
     .all(get);
@@ -96,20 +116,76 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     .all(get);
 }
 
+interface PartPath {
+  /** The name of the part. */
+  readonly folder: string;
+  /** Undefined where the part has nothing of the system. */
+  readonly path: string | undefined;
+}
+
 /**
- * What the parts have of a playlist, in their order. A part shows when the one before it is complete: what that one
- * still gets would change where this one begins.
+ * Where the parts have a playlist, in their order. A part shows when the one before it is complete: what that one still
+ * gets would change where this one begins.
  */
-async function readParts(record: StreamRecord, folder: string, system: System, file: string) {
+function listedParts(record: StreamRecord, folder: string, system: System, file: string): PartPath[] {
   const open = record.parts.findIndex(({ isDone }) => !isDone);
   const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
-  const read = async (part: PartRecord) => ({
-    folder: part.name,
-    text: part[system] === null ? '' : await textOf(join(folder, part.name, system, file)),
-  });
-  const parts = await Promise.all(listed.map(read));
-  if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
-  return parts;
+  return listed.map(({ name, [system]: keyIds }) => ({
+    folder: name,
+    path: keyIds === null ? undefined : join(folder, name, system, file),
+  }));
+}
+
+async function readPart({ folder, path }: PartPath): Promise<PlaylistPart> {
+  return { folder, text: path === undefined ? '' : ((await orAbsent(readFile(path, 'utf8'))) ?? '') };
+}
+
+/** Differs once a playlist is another one: each is written to a new file, which takes its place. */
+async function stateOfPart({ folder, path }: PartPath) {
+  const found = path === undefined ? undefined : await orAbsent(stat(path));
+  return [folder, ...(found ? [found.ino, found.size, found.mtimeMs] : [])];
+}
+
+async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+/** A playlist of a day has 3 million characters. */
+const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
+
+/** The texts that were asked for last. */
+class JoinedTexts {
+  readonly #texts = new Map<string, { readonly state: string; readonly text: string }>();
+  #characters = 0;
+
+  /** What was kept in this state. */
+  find(key: string, state: string): string | undefined {
+    const found = this.#texts.get(key);
+    if (found?.state !== state) return undefined;
+    this.#texts.delete(key);
+    this.#texts.set(key, found);
+    return found.text;
+  }
+
+  keep(key: string, state: string, text: string): void {
+    this.#drop(key);
+    this.#texts.set(key, { state, text });
+    this.#characters += text.length;
+    for (const oldest of this.#texts.keys()) {
+      if (this.#characters <= MAX_KEPT_CHARACTERS) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    this.#characters -= this.#texts.get(key)?.text.length ?? 0;
+    this.#texts.delete(key);
+  }
 }
 
 /** A stream that has only begun is not there yet. */
@@ -118,15 +194,6 @@ function orNotFound(join: () => string): string {
     return join();
   } catch (thrown) {
     if (thrown instanceof NoSegments) throw packagerError('media_not_found');
-    throw thrown;
-  }
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (thrown) {
-    if (systemCode(thrown) === 'ENOENT') return '';
     throw thrown;
   }
 }

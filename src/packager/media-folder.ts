@@ -1,7 +1,10 @@
 import {
+  closeSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -46,6 +49,7 @@ export function openMediaFolder(parent: string, nowMs: () => number): MediaFolde
     if (mkdirSync(path, { recursive: true, mode: 0o700 }) === undefined) refuseForeign(path);
     takeLock(path, nowMs());
     const temporary = join(path, 'temporary');
+    endReaders(temporary);
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { mode: 0o700 });
     const streams = join(path, 'streams');
@@ -66,6 +70,23 @@ export function openMediaFolder(parent: string, nowMs: () => number): MediaFolde
     const code = systemCode(thrown);
     if (code === undefined) throw thrown;
     throw new ConfigError([`PACKAGER_FOLDER: ${path} can't be used (${code}); choose another folder`]);
+  }
+}
+
+/**
+ * A process of shaka-packager that was about to open its FIFO when the packager was killed waits for a writer for ever.
+ * One that comes and goes lets it read the end of its input.
+ */
+function endReaders(temporary: string): void {
+  if (!existsSync(temporary)) return;
+  for (const entry of readdirSync(temporary, { withFileTypes: true })) {
+    if (!entry.isFIFO()) continue;
+    try {
+      closeSync(openSync(join(temporary, entry.name), constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch (thrown) {
+      // Nobody reads it.
+      if (systemCode(thrown) !== 'ENXIO') throw thrown;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { createWriteStream, readFileSync, statSync } from 'node:fs';
+import { createWriteStream, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
@@ -66,6 +66,8 @@ export class Streams {
   readonly #removing = new Set<string>();
   /** Bytes that more media may have. */
   #free = 0;
+  /** Bytes of the files that come now, or are packaged. */
+  #incoming = 0;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
@@ -112,14 +114,22 @@ export class Streams {
     const stream =
       present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
     this.#streams.set(id, stream);
-    // It stays beside what is made of it until that is done.
+    let taken = 0;
+    const take = (bytes: number) => {
+      taken += bytes;
+      this.#incoming += bytes;
+      // It stays beside what is made of it until that is done.
+      return this.#incoming <= this.#free / 2;
+    };
     try {
-      await stream.put(request, body, this.#free / 2);
+      await stream.put(request, body, take);
     } catch (thrown) {
-      if (!present) await this.remove(id);
+      if (stream.isUnused && this.#streams.get(id) === stream) await this.remove(id);
       throw thrown;
+    } finally {
+      this.#incoming -= taken;
+      this.#look();
     }
-    this.#look();
     return { stream, isNew: present === undefined };
   }
 
@@ -156,7 +166,13 @@ export class Streams {
           ? new LiveStream(path, record, this.#live)
           : new FileOnDisk(path, record, this.#options);
       this.#streams.set(id, stream);
+      if (record.kind === 'file') removeOtherParts(path, record);
     } catch (thrown) {
+      if (systemCode(thrown) === 'ENOENT') {
+        log.info('folder of a stream that was never packaged removed', { stream: id });
+        rmSync(path, { recursive: true, force: true });
+        return;
+      }
       log.warn('folder of a stream not read', { stream: id, cause: describeThrown(thrown) });
     }
   }
@@ -178,26 +194,34 @@ export class Streams {
   }
 }
 
+/** Those that a packager was making when it was killed. */
+function removeOtherParts(path: string, { parts }: StreamRecord): void {
+  for (const name of readdirSync(path)) {
+    if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
+    rmSync(join(path, name), { recursive: true, force: true });
+  }
+}
+
 const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
 
 /** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
-async function receive(body: Readable, path: string, maxBytes: number): Promise<void> {
+async function receive(body: Readable, path: string, take: TakeRoom, signal: AbortSignal): Promise<void> {
   const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
   try {
-    await pipeline(body.iterator({ destroyOnReturn: false }), upTo(maxBytes), target);
+    await pipeline(body.iterator({ destroyOnReturn: false }), withRoom(take), target, { signal });
   } finally {
     body.resume();
   }
 }
 
-/** Lets so many bytes through. */
-function upTo(maxBytes: number): Transform {
-  let bytes = 0;
+/** Reserves room for more bytes of a file. Answers whether there is. */
+type TakeRoom = (bytes: number) => boolean;
+
+function withRoom(take: TakeRoom): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) done(packagerError('insufficient_storage', FULL));
-      else done(null, chunk);
+      if (take(chunk.length)) done(null, chunk);
+      else done(packagerError('insufficient_storage', FULL));
     },
   });
 }
@@ -231,6 +255,8 @@ class FileOnDisk implements Stream {
   #packaging = new AbortController();
   #turn: Promise<void> = Promise.resolve();
   #count = 0;
+  /** Files that come, or wait for their turn. */
+  #waiting = 0;
 
   constructor(folder: string, record: StreamRecord, options: StreamsOptions) {
     this.#folder = folder;
@@ -249,10 +275,20 @@ class FileOnDisk implements Stream {
   }
 
   /** Files that come for one stream are packaged one after another; the last one stays. */
-  put(request: FileRequest, body: Readable, maxBytes: number): Promise<void> {
-    const turn = this.#turn.then(() => this.#package(request, body, maxBytes));
+  put(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
+    this.#waiting += 1;
+    const turn = this.#turn
+      .then(() => this.#package(request, body, take))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
     this.#turn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** Whether there is nothing of it, and nothing comes. */
+  get isUnused(): boolean {
+    return this.#waiting === 0 && this.#state === 'starting' && this.record.parts.length === 0;
   }
 
   async remove(): Promise<void> {
@@ -264,17 +300,23 @@ class FileOnDisk implements Stream {
     await this.#turn;
   }
 
-  async #package({ keyFile, protection }: FileRequest, body: Readable, maxBytes: number): Promise<void> {
+  async #package(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
     const { folder, programs, clock, keyFilesPath, log } = this.#options;
+    const { keyFile, protection } = request;
+    const { signal } = this.#packaging;
     let keys: PackagingKeys | 'none' = 'none';
-    this.record.keyFile = keyFile ?? null;
-    this.record.protection = protection;
+    // What is to be protected is not played in the clear for as long as its file takes to come, nor if none comes.
+    if (protection === 'key_file' && this.record.protection === 'none') {
+      this.#state = 'starting';
+      this.#problem = undefined;
+      await this.#drop(request);
+    }
     if (protection === 'key_file') {
       if (keyFile === undefined) throw new TypeError('A protected stream has a key file');
       const read = readKeyFile(keyFilesPath, keyFile);
       if (!read.ok) {
         body.resume();
-        await this.#refuse(read.problem);
+        await this.#refuse(request, read.problem);
         return;
       }
       keys = read.keys;
@@ -284,7 +326,7 @@ class FileOnDisk implements Stream {
     const name = `part-${this.#count}-${now.getTime().toString(36)}`;
     const source = join(folder.temporary, `${this.record.id}-${name}`);
     try {
-      await receive(body, source, maxBytes);
+      await receive(body, source, take, signal);
       const packaged = await packageFile({
         binary: programs.shakaPackager,
         env: programs.env,
@@ -292,11 +334,11 @@ class FileOnDisk implements Stream {
         folder: join(this.#folder, name),
         keys,
         now,
-        signal: this.#packaging.signal,
+        signal,
       });
       if (!packaged.ok) {
-        const { code, description } = packaged.problem;
-        await this.#refuse({ code, description: `The file ${description}.` });
+        signal.throwIfAborted();
+        await this.#refuse(request, packaged.problem);
         return;
       }
       const has = (system: 'dash' | 'hls') => packaged.outputs.includes(system);
@@ -308,6 +350,7 @@ class FileOnDisk implements Stream {
       const { seconds, outputs } = packaged;
       const bytes = sizeOf(source) * outputs.length;
       const systems = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
+      this.#take(request);
       this.record.parts.push({ name, ...systems, bytes, seconds, isDone: true });
       this.record.started = now.toISOString();
       this.record.isEnded = true;
@@ -317,6 +360,7 @@ class FileOnDisk implements Stream {
       for (const part of before) await rm(join(this.#folder, part.name), { recursive: true, force: true });
       log.info('file packaged', { stream: this.record.id, part: name, seconds });
     } catch (thrown) {
+      if (signal.aborted) throw packagerError('stream_is_ending');
       const code = systemCode(thrown);
       if (code !== 'ENOSPC' && code !== 'EDQUOT') throw thrown;
       const description = 'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER.';
@@ -327,10 +371,21 @@ class FileOnDisk implements Stream {
   }
 
   /** What was packaged before is played no longer: it was to be replaced. */
-  async #refuse(problem: StreamProblem): Promise<void> {
+  async #refuse(request: FileRequest, problem: StreamProblem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;
+    await this.#drop(request);
+  }
+
+  async #drop(request: FileRequest): Promise<void> {
+    this.#take(request);
     this.record.parts.splice(0);
     await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The record tells of what can be played. */
+  #take({ keyFile, protection }: FileRequest): void {
+    this.record.keyFile = keyFile ?? null;
+    this.record.protection = protection;
   }
 }

@@ -237,7 +237,8 @@ function noAnswer(thrown: unknown, limits: Limits): NotFetched {
   if (causeCode === 'ETIMEDOUT')
     return failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
   const remedies = {
-    untrusted: 'a browser would refuse it, too, unless its authority is known there',
+    untrusted:
+      'browsers refuse it, too. To test it all the same, name the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
     tls: 'look at the TLS settings of the server',
   };
   return failed('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);

@@ -5,9 +5,10 @@ import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddr
 import { type Finding, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
+import type { MediaJudgement } from './media/judgement';
 import type { StreamOutline } from './rendition';
 import { findingsOf } from './rendition-findings';
-import type { RenditionReport, StreamReport } from './stream-report';
+import type { RenditionJudgement, RenditionReport, StreamReport } from './stream-report';
 import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
 import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
 
@@ -228,8 +229,17 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
           number: segment.source.number ?? null,
         }
       : null,
-    judgement: segment?.judgement ?? null,
+    judgement: segment?.judgement ? judgementReport(segment.judgement) : null,
   };
+}
+
+/** Key ids as the rest of the report has them: UUIDs. */
+function judgementReport(judgement: MediaJudgement): RenditionJudgement {
+  const tracks = judgement.tracks.map(({ keyId, ...track }) => ({
+    ...track,
+    keyId: keyId ? formatUuid(keyId) : null,
+  }));
+  return { ...judgement, tracks };
 }
 
 /** Does something with each, so many at a time; the answers are in the order of what was given. */

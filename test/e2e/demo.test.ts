@@ -104,7 +104,7 @@ test('packages the clip, shows the key file, tests both streams and ends with --
   });
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toContain(`\n\n${KEY_FILE}\nIt lies at ${path}\n`);
+  expect(out).toContain(`\n\n${KEY_FILE}\nIt is ${path}\n`);
   expect(await readFile(path, 'utf8')).toBe(KEY_FILE);
   for (const mode of ['auto', 'manual']) {
     const channel = `Channel \\w{8} \\(${mode}: .*\\)\\n  watch       http.*/embed/channel.html\\?channelId=\\w{8}\\n`;

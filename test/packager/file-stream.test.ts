@@ -181,7 +181,7 @@ test('what shaka-packager says of a failure is told without keys and paths', asy
     ok: false,
     problem: {
       code: 'packaging_failed',
-      description: "shaka-packager can't package the file: no room in dash for …",
+      description: "shaka-packager can't package the file: no room in dash for ….",
     },
   });
 });

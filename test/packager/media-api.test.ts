@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { filesOf, MEDIA_VECTORS, startPackager, type TestPackager } from '../support/start-packager';
+import {
+  filesOf,
+  MEDIA_VECTORS,
+  sourceOf,
+  startPackager,
+  type TestPackager,
+} from '../support/start-packager';
 import { until } from '../support/until';
 
 const NOT_THERE = {
@@ -96,6 +102,26 @@ test('a window limits what is listed, and is carried to the media playlists', as
       { code: 'invalid_query', description: 'window: must be a whole number of seconds, from 1 to 9999999' },
     ],
   });
+});
+
+test('a manifest is joined again when there is another segment, and tells the present each time', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
+  await packager.until('news', ({ state }) => state === 'running');
+  const manifest = async () => (await packager.api.get('/media/news/dash/manifest.mpd').expect(200)).text;
+  const field = (text: string, name: string) => new RegExp(` ${name}="([^"]*)"`).exec(text)?.[1];
+  const withoutTime = (text: string) => text.replace(/<UTCTiming [^>]*>/, '');
+  const seen = [await manifest()];
+  while (seen.every((text) => withoutTime(text) === withoutTime(seen[0] ?? ''))) seen.push(await manifest());
+  const same = seen.slice(0, -1);
+  expect(same.length).toBeGreaterThan(1);
+  expect(new Set(same.map((text) => field(text, 'publishTime'))).size).toBe(1);
+  const times = seen.map((text) => /utc:direct:2014" value="([^"]*)"/.exec(text)?.[1] ?? '');
+  expect(new Set(times).size).toBeGreaterThan(same.length / 2);
+  expect(field(seen.at(-1) ?? '', 'publishTime')).not.toBe(field(seen[0] ?? '', 'publishTime'));
+  await packager.api.post('/streams/news/end').expect(200);
+  expect(field(await manifest(), 'type')).toBe('static');
 });
 
 test('nothing but the media of a stream is served', async () => {
@@ -203,8 +229,11 @@ test('a file that is no media is refused, and nothing of it stays', async () => 
     .put('/streams/film/file?keyFile=news')
     .set('content-type', 'video/mp4')
     .send(readFileSync(join(MEDIA_VECTORS, 'README.md')));
-  expect(body).toMatchObject({ state: 'refused', problem: { code: expect.stringMatching(/^media_/) } });
-  expect(body.problem.description).toMatch(/^The file .*\.$/);
+  expect(body).toMatchObject({ state: 'refused', dash: null, hls: null });
+  expect(body.problem).toEqual({
+    code: 'media_unreadable',
+    description: 'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
+  });
   expect(filesOf(packager).filter((name) => name.includes('film'))).toEqual([]);
 });
 

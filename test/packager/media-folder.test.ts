@@ -1,6 +1,9 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type MediaFolder, openMediaFolder } from '../../src/packager/media-folder';
 import { temporaryHome } from '../support/start-packager';
 
@@ -36,6 +39,21 @@ test('the folder is found again with its streams, and without what was temporary
   const second = open(home);
   expect(second.ids()).toEqual(['news']);
   expect(existsSync(join(second.temporary, 'rest'))).toBe(false);
+});
+
+test('a process that waits for a packager that was killed to write to it ends', async () => {
+  const home = temporaryHome();
+  const first = open(home);
+  const fifo = join(first.temporary, 'news-part-1-dash');
+  execFileSync('mkfifo', [fifo, join(first.temporary, 'not-read')]);
+  first.release();
+  const reader = spawn('sh', ['-c', 'echo begun; exec cat "$0"', fifo]);
+  await once(reader.stdout, 'data');
+  // Until it has come to wait for a writer.
+  await sleep(200);
+  const ended = once(reader, 'close');
+  open(home);
+  expect(await ended).toEqual([0, null]);
 });
 
 test.each([

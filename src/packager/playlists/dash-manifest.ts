@@ -106,6 +106,13 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
 
+/** A joined manifest, live or not, with the present that is told to players; nothing else of it changes with time. */
+export function atPresent(manifest: string, now: Date): string {
+  const at = manifest.lastIndexOf('<UTCTiming ');
+  if (at < 0) return manifest;
+  return `${manifest.slice(0, at)}${manifest.slice(at).replace(/ value="[^"]*"/, ` value="${now.toISOString()}"`)}`;
+}
+
 /** Whether each track of an MPD of shaka-packager has a segment, so that it may be played while live. */
 export function isPlayableManifest(text: string): boolean {
   const part = text === '' ? undefined : readPart({ folder: '', text });
@@ -119,7 +126,14 @@ export function secondsOfManifest(text: string): number {
 }
 
 function readPart({ folder, text }: ManifestPart): Part | undefined {
-  const parsed = parseXml(text, LIMITS);
+  const timelines: Segment[][] = [];
+  const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (whole, lines: string) => {
+    const segments = readTimeline(lines);
+    if (!segments) return whole;
+    timelines.push(segments);
+    return `<SegmentTimeline index="${timelines.length - 1}"/>`;
+  });
+  const parsed = parseXml(short, LIMITS);
   if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.fault.sentence}`);
   const mpd = parsed.value;
   const period = mpd.children.find(({ name }) => name === 'Period');
@@ -127,7 +141,7 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   const tracks = new Map<XmlElement, Track>();
   const templates = descendants(period, 'SegmentTemplate');
   for (const template of templates) {
-    const track = readTrack(template);
+    const track = readTrack(template, timelines);
     if (track.segments.length > 0) tracks.set(template, track);
   }
   if (tracks.size === 0) return undefined;
@@ -143,17 +157,30 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   return { folder, mpd, period, tracks, from, to, isBeginning, available, start: 0 };
 }
 
-function readTrack({ attributes, children }: XmlElement): Track {
+/** The elements `S` as shaka-packager writes them; undefined where it wrote something else. */
+function readTimeline(lines: string): Segment[] | undefined {
   const segments: Segment[] = [];
-  const timeline = children.find(({ name }) => name === 'SegmentTimeline')?.children ?? [];
-  for (const { attributes: s } of timeline) {
+  const run = /\s*<S t="(\d+)" d="(\d+)"(?: r="(\d+)")?\/>\s*/y;
+  while (run.lastIndex < lines.length) {
+    const found = run.exec(lines);
+    if (!found) return undefined;
+    addRun(segments, Number(found[1]), Number(found[2]), Number(found[3] ?? 0));
+  }
+  return segments;
+}
+
+function addRun(segments: Segment[], time: number, length: number, repeated: number): void {
+  for (let index = 0; index <= repeated; index += 1)
+    segments.push({ time: time + index * length, duration: length });
+}
+
+function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]): Track {
+  const timeline = children.find(({ name }) => name === 'SegmentTimeline');
+  const segments = [...(timelines[Number(timeline?.attributes.index)] ?? [])];
+  for (const { attributes: s } of timeline?.children ?? []) {
     const before = segments.at(-1);
-    let time = Number(s.t ?? (before ? before.time + before.duration : 0));
-    const length = Number(s.d);
-    for (let left = Number(s.r ?? 0); left >= 0; left -= 1) {
-      segments.push({ time, duration: length });
-      time += length;
-    }
+    const time = Number(s.t ?? (before ? before.time + before.duration : 0));
+    addRun(segments, time, Number(s.d), Number(s.r ?? 0));
   }
   return {
     timescale: Number(attributes.timescale ?? 1),

@@ -68,8 +68,10 @@ test('a fault ends it with 1 and says what to do', async () => {
 test('a former key file tells a packager that was not restarted', async () => {
   const { verify } = await start();
   const { code, stdout } = await verify(['new.key', '--former', 'news.key', '--json']);
-  const { faults } = JSON.parse(stdout);
+  const { faults, renditions } = JSON.parse(stdout);
   expect([code, faults.map(({ code: each }: { code: string }) => each)]).toEqual([1, ['former_key']]);
+  const [{ keyIds, judgement }] = renditions;
+  expect(judgement.tracks[0].keyId).toBe(keyIds[0]);
 });
 
 test('the key file of a stream comes from the sidecar', async () => {
@@ -85,6 +87,18 @@ test('the key file of a stream comes from the sidecar', async () => {
   expect(put.code).toBe(0);
   const { code, stdout } = await verify(['--stream', 'live/news'], { env });
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test('a stream that the sidecar has no key file of is named, and nothing is fetched', async () => {
+  const { verify, stream } = await start();
+  const sidecar = await startSidecar();
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const { code, stderr } = await verify(['--stream', 'live/nwes'], { env });
+  expect({ code, stderr, requests: stream.requests }).toEqual({
+    code: 1,
+    stderr: 'error: The sidecar has no key file of live/nwes: provision it, or correct --stream.\n',
+    requests: [],
+  });
 });
 
 test('a key file that is given where the API key belongs is taken as what it is', async () => {

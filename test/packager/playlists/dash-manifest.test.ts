@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { parseXml, type XmlElement } from '../../../src/drm/xml';
 import {
+  atPresent,
   isPlayableManifest,
   joinManifests,
   type ManifestPart,
@@ -201,6 +202,28 @@ test('a day of live sound, whose segments differ in length, is joined within a w
   ]);
   const text = joinManifests([part('1', written([[0, 180_000, 43_199]], audio))], live(30));
   expect(text.length).toBeLessThan(5000);
+});
+
+test('a timeline in another form of XML is read all the same', () => {
+  const other = FOUR()
+    .replaceAll(/<S t="(\d+)" d="(\d+)"/g, `<S d='$2' t="$1"`)
+    .replaceAll('<SegmentTimeline>', '<SegmentTimeline>\n<!-- -->');
+  expect(other).not.toBe(FOUR());
+  expect(joinManifests([part('1/dash', other)], live())).toBe(
+    joinManifests([part('1/dash', FOUR())], live()),
+  );
+});
+
+test('the present is told anew of a live manifest, of which nothing else changes, and not of an ended one', () => {
+  const later = new Date('2026-11-22T16:06:30.000Z');
+  const manifest = joinManifests([part('1/dash', FOUR())], live());
+  const told = 'urn:mpeg:dash:utc:direct:2014" value="';
+  expect(atPresent(manifest, later)).toBe(
+    manifest.replace(`${told}${NOW.toISOString()}`, `${told}${later.toISOString()}`),
+  );
+  expect(atPresent(manifest, later)).not.toBe(manifest);
+  const ended = joinManifests([part('1/dash', FOUR())], ENDED);
+  expect(atPresent(ended, later)).toBe(ended);
 });
 
 test('each window shows the segments that end in it, as the whole does, of any parts', () => {
