@@ -2,13 +2,13 @@ import type { Page } from 'playwright-core';
 import { PROCESS_KINDS, type ProcessKind } from '../test/support/chain-processes';
 import { launchChromium } from '../test/support/chromium';
 import { RealChain, type TestChannel } from '../test/support/real-chain';
+import { decoded } from '../test/support/real-player';
 import type { Figure, Plan } from './figure';
 import { median } from './load';
 
 /** How many streams at a time, and how long they are weighed. */
 const STREAMS = [1, 5, 20];
 const WEIGHED_MS = 15_000;
-const POLL_MS = 20;
 /** The ticks of a processor's time in a second. */
 const TICKS = 100;
 
@@ -44,14 +44,17 @@ async function untilFirstPicture(chain: RealChain, page: Page, rounds: number): 
     await page.getByText('Waiting for the event').waitFor();
     const begun = performance.now();
     const encoder = chain.encoder(channel);
-    const running = chain
-      .event(channel)
-      .then((event) => chain.untilPackaged(event, ({ state }) => state === 'running'))
-      .then(() => toSegment.push((performance.now() - begun) / 1000));
-    const frames = `document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames > 0`;
-    await page.waitForFunction(frames, undefined, { polling: POLL_MS, timeout: 60_000 });
-    toViewer.push((performance.now() - begun) / 1000);
-    await running;
+    const since = () => (performance.now() - begun) / 1000;
+    const segment = async () => {
+      const event = await chain.event(channel);
+      await chain.untilPackaged(event, ({ state }) => state === 'running');
+      toSegment.push(since());
+    };
+    const picture = async () => {
+      await chain.until('a picture', async () => (await decoded(page)).frames > 0);
+      toViewer.push(since());
+    };
+    await Promise.all([segment(), picture()]);
     await encoder.stop();
   }
   return {
