@@ -134,7 +134,8 @@ export interface ShakaProcess {
  * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
  * created (mode 0600), opened and unlinked.
  *
- * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the folder
+ * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the
+ * folder. The file of flags is there too: what a killed packager leaves of it goes with the folder at the next start.
  * @throws the system's error if the binary can't be started or the file of flags not be written
  */
 export async function startShakaPackager(
@@ -144,7 +145,8 @@ export async function startShakaPackager(
 ): Promise<ShakaProcess> {
   const secrets = protectionFlagsOf(job);
   const hidden = job.keys === 'none' ? [] : hiddenOf(secrets);
-  const flagFile = secrets.length > 0 ? await openFlagFile(dirname(job.folder), secrets) : undefined;
+  const flagFile =
+    secrets.length > 0 ? await openFlagFile(env.TMPDIR ?? dirname(job.folder), secrets) : undefined;
   try {
     const flags = flagFile ? [`--flagfile=${flagFile.path}`] : [];
     return await start(
