@@ -111,6 +111,17 @@ export function descriptorsOf({ output, folder, streams }: ShakaJob): string[] {
   });
 }
 
+/** In KiB. A file of a day takes a tenth. */
+const FILE_MEMORY = 4 * 1024 * 1024;
+
+/**
+ * What runs a program on a file that somebody sent. A table of it that says it has four thousand million samples would
+ * take all memory of the machine; so the process has a limit, and ends at it.
+ */
+export function withinMemory(binary: string, args: readonly string[]): [path: string, args: string[]] {
+  return ['/bin/sh', ['-c', `ulimit -v ${FILE_MEMORY} 2>/dev/null; exec "$0" "$@"`, binary, ...args]];
+}
+
 /** How a process of shaka-packager ended. */
 export interface ShakaEnd {
   /** Whether everything was written. */
@@ -149,9 +160,9 @@ export async function startShakaPackager(
     secrets.length > 0 ? await openFlagFile(env.TMPDIR ?? dirname(job.folder), secrets) : undefined;
   try {
     const flags = flagFile ? [`--flagfile=${flagFile.path}`] : [];
+    const args = [...flags, ...flagsOf(job), ...descriptorsOf(job)];
     return await start(
-      binary,
-      [...flags, ...flagsOf(job), ...descriptorsOf(job)],
+      ...(job.live ? ([binary, args] as const) : withinMemory(binary, args)),
       flagFile?.handle.fd,
       (line) => cleanLine(line, hidden, job),
       env,

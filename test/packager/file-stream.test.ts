@@ -173,6 +173,14 @@ test('the keys are in no argument, and in no file by the time that the process r
   expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
 });
 
+test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
+  const spy = join(root, 'spy');
+  const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  expect(await run(media('film.mp4'), { binary: spy })).toMatchObject({ ok: true });
+  expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
+});
+
 test('the file of flags is made where the next packager removes what a killed one left', async () => {
   const temporary = join(root, 'temporary');
   await mkdir(temporary);
