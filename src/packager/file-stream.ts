@@ -11,6 +11,7 @@ import {
   type ShakaJob,
   type ShakaStream,
   startShakaPackager,
+  withinMemory,
 } from './shaka-packager';
 
 /** Why a file can't be packaged, in whole sentences that say what to do. */
@@ -208,9 +209,8 @@ function dumpStreams({ binary, env, source, signal }: FileStream): Promise<strin
   return new Promise((resolve) => {
     const options = { env, maxBuffer: MAX_DUMP_BYTES, ...(signal ? { signal } : {}) };
     // What it says of a file that it can't read names paths and bytes; that it lists no stream says enough.
-    execFile(binary, ['--quiet', '--dump_stream_info', `in=${source}`], options, (_, stdout) =>
-      resolve(stdout),
-    );
+    const limited = withinMemory(binary, ['--quiet', '--dump_stream_info', `in=${source}`]);
+    execFile(...limited, options, (_, stdout) => resolve(stdout));
   });
 }
 

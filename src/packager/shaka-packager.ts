@@ -111,6 +111,17 @@ export function descriptorsOf({ output, folder, streams }: ShakaJob): string[] {
   });
 }
 
+/** In KiB. A file of a day takes a tenth. */
+const FILE_MEMORY = 4 * 1024 * 1024;
+
+/**
+ * What runs a program on a file that somebody sent. A table of it that says it has four thousand million samples would
+ * take all memory of the machine; so the process has a limit, and ends at it.
+ */
+export function withinMemory(binary: string, args: readonly string[]): [path: string, args: string[]] {
+  return ['/bin/sh', ['-c', `ulimit -v ${FILE_MEMORY} 2>/dev/null; exec "$0" "$@"`, binary, ...args]];
+}
+
 /** How a process of shaka-packager ended. */
 export interface ShakaEnd {
   /** Whether everything was written. */
@@ -134,7 +145,8 @@ export interface ShakaProcess {
  * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
  * created (mode 0600), opened and unlinked.
  *
- * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the folder
+ * @param env all its variables; its playlists are written to `TMPDIR` first, which must be on the file system of the
+ * folder. The file of flags is there too: what a killed packager leaves of it goes with the folder at the next start.
  * @throws the system's error if the binary can't be started or the file of flags not be written
  */
 export async function startShakaPackager(
@@ -144,12 +156,13 @@ export async function startShakaPackager(
 ): Promise<ShakaProcess> {
   const secrets = protectionFlagsOf(job);
   const hidden = job.keys === 'none' ? [] : hiddenOf(secrets);
-  const flagFile = secrets.length > 0 ? await openFlagFile(dirname(job.folder), secrets) : undefined;
+  const flagFile =
+    secrets.length > 0 ? await openFlagFile(env.TMPDIR ?? dirname(job.folder), secrets) : undefined;
   try {
     const flags = flagFile ? [`--flagfile=${flagFile.path}`] : [];
+    const args = [...flags, ...flagsOf(job), ...descriptorsOf(job)];
     return await start(
-      binary,
-      [...flags, ...flagsOf(job), ...descriptorsOf(job)],
+      ...(job.live ? ([binary, args] as const) : withinMemory(binary, args)),
       flagFile?.handle.fd,
       (line) => cleanLine(line, hidden, job),
       env,

@@ -9,7 +9,7 @@ import {
   readProgramMap,
   SectionReader,
 } from './transport-packets';
-import { isReadable, type ReadUnit, readUnit, type Unit } from './transport-units';
+import { type ReadUnit, readUnit, Unit } from './transport-units';
 
 /** Why a new part must begin. */
 export type PartReason = 'jump' | 'parameters' | 'streams';
@@ -157,11 +157,11 @@ export class TransportStreamInspector {
     const payload = payloadOf(packet);
     if (beginsUnit(packet)) {
       if (open) open.isWhole = true;
-      const unit = { stream, bytes: payload, isWhole: false };
+      const unit = new Unit(stream, payload);
       this.open.set(stream.pid, unit);
       return unit;
     }
-    if (open && !open.isWhole) open.bytes = Buffer.concat([open.bytes, payload]);
+    if (open && !open.isWhole) open.add(payload);
     return undefined;
   }
 
@@ -204,7 +204,7 @@ export class TransportStreamInspector {
       const index = this.held.findIndex(({ unit, offset }) => unit !== undefined && offset < before);
       const next = index < 0 ? undefined : this.held[index];
       if (!next?.unit) break;
-      const isReady = this.held.length > MAX_HELD_PACKETS || isReadable(next.unit);
+      const isReady = this.held.length > MAX_HELD_PACKETS || next.unit.isReadable;
       this.release(next.offset);
       if (!isReady) return;
       this.judge(next, next.unit);

@@ -3,11 +3,43 @@ import type { ProgramStream } from './transport-packets';
 /** As much of a unit is searched for its parameters. */
 const MAX_SEARCHED = 256 * 1024;
 
+/** Up to this length it is looked at with each packet; then only when it has grown by half, or its time would be square. */
+const ALWAYS_SEARCHED = 8 * 184;
+
 /** The beginning of a PES packet, as far as it has come. */
-export interface Unit {
+export class Unit {
   readonly stream: ProgramStream;
-  bytes: Buffer;
-  isWhole: boolean;
+  isWhole = false;
+  #pieces: Buffer[];
+  #length: number;
+  #searchedFrom = 0;
+
+  constructor(stream: ProgramStream, bytes: Buffer) {
+    this.stream = stream;
+    this.#pieces = [bytes];
+    this.#length = bytes.length;
+  }
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+    this.#length += bytes.length;
+  }
+
+  get bytes(): Buffer {
+    const [first = Buffer.alloc(0), ...others] = this.#pieces;
+    if (others.length === 0) return first;
+    const whole = Buffer.concat(this.#pieces);
+    this.#pieces = [whole];
+    return whole;
+  }
+
+  /** Whether all that is read of it has come, as far as has been looked. */
+  get isReadable(): boolean {
+    if (this.isWhole || this.#length >= MAX_SEARCHED) return true;
+    if (this.#length < this.#searchedFrom) return false;
+    this.#searchedFrom = this.#length < ALWAYS_SEARCHED ? this.#length + 1 : this.#length * 1.5;
+    return hasAllThatIsRead(this.stream, this.bytes);
+  }
 }
 
 /** What is read of the beginning of a PES packet. */
@@ -28,9 +60,7 @@ function payloadStart(pes: Buffer): number | undefined {
   return pes.length < start ? undefined : start;
 }
 
-/** Whether all that is read of a unit has come. */
-export function isReadable({ stream, bytes, isWhole }: Unit): boolean {
-  if (isWhole || bytes.length >= MAX_SEARCHED) return true;
+function hasAllThatIsRead(stream: ProgramStream, bytes: Buffer): boolean {
   const start = payloadStart(bytes);
   if (start === undefined) return false;
   const payload = bytes.subarray(start);

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { watch } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -170,6 +171,27 @@ test('the keys are in no argument, and in no file by the time that the process r
   const { dash, hls } = PACKAGING_KEYS;
   for (const secret of [dash.contentKey, hls.key, hls.iv]) expect(told).not.toContain(secret.toString('hex'));
   expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
+});
+
+test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
+  const spy = join(root, 'spy');
+  const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  expect(await run(media('film.mp4'), { binary: spy })).toMatchObject({ ok: true });
+  expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
+});
+
+test('the file of flags is made where the next packager removes what a killed one left', async () => {
+  const temporary = join(root, 'temporary');
+  await mkdir(temporary);
+  await mkdir(join(root, 'out'));
+  const seen: string[] = [];
+  const watchers = [join(root, 'out'), temporary].map((folder) =>
+    watch(folder, (_, name) => void seen.push(join(folder, name ?? '').replace(/flags-.*/, 'flags'))),
+  );
+  expect(await run(media('film.mp4'), { env: { TMPDIR: temporary } })).toMatchObject({ ok: true });
+  for (const watcher of watchers) watcher.close();
+  expect([...new Set(seen.filter((name) => name.endsWith('flags')))]).toEqual([join(temporary, '.flags')]);
 });
 
 test('what shaka-packager says of a failure is told without keys and paths', async () => {
