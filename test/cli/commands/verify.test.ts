@@ -118,7 +118,13 @@ test('a stream that is not there ends with 1, as JSON too', async () => {
   const { code, stdout } = await cli(['verify', `${stream.url}/none.mpd`, '--json'], { cwd: stream.folder });
   expect([code, JSON.parse(stdout).faults]).toEqual([
     1,
-    [{ severity: 'error', code: 'not_found', description: `${stream.url}/none.mpd is not there (404).` }],
+    [
+      {
+        severity: 'error',
+        code: 'not_found',
+        description: `${stream.url}/none.mpd is not there (404); check the path, and whether the stream runs and is not over.`,
+      },
+    ],
   ]);
 });
 
