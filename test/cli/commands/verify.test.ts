@@ -186,6 +186,38 @@ describe('--watch', () => {
     );
   });
 
+  test('a fault of the segments is not over while the stream is away', async () => {
+    const { stdout } = await watch(
+      ['news.key', '--watch'],
+      (pause, { answers }) => {
+        if (pause === 1) answers.set('/v2.m4s', (_request, response) => response.end('<html>'));
+        if (pause === 2) answers.set('/master.m3u8', (_request, response) => response.writeHead(500).end());
+      },
+      3,
+    );
+    expect(stdout.match(/(?<=^1970\S+ \S+ )(?:over: .*|error: .*(?=: The| answers))/gm)).toEqual([
+      'error: In v2.m4s',
+      expect.stringMatching(/^error: \S+\/master\.m3u8$/),
+    ]);
+  });
+
+  test('a fault of the picture is not over with a new segment of the sound alone', async () => {
+    const { stdout } = await watch(
+      ['news.key', '--watch'],
+      (pause, stream) => {
+        // The playlist of the picture stands still for one look.
+        if (pause === 1) stream.answers.set('/v2.m4s', (_request, response) => response.end('<html>'));
+        if (pause === 2) {
+          const text = fs.readFileSync(join(stream.folder, 'v.m3u8'), 'utf8').split(/(?=#EXTINF)/);
+          stream.answers.set('/v.m3u8', (_request, response) => response.end(text.slice(0, -1).join('')));
+        }
+      },
+      3,
+    );
+    expect(stdout).toMatch(/ error: In v2\.m4s: The segment is a web page/);
+    expect(stdout).not.toContain(' over: ');
+  });
+
   test('with --json, each look that brought something is one line', async () => {
     const { stdout } = await watch(['news.key', '--watch', '--json'], () => undefined, 3);
     const looks = stdout
