@@ -143,7 +143,8 @@ function refused(
   { code, sentence }: { readonly code: string; readonly sentence: string },
 ): ReadStream {
   const names = { [THIS]: shownAddress(address) };
-  const text = `${THIS} ${sentence}.`;
+  const remedy = code === 'not_found' ? '; check the path, and whether the stream runs and is not over' : '';
+  const text = `${THIS} ${sentence}${remedy}.`;
   return { url: address, outline: undefined, problems: [{ severity: 'error', code, text, names }] };
 }
 
@@ -173,14 +174,18 @@ interface Results {
 function reportOf({ read, tested, findings, fetches, keyFiles }: Results): StreamReport {
   const { outline, url } = read;
   const { requests, bytes, ms } = fetches;
+  // What may be, and is.
+  const isKnown = findings.some(({ code }) => code === 'key_id_byte_order');
   const ofKeyFiles = keyFiles.flatMap(({ name, checked }): Finding[] =>
-    checked.result.faults.map(({ severity, code, field, description }) => ({
-      severity,
-      code,
-      field,
-      text: `In ${THIS}: ${description}`,
-      names: { [THIS]: name },
-    })),
+    checked.result.faults
+      .filter(({ code }) => !(isKnown && code === 'key_id_byte_order_suspected'))
+      .map(({ severity, code, field, description }) => ({
+        severity,
+        code,
+        field,
+        text: `In ${THIS}: ${description}`,
+        names: { [THIS]: name },
+      })),
   );
   return {
     url: shownAddress(url),
