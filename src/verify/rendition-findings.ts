@@ -5,14 +5,13 @@ import { compareInputs, withoutAnswered } from '../drm/check/compare';
 import { claimsOf } from '../drm/check/report';
 import { parsePsshBox } from '../drm/pssh';
 import { type Finding, listed, OTHER, THIS } from './findings';
-import { isForFairPlay, keysFor, type ReadKeyFile } from './key-files';
+import { isForFairPlay, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import { signalsOfManifest } from './systems';
 import type { TestedRendition, TestedSegment } from './test-rendition';
 
 interface FindingsOptions {
   readonly keyFiles: readonly ReadKeyFile[];
-  readonly formerKeyFiles: readonly ReadKeyFile[];
   /** When a live stream began, as far as that is known. */
   readonly started: Date | undefined;
   /** Whether other pictures or sound of the stream are encrypted. */
@@ -316,7 +315,7 @@ function meantFiles(
 
 function ofKeys(
   tested: TestedRendition,
-  { opened, source, identityKey }: TestedSegment,
+  { opened, identityKey }: TestedSegment,
   judgement: MediaJudgement,
   options: FindingsOptions,
   told: Told,
@@ -326,9 +325,8 @@ function ofKeys(
   const files = identityKey
     ? 'the address that the playlist names'
     : listed(meantFiles(options.keyFiles, opened).map(({ name }) => name));
-  for (const former of options.formerKeyFiles) {
-    const again = tested.judgeWith(keysFor(former, source));
-    if (again?.state !== 'decrypts') continue;
+  const { former } = tested;
+  if (former) {
     const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one.`;
     return [told('error', 'former_key', text)];
   }

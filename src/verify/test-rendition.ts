@@ -13,7 +13,7 @@ import {
 import { type Finding, THIS } from './findings';
 import { keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
-import type { MediaJudgement, MediaKey, OpenedMedia } from './media/judgement';
+import type { MediaJudgement, OpenedMedia } from './media/judgement';
 import { foreignFormat, openMedia } from './media/open-media';
 import {
   encryptionOf,
@@ -31,7 +31,10 @@ export interface FetchedPart {
   readonly bytes: Buffer;
 }
 
-export interface TestedSegment extends FetchedPart {
+/** What it was, without its bytes and samples: many large ones would fill the memory. */
+export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
+  /** Bytes. */
+  readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
   /** Whether the playlist says where its key is simply fetched, and it was. */
@@ -52,8 +55,8 @@ export interface TestedRendition {
   readonly newest: SegmentSource | undefined;
   /** What could not be fetched or read. */
   readonly problems: readonly Finding[];
-  /** Judges the newest segment with other keys. */
-  judgeWith(keys: readonly MediaKey[]): MediaJudgement | undefined;
+  /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
+  readonly former: ReadKeyFile | undefined;
 }
 
 /** What a test has seen of a stream before, when it looks at it again and again. */
@@ -111,15 +114,16 @@ interface RenditionTestOptions {
   readonly now: Date;
   readonly fetches: Fetches;
   readonly keyFiles: readonly ReadKeyFile[];
+  readonly formerKeyFiles: readonly ReadKeyFile[];
   readonly live: boolean;
 }
 
 /** Fetches the init segment and the newest segment of a rendition, and looks at the samples. */
 export async function testRendition(
   rendition: Rendition,
-  { fetches, keyFiles, live, memory, now }: RenditionTestOptions,
+  { fetches, keyFiles, formerKeyFiles, live, memory, now }: RenditionTestOptions,
 ): Promise<TestedRendition> {
-  const test = new RenditionTest(rendition, { fetches, keyFiles, memory });
+  const test = new RenditionTest(rendition, { fetches, keyFiles, formerKeyFiles, memory });
   const named = await test.segments();
   const segments = memory ? memory.next(rendition.name, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
@@ -127,6 +131,7 @@ export async function testRendition(
   // Without the init segment that it needs, nothing can be said of a segment.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
+  const { former } = test;
   const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
   const first = wantsFirst && segment ? await test.firstOf(segments, wanted, init) : undefined;
   const { name, text } = rendition.signalling;
@@ -138,7 +143,7 @@ export async function testRendition(
     first,
     newest: named.newest[0],
     problems: test.problems,
-    judgeWith: (keys) => (segment?.opened ? judgeMedia(segment.opened, keys) : undefined),
+    former,
   };
 }
 
@@ -149,10 +154,14 @@ const HEAD_BYTES = 256 * 1024;
 
 class RenditionTest {
   readonly problems: Finding[] = [];
+  former: ReadKeyFile | undefined;
 
   constructor(
     private readonly rendition: Rendition,
-    private readonly options: Pick<RenditionTestOptions, 'fetches' | 'keyFiles' | 'memory'>,
+    private readonly options: Pick<
+      RenditionTestOptions,
+      'fetches' | 'keyFiles' | 'formerKeyFiles' | 'memory'
+    >,
   ) {}
 
   async segments(): Promise<Segments> {
@@ -232,7 +241,13 @@ class RenditionTest {
     const opened = isText(body) ? undefined : openMedia(init, body, encryptionOf(source));
     const keyIds = opened?.ok ? opened.media.tracks.flatMap((track) => track.keyIds) : [];
     const identityKey = await this.#identityKey(source, keyIds);
-    const part = { name: fileName(url), url, bytes: body, source, identityKey: identityKey !== undefined };
+    const part = {
+      name: fileName(url),
+      url,
+      size: body.length,
+      source,
+      identityKey: identityKey !== undefined,
+    };
     if (!opened) return { ...part, opened, judgement: undefined };
     if (!opened.ok) {
       this.#tell('error', opened.fault.code, part.name, `In ${THIS}: ${opened.fault.description}`);
@@ -242,7 +257,12 @@ class RenditionTest {
       this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
     const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
-    return { ...part, opened: opened.media, judgement: judgeMedia(opened.media, keys) };
+    const judgement = judgeMedia(opened.media, keys);
+    if (judgement.state === 'garbage' || judgement.state === 'no_key')
+      this.former ??= this.options.formerKeyFiles.find(
+        (former) => judgeMedia(opened.media, keysFor(former, source)).state === 'decrypts',
+      );
+    return { ...part, opened: withoutSamples(opened.media), judgement };
   }
 
   /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
@@ -352,6 +372,11 @@ class RenditionTest {
   ): void {
     this.problems.push({ severity, code, text: isWhole ? text : `${text}.`, names: { [THIS]: name } });
   }
+}
+
+function withoutSamples(media: OpenedMedia): OpenedMedia {
+  const tracks = media.tracks.map((track) => ({ ...track, content: { ...track.content, samples: [] } }));
+  return { ...media, tracks };
 }
 
 /** WebVTT and TTML beside the media; subtitles are never encrypted like this. */

@@ -49,6 +49,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
     const result = await testRendition(rendition, {
       fetches,
       keyFiles,
+      formerKeyFiles,
       live: outline.live,
       memory: options.memory,
       now: options.now(),
@@ -60,7 +61,6 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   const findings = tested.flatMap((each) =>
     findingsOf(each, {
       keyFiles,
-      formerKeyFiles,
       started: outline.started,
       othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
       othersDecrypt: tested.some(({ segment }) => segment?.judgement?.state === 'decrypts'),
@@ -229,7 +229,7 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
     segment: segment
       ? {
           url: shownAddress(segment.url),
-          bytes: segment.bytes.length,
+          bytes: segment.size,
           seconds: segment.source.seconds ?? seconds,
           number: segment.source.number ?? null,
         }
