@@ -212,7 +212,10 @@ export class LiveStream {
     const { now, limits } = this.#surroundings;
     const hadMedia = now() - this.#lastAttemptAt > limits.firstMediaMs || problem.code === 'encoder_gone';
     if (hadMedia) this.#attempts = 1;
-    this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, problem);
+    // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
+    const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
+    const told = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
+    this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, told);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
     const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
