@@ -266,8 +266,9 @@ export class LiveStream {
 
   #stateOf(session: Session): StreamState {
     if (this.#record.started === null) return 'starting';
-    const isPlayable = SYSTEMS.some((system) =>
-      this.#record.parts.some((part) => this.#hasPlaylist(part, system)),
+    // Who is told that it runs may ask for either format.
+    const isPlayable = this.#record.parts.some((part) =>
+      SYSTEMS.every((system) => part[system] === null || this.#hasPlaylist(part, system)),
     );
     if (session.isFlowing) return isPlayable ? 'running' : 'starting';
     return isPlayable ? 'interrupted' : 'starting';
