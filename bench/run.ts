@@ -14,6 +14,7 @@ import { killChildren } from './processes';
 import { provisioning } from './provisioning';
 import { queries } from './queries';
 import { reads } from './reads';
+import { realChain } from './real-chain';
 import { removeFolders } from './sidecar';
 import { startUp } from './start-up';
 import { webhooks } from './webhooks';
@@ -35,6 +36,8 @@ const QUICK: Plan = {
   listedFiles: 20_000,
   logLines: 20_000,
 };
+/** Needs ffmpeg and chromium, and so runs only when it is named. */
+const NAMED_GROUPS = { chain: realChain };
 const GROUPS = {
   reads,
   writes,
@@ -58,10 +61,11 @@ async function main(): Promise<void> {
     options: { quick: { type: 'boolean' } },
     allowPositionals: true,
   });
-  const chosen = Object.entries(GROUPS).filter(
+  const all = { ...GROUPS, ...NAMED_GROUPS };
+  const chosen = Object.entries(positionals.length === 0 ? GROUPS : all).filter(
     ([name]) => positionals.length === 0 || positionals.includes(name),
   );
-  if (chosen.length === 0) throw new Error(`Known groups: ${Object.keys(GROUPS).join(', ')}`);
+  if (chosen.length === 0) throw new Error(`Known groups: ${Object.keys(all).join(', ')}`);
   const plan = values.quick ? QUICK : FULL;
   console.log(
     `Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`,

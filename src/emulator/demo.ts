@@ -117,8 +117,9 @@ async function choosePorts(): Promise<Places['ports']> {
   for (const [name, [wanted, program]] of Object.entries(PORTS)) {
     const port = await freePort(wanted, new Set(chosen.values()));
     chosen.set(name, port);
-    if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.\n`);
+    if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.`);
   }
+  if (Object.entries(PORTS).some(([name, [wanted]]) => chosen.get(name) !== wanted)) say('');
   return Object.fromEntries(chosen) as Places['ports'];
 }
 
@@ -210,9 +211,11 @@ async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: strin
 
 /** Streams the test picture until the demo ends. As an encoder in a studio, it connects again when it is dropped. */
 async function stream(programs: Programs, path: string, url: string): Promise<void> {
-  while (!programs.isOver) {
-    const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', ...TEST_PICTURE, url];
-    await programs.start({ name: 'encoder', command: path, args, variables: {} }).ended;
+  const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', ...TEST_PICTURE, url];
+  for (let isTold = false; !programs.isOver; isTold = true) {
+    const how = await programs.start({ name: 'encoder', command: path, args, variables: {} }).ended;
+    const told = `${how.replaceAll(url, 'rtmp://…')}\nIt connects again every ${RECONNECT_MS / 1000} s.\n`;
+    if (!isTold && !programs.isOver) say(told);
     await sleep(RECONNECT_MS, undefined, { ref: false });
   }
 }
@@ -221,7 +224,8 @@ async function stream(programs: Programs, path: string, url: string): Promise<vo
 function verifyCommand(url: string, keyFilePath: string): string {
   const written = (path: string) => {
     const short = relative(process.cwd(), path);
-    return short.startsWith('..') ? path : short;
+    const shown = short.startsWith('..') ? path : short;
+    return /^[\w./:\\-]+$/.test(shown) ? shown : `"${shown}"`;
   };
   return `node ${written(CLI)} verify ${url} ${written(keyFilePath)}`;
 }
@@ -287,8 +291,8 @@ async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string
   for (const url of [clip.dashUrl, clip.hlsUrl]) {
     const args = [CLI, 'verify', url, keyFilePath];
     const tester = programs.start({ name: 'test of the clip', args, variables: {} });
-    const { code, out } = await tester.result;
-    say(`${verifyCommand(url, keyFilePath)}\n\n${out}`);
+    const { code, out, err } = await tester.result;
+    say(`${verifyCommand(url, keyFilePath)}\n\n${out}${err}`);
     if (code !== 0) throw new Error(await tester.ended);
   }
 }
@@ -336,4 +340,10 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-main(process.argv.slice(2)).then((code) => process.exit(code));
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (thrown: unknown) => {
+    process.stderr.write(`${messageOf(thrown)}\n`);
+    process.exit(1);
+  },
+);

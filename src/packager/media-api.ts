@@ -210,7 +210,8 @@ function sendFile(response: Response, root: string, file: string, next: (thrown?
   // The initialization is written once more at the end, with the duration; a segment stays as it is.
   response.set('cache-control', ending === 'm4s' ? 'public, max-age=86400, immutable' : 'no-cache');
   response.sendFile(file, { root, cacheControl: false, dotfiles: 'deny' }, (thrown?: Error) => {
-    if (!thrown) return;
+    // A viewer who has gone is nothing that failed.
+    if (!thrown || response.closed || systemCode(thrown) === 'ECONNABORTED') return;
     if (response.headersSent) {
       response.destroy();
       return;

@@ -134,10 +134,7 @@ export class Fetches {
     const left = Math.min(until, limits.totalMs) - this.ms;
     if (left <= 0)
       return this.ms >= limits.totalMs
-        ? failed(
-            'limit_reached',
-            `was not fetched: a test takes ${limits.totalMs / 1000} seconds at most, which are over`,
-          )
+        ? outOfTime(limits)
         : failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
     const room = limits.totalBytes - this.bytes;
     if (room <= 0) return outOfBytes(limits);
@@ -158,7 +155,8 @@ export class Fetches {
       if (answer.isCut && this.bytes >= limits.totalBytes) return outOfBytes(limits);
       return answer;
     } catch (thrown) {
-      return noAnswer(thrown, limits);
+      const answer = noAnswer(thrown, limits);
+      return answer.code === 'timeout' && this.ms >= limits.totalMs ? outOfTime(limits) : answer;
     }
   }
 }
@@ -237,10 +235,16 @@ function noAnswer(thrown: unknown, limits: Limits): NotFetched {
   if (causeCode === 'ETIMEDOUT')
     return failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
   const remedies = {
-    untrusted: 'a browser would refuse it, too, unless its authority is known there',
+    untrusted:
+      'browsers refuse it, too. To test it all the same, name the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
     tls: 'look at the TLS settings of the server',
   };
   return failed('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
+}
+
+function outOfTime({ totalMs }: Limits): NotFetched {
+  const sentence = `was not fetched: a test takes ${totalMs / 1000} seconds at most, which are over`;
+  return failed('limit_reached', sentence);
 }
 
 function outOfBytes({ totalBytes }: Limits): NotFetched {
@@ -260,6 +264,8 @@ function mebibytes(bytes: number): string {
 export function shownAddress(address: string): string {
   if (!URL.canParse(address)) return address.replace(/[?#].*$/s, '').slice(0, 300);
   const url = new URL(address);
+  // What such an address holds may be a key.
+  if (url.protocol === 'data:') return 'data:…';
   return `${url.protocol}//${url.host}${url.pathname}${url.search === '' ? '' : '?…'}`;
 }
 

@@ -23,14 +23,27 @@ interface FindingsOptions {
 
 /** What is wrong with a rendition; of what follows from one cause, the cause alone. */
 export function findingsOf(tested: TestedRendition, options: FindingsOptions): Finding[] {
+  const compared = comparisons(
+    tested,
+    isOfOtherKey(tested, options) ? { ...options, keyFiles: [] } : options,
+  );
+  // What files say against each other says more than what one of them says against itself.
+  const isCompared = ({ code }: Finding) => has(compared, code);
   const all = [
     ...tested.problems,
-    ...ownFaults(tested),
-    ...comparisons(tested, options),
+    ...ownFaults(tested).filter((own) => !isCompared(own)),
+    ...compared,
     ...psshDifference(tested),
     ...ofSamples(tested, options),
   ];
   return withoutConsequences(all);
+}
+
+/** Whether the stream has several keys, and the one of this rendition was not given: then nothing is to be compared. */
+function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolean {
+  if (!options.othersDecrypt || tested.segment?.judgement?.state !== 'no_key') return false;
+  const errors = comparisons(tested, options).filter(({ severity }) => severity === 'error');
+  return errors.every(({ code }) => code === 'key_id_mismatch');
 }
 
 /** A code, and what follows from it or says it once more. */
@@ -291,6 +304,16 @@ function ofIv(
   return [told('error', 'iv_mismatch', text)];
 }
 
+/** The key files whose key id the samples have; all, where none has it or samples name none. */
+function meantFiles(
+  keyFiles: readonly ReadKeyFile[],
+  opened: TestedSegment['opened'],
+): readonly ReadKeyFile[] {
+  const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
+  const meant = keyFiles.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
+  return meant.length > 0 ? meant : keyFiles;
+}
+
 function ofKeys(
   tested: TestedRendition,
   { opened, source, identityKey }: TestedSegment,
@@ -302,7 +325,7 @@ function ofKeys(
   if (state !== 'garbage' && state !== 'no_key') return [];
   const files = identityKey
     ? 'the address that the playlist names'
-    : listed(options.keyFiles.map(({ name }) => name));
+    : listed(meantFiles(options.keyFiles, opened).map(({ name }) => name));
   for (const former of options.formerKeyFiles) {
     const again = tested.judgeWith(keysFor(former, source));
     if (again?.state !== 'decrypts') continue;

@@ -1,5 +1,5 @@
 import type { CheckFault, CheckField } from '../drm/check/report';
-import type { MediaJudgement, MediaKind } from './media/judgement';
+import type { Judgement, MediaKind, TrackJudgement } from './media/judgement';
 
 /** A DRM system that a stream signals. */
 export interface SystemReport {
@@ -20,6 +20,11 @@ export interface FetchedFile {
   readonly bytes: number;
 }
 
+/** The judgement of the newest segment, and of each of its tracks. */
+export interface RenditionJudgement extends Judgement {
+  readonly tracks: readonly (Omit<TrackJudgement, 'keyId'> & { readonly keyId: string | null })[];
+}
+
 export interface RenditionReport {
   readonly name: string;
   readonly kind: MediaKind;
@@ -33,7 +38,7 @@ export interface RenditionReport {
   /** The newest; `seconds` is 0 where that is not known. */
   readonly segment: (FetchedFile & { readonly seconds: number; readonly number: number | null }) | null;
   /** Null where no samples could be read. */
-  readonly judgement: MediaJudgement | null;
+  readonly judgement: RenditionJudgement | null;
 }
 
 /** What a test of a stream found. It holds no key. */

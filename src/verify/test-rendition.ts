@@ -1,3 +1,4 @@
+import { isAmong } from '../drm/bytes';
 import { type CheckedInput, checkInput } from '../drm/check/check';
 import { readSegmentIndex } from './dash/segment-index';
 import {
@@ -13,7 +14,7 @@ import { type Finding, THIS } from './findings';
 import { keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, MediaKey, OpenedMedia } from './media/judgement';
-import { openMedia } from './media/open-media';
+import { foreignFormat, openMedia } from './media/open-media';
 import {
   encryptionOf,
   type IndexedFile,
@@ -121,9 +122,11 @@ export async function testRendition(
   const test = new RenditionTest(rendition, { fetches, keyFiles, memory });
   const named = await test.segments();
   const segments = memory ? memory.next(rendition.name, named, now) : named;
-  const source = segments.newest[0];
-  const init = await test.init(source?.init ?? rendition.init);
-  const segment = await test.newest(segments, init?.bytes, live);
+  const wanted = segments.newest[0]?.init ?? rendition.init;
+  const init = await test.init(wanted);
+  // Without the init segment that it needs, nothing can be said of a segment.
+  const isUnreadable = wanted !== undefined && init === undefined;
+  const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
   const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
   const first = wantsFirst && segment ? await test.firstOf(segments, init?.bytes) : undefined;
   const { name, text } = rendition.signalling;
@@ -172,6 +175,11 @@ class RenditionTest {
     const fetched = await this.#take(resource, 'init');
     if (fetched.ok) {
       const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
+      const foreign = foreignFormat(init.bytes);
+      if (foreign !== undefined) {
+        this.#tell('error', 'not_media', init.name, `${THIS}, the init segment, is ${foreign}`);
+        return undefined;
+      }
       this.options.memory?.keep(resource, init);
       return init;
     }
@@ -212,10 +220,11 @@ class RenditionTest {
     { url, body }: Fetched,
     init: Buffer | undefined,
   ): Promise<TestedSegment> {
-    const identityKey = await this.#identityKey(source);
+    const opened = isText(body) ? undefined : openMedia(init, body, encryptionOf(source));
+    const keyIds = opened?.ok ? opened.media.tracks.flatMap((track) => track.keyIds) : [];
+    const identityKey = await this.#identityKey(source, keyIds);
     const part = { name: fileName(url), url, bytes: body, source, identityKey: identityKey !== undefined };
-    if (isText(body)) return { ...part, opened: undefined, judgement: undefined };
-    const opened = openMedia(init, body, encryptionOf(source));
+    if (!opened) return { ...part, opened, judgement: undefined };
     if (!opened.ok) {
       this.#tell('error', opened.fault.code, part.name, `In ${THIS}: ${opened.fault.description}`);
       return { ...part, opened: undefined, judgement: undefined };
@@ -228,12 +237,13 @@ class RenditionTest {
   }
 
   /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
-  async #identityKey({ keys = [] }: SegmentSource): Promise<Buffer | undefined> {
+  async #identityKey({ keys = [] }: SegmentSource, keyIds: readonly Buffer[]): Promise<Buffer | undefined> {
     const line = keys.find(
       ({ format, uri }) => format === 'identity' && uri !== undefined && !/^skd:/i.test(uri),
     );
     if (line?.uri === undefined) return undefined;
     const { uri } = line;
+    if (/^data:/i.test(uri)) return this.#inlineKey(uri, keyIds);
     const resource = { url: URL.canParse(uri, line.base) ? new URL(uri, line.base).href : uri };
     const fetched = await this.#take(resource, 'init');
     if (fetched.ok && fetched.body.length === 16) return fetched.body;
@@ -245,6 +255,16 @@ class RenditionTest {
       const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
       this.#tell('error', 'key_not_fetched', name, text);
     }
+    return undefined;
+  }
+
+  /** The key that the line itself holds; shaka-packager writes the key id there, which is none. */
+  #inlineKey(uri: string, keyIds: readonly Buffer[]): Buffer | undefined {
+    const [, base64 = ''] = /^data:[^,]{0,100};base64,(.{0,100})/is.exec(uri) ?? [];
+    const key = Buffer.from(base64, 'base64');
+    if (key.length === 16) return isAmong(key, keyIds) ? undefined : key;
+    const text = `The key that ${THIS} holds in a data address has ${key.length} bytes; a key has 16`;
+    this.#tell('error', 'key_not_fetched', this.rendition.signalling.name, text);
     return undefined;
   }
 

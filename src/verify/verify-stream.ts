@@ -5,9 +5,10 @@ import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddr
 import { type Finding, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
+import type { MediaJudgement } from './media/judgement';
 import type { StreamOutline } from './rendition';
 import { findingsOf } from './rendition-findings';
-import type { RenditionReport, StreamReport } from './stream-report';
+import type { RenditionJudgement, RenditionReport, StreamReport } from './stream-report';
 import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
 import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
 
@@ -142,7 +143,8 @@ function refused(
   { code, sentence }: { readonly code: string; readonly sentence: string },
 ): ReadStream {
   const names = { [THIS]: shownAddress(address) };
-  const text = `${THIS} ${sentence}.`;
+  const remedy = code === 'not_found' ? '; check the path, and whether the stream runs and is not over' : '';
+  const text = `${THIS} ${sentence}${remedy}.`;
   return { url: address, outline: undefined, problems: [{ severity: 'error', code, text, names }] };
 }
 
@@ -172,14 +174,18 @@ interface Results {
 function reportOf({ read, tested, findings, fetches, keyFiles }: Results): StreamReport {
   const { outline, url } = read;
   const { requests, bytes, ms } = fetches;
+  // What may be, and is.
+  const isKnown = findings.some(({ code }) => code === 'key_id_byte_order');
   const ofKeyFiles = keyFiles.flatMap(({ name, checked }): Finding[] =>
-    checked.result.faults.map(({ severity, code, field, description }) => ({
-      severity,
-      code,
-      field,
-      text: `In ${THIS}: ${description}`,
-      names: { [THIS]: name },
-    })),
+    checked.result.faults
+      .filter(({ code }) => !(isKnown && code === 'key_id_byte_order_suspected'))
+      .map(({ severity, code, field, description }) => ({
+        severity,
+        code,
+        field,
+        text: `In ${THIS}: ${description}`,
+        names: { [THIS]: name },
+      })),
   );
   return {
     url: shownAddress(url),
@@ -228,8 +234,17 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
           number: segment.source.number ?? null,
         }
       : null,
-    judgement: segment?.judgement ?? null,
+    judgement: segment?.judgement ? judgementReport(segment.judgement) : null,
   };
+}
+
+/** Key ids as the rest of the report has them: UUIDs. */
+function judgementReport(judgement: MediaJudgement): RenditionJudgement {
+  const tracks = judgement.tracks.map(({ keyId, ...track }) => ({
+    ...track,
+    keyId: keyId ? formatUuid(keyId) : null,
+  }));
+  return { ...judgement, tracks };
 }
 
 /** Does something with each, so many at a time; the answers are in the order of what was given. */

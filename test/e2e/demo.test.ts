@@ -41,7 +41,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const child of started.splice(0)) child.kill('SIGTERM');
+  const running = started.splice(0).filter((child) => child.exitCode === null && child.signalCode === null);
+  const ended = running.map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGTERM');
+  // They write into the folder until they end.
+  await Promise.all(ended);
   await rm(folder, { recursive: true });
 });
 
@@ -104,7 +108,7 @@ test('packages the clip, shows the key file, tests both streams and ends with --
   });
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toContain(`\n\n${KEY_FILE}\nIt lies at ${path}\n`);
+  expect(out).toContain(`\n\n${KEY_FILE}\nIt is ${path}\n`);
   expect(await readFile(path, 'utf8')).toBe(KEY_FILE);
   for (const mode of ['auto', 'manual']) {
     const channel = `Channel \\w{8} \\(${mode}: .*\\)\\n  watch       http.*/embed/channel.html\\?channelId=\\w{8}\\n`;
@@ -112,10 +116,10 @@ test('packages the clip, shows the key file, tests both streams and ends with --
   }
   expect(out).toMatch(/\n {2}ffmpeg .* rtmp:\/\/127\.0\.0\.1:\d+\/live\/\w{40}\n/);
   for (const ending of ['mpd', 'm3u8']) {
-    expect(out).toMatch(
-      new RegExp(`\\nnode \\S+/main\\.js verify http://\\S+\\.${ending} keys/demo\\.key\\n\\n`),
-    );
+    const command = `\\nnode \\S+/main\\.js verify http://\\S+\\.${ending} keys/demo\\.key\\n\\n`;
+    expect(out).toMatch(new RegExp(`${command}(?:.+\\n)*2 renditions: no faults\\. `));
   }
+  expect(out.match(/ decrypts$/gm)).toHaveLength(4);
   expect(await leftOvers()).toEqual([]);
 });
 

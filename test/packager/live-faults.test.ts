@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesOf, processesOf, sourceOf, startPackager, temporaryHome } from '../support/start-packager';
 import { until } from '../support/until';
@@ -14,7 +14,8 @@ function fakeShaka(home: string, script: string): string {
 }
 
 test('a process of shaka-packager that is killed is followed by another one, which is told', async () => {
-  const packager = await startPackager();
+  // Long enough to be seen on a busy machine.
+  const packager = await startPackager({ limits: { retryMs: 1000 } });
   packager.provision();
   await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
   await packager.until('news', isRunning);
@@ -102,4 +103,20 @@ test('a folder that can not be written to fails a stream with why, and lets it g
   await packager.put('news', wanted);
   await packager.until('news', isRunning);
   expect(filesOf(packager).filter((name) => name.includes('fifo'))).toEqual([]);
+});
+
+test('the length of a part whose packager was killed is that of its segments', async () => {
+  const before = await startPackager();
+  before.provision();
+  await before.put('news');
+  await before.until('news', ({ state, seconds }) => state === 'running' && seconds > 5);
+  await before.stop();
+  // As it stands until a part is over.
+  const path = join(before.home, 'media/packager-media/streams/news/stream.json');
+  const record = JSON.parse(readFileSync(path, 'utf8'));
+  const parts = record.parts.map((part: object) => ({ ...part, seconds: 0, isDone: false }));
+  writeFileSync(path, JSON.stringify({ ...record, parts }));
+  const after = await startPackager({ home: before.home });
+  const { seconds } = await after.get('news');
+  expect([seconds > 5.9, seconds < 6.2]).toEqual([true, true]);
 });

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import {
   filesOf,
@@ -7,6 +9,7 @@ import {
   startPackager,
   type TestPackager,
 } from '../support/start-packager';
+import { until } from '../support/until';
 
 const NOT_THERE = {
   errors: [
@@ -58,6 +61,19 @@ test('media is served with its type, whole or a range of it, and to any page', a
     ['application/vnd.apple.mpegurl; charset=utf-8', 'no-cache'],
     ['application/dash+xml; charset=utf-8', 'no-cache'],
   ]);
+});
+
+test('a viewer who goes before the answer is no failure of the packager', async () => {
+  const packager = await startEnded();
+  const { hostname, port } = new URL(packager.url);
+  const path = `/media/news/hls/${await firstSegment(packager)}`;
+  for (let count = 0; count < 20; count += 1) {
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: packager\r\n\r\n`, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+  }
+  await until(() => packager.log().split('"aborted":true').length > 2);
+  expect(packager.log()).not.toContain('request failed');
 });
 
 test('every address that a playlist names is there', async () => {

@@ -30,16 +30,22 @@ export interface Packaged {
 
 const known = new Map<string, Promise<Packaged>>();
 
-/** Packages the source, once in each file of tests, under a scheme of mp4, as SAMPLE-AES in transport streams, or clear in those. */
-export function packaged(kind: PackagedKind): Promise<Packaged> {
-  const media = known.get(kind) ?? packageAs(kind);
-  known.set(kind, media);
+/**
+ * Packages the source, once in each file of tests, under a scheme of mp4, as SAMPLE-AES in transport streams, or clear in
+ * those.
+ *
+ * @param source a vector, in place of the usual one
+ */
+export function packaged(kind: PackagedKind, source?: string): Promise<Packaged> {
+  const name = `${kind} ${source ?? ''}`;
+  const media = known.get(name) ?? packageAs(kind, source);
+  known.set(name, media);
   return media;
 }
 
 type PackagedKind = Packaging['scheme'] | 'sample-aes' | 'clear-ts';
 
-async function packageAs(kind: PackagedKind): Promise<Packaged> {
+async function packageAs(kind: PackagedKind, source: string | undefined): Promise<Packaged> {
   const folder = await fs.mkdtemp(join(tmpdir(), 'judged-media-'));
   const isMp4 = kind !== 'sample-aes' && kind !== 'clear-ts';
   const keys = { keyId: KEY_ID.toString('hex'), key: KEY.toString('hex') };
@@ -51,7 +57,13 @@ async function packageAs(kind: PackagedKind): Promise<Packaged> {
         ? { scheme: kind, ...keys }
         : { scheme: kind === 'sample-aes' ? 'cbcs' : kind, ...keys, iv: IV.toString('hex') };
   const playlists = isMp4 ? 'dash' : 'hls';
-  await packageStream({ folder, packaging, extension, playlists });
+  await packageStream({
+    ...(source && { source: join(VECTORS, source) }),
+    folder,
+    packaging,
+    extension,
+    playlists,
+  });
   const files = new Map<string, Buffer>();
   for (const name of await fs.readdir(folder)) files.set(name, await fs.readFile(join(folder, name)));
   await fs.remove(folder);

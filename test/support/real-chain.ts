@@ -15,6 +15,7 @@ import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamDocument } from '../../src/packager/stream-document';
 import type { StreamReport } from '../../src/verify/stream-report';
+import { commandOf, killAllOf, pidsOf, type WeighedProcess, weighed } from './chain-processes';
 import { type Encoder, type Picture, pictureArguments, spawnFfmpeg } from './real-encoder';
 
 /** Tests and benchmarks are run in the root of the repository. */
@@ -141,7 +142,7 @@ export class RealChain {
       await this.#programs.get(name)?.end('SIGTERM');
     }
     const left = await this.settledLeftovers();
-    for (const pid of this.#ownPids()) kill(pid);
+    killAllOf(this.home);
     await fs.remove(this.home);
     return left;
   }
@@ -162,11 +163,24 @@ export class RealChain {
       ...[...this.#programs.values()].map(({ pid }) => pid),
       ...this.encoders.filter((each) => each.isRunning()).map(({ pid }) => pid),
     ]);
-    const processes = this.#ownPids().filter((pid) => !known.has(pid));
+    const processes = pidsOf(this.home).filter((pid) => !known.has(pid));
     const fifos = readdirSync(this.home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFIFO())
       .map(({ name }) => name);
     return { processes: processes.flatMap((pid) => commandOf(pid) ?? []), fifos };
+  }
+
+  /** What the processes of the chain take. */
+  processes(): WeighedProcess[] {
+    const encoders = new Set(this.encoders.map(({ pid }) => pid));
+    const programs = new Map([...this.#programs].map(([name, { pid }]) => [pid, name]));
+    return weighed(this.home, (pid) => programs.get(pid) ?? (encoders.has(pid) ? 'encoder' : undefined));
+  }
+
+  /** Ends everything at once, for a process that ends itself. */
+  killAll(): void {
+    killAllOf(this.home);
+    fs.removeSync(this.home);
   }
 
   /** Makes a channel; its key file is named as its id, or as `stream_id` says. */
@@ -266,6 +280,12 @@ export class RealChain {
     return encoder;
   }
 
+  /** Lets ffmpeg write a file. */
+  async makeFile(path: string, args: readonly string[]): Promise<void> {
+    const made = spawnFfmpeg(['-y', ...args, path], { HOME: this.home });
+    if ((await made.exit) !== 0) throw new Error(`ffmpeg did not make ${path}: ${made.complaints()}`);
+  }
+
   /** The event that is on, once there is one. */
   async event({ id }: TestChannel): Promise<string> {
     let event = '';
@@ -286,13 +306,22 @@ export class RealChain {
   }
 
   /** Waits until the packager says this of a stream. */
-  async untilPackaged(id: string, isRight: (document: StreamDocument) => boolean): Promise<StreamDocument> {
+  async untilPackaged(
+    id: string,
+    isRight: (document: StreamDocument) => boolean,
+    withinMs?: number,
+  ): Promise<StreamDocument> {
     let document: StreamDocument | undefined;
     const isSo = async () => {
       document = await this.packaged(id);
       return document !== undefined && isRight(document);
     };
-    await this.until(`the packager to have ${id} as ${isRight}`, isSo, () => JSON.stringify(document));
+    await this.until(
+      `the packager to have ${id} as ${isRight}`,
+      isSo,
+      () => JSON.stringify(document),
+      withinMs,
+    );
     return document as StreamDocument;
   }
 
@@ -386,37 +415,6 @@ export class RealChain {
       if (isOver() || Date.now() > deadline) throw new Error(`The ${name} did not start:\n${text}`);
       await pause();
     }
-  }
-
-  /** The processes that have the chain's folder in their variables or arguments. */
-  #ownPids(): number[] {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .filter((pid) =>
-        ['environ', 'cmdline'].some((file) => (readProc(pid, file) ?? '').includes(this.home)),
-      );
-  }
-}
-
-/** Undefined when the process has ended meanwhile, or is another user's. */
-function readProc(pid: number, file: string): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-function commandOf(pid: number): string | undefined {
-  return readProc(pid, 'cmdline')?.replaceAll('\0', ' ').trim();
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
   }
 }
 

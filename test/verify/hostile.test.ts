@@ -70,6 +70,7 @@ test.each(
       ['timeout'],
       { requestMs: 300 },
     ],
+    ['an answer that never comes', () => undefined, ['limit_reached'], { totalMs: 300 }],
     ['a cut connection', (request) => request.socket.destroy(), ['unreachable']],
     ['an answer that is no HTTP', (request) => request.socket.end('220 ftp ready\r\n'), ['unreachable']],
     ['a web page', '<!doctype html><html></html>', ['not_a_manifest']],
@@ -220,4 +221,18 @@ test('keys of a playlist that are none do no harm', async () => {
     ),
   );
   expect((await stream.verify({ keyFiles: [] })).faults.map(({ code }) => code)).toContain('not_protected');
+});
+
+test('what libraries say of hostile names reaches no terminal', async () => {
+  const console = [jest.spyOn(global.console, 'error'), jest.spyOn(global.console, 'warn')];
+  const stream = await startStream('dash');
+  await fs.writeFile(
+    join(stream.folder, 'v3.m4s'),
+    Buffer.concat([Buffer.from('\0\0\0\0\u001bc\u001bc', 'latin1'), Buffer.alloc(64, 0x1b)]),
+  );
+  await stream.verify();
+  await stream.change('m.mpd', (text) => text.replaceAll('ContentProtection', 'Content\u009b:a:b'));
+  const { faults } = await stream.verify();
+  expect(faults.map(({ code }) => code)).toEqual(['manifest_unreadable']);
+  expect(console.flatMap(({ mock }) => mock.calls)).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { createCipheriv } from 'node:crypto';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import {
@@ -160,4 +161,62 @@ describe('MPEG-TS', () => {
     const report = await stream.verify({ keyFiles: [withFairPlay({ key: OTHER })] });
     expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
   });
+});
+
+describe('AES-128', () => {
+  const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+
+  /** Clear transport streams, encrypted as whole segments; the key is where the playlists say. */
+  async function startEncrypted() {
+    const stream = await startStream('hls', { extension: 'ts', packaging: undefined, flags: [] });
+    for (const name of ['v', 'a']) {
+      for (const number of [1, 2, 3]) {
+        const path = join(stream.folder, `${name}${number}.ts`);
+        const iv = Buffer.alloc(16);
+        iv.writeUInt32BE(number - 1, 12);
+        const cipher = createCipheriv('aes-128-cbc', key, iv);
+        const clear = await fs.readFile(path);
+        await fs.writeFile(path, Buffer.concat([cipher.update(clear), cipher.final()]));
+      }
+      await stream.change(`${name}.m3u8`, (text) =>
+        text.replace('#EXTINF', '#EXT-X-KEY:METHOD=AES-128,URI="keys/one.key"\n#EXTINF'),
+      );
+    }
+    await fs.outputFile(join(stream.folder, 'keys/one.key'), key);
+    return stream;
+  }
+
+  test('decrypts with the key that the playlist names, and says that everybody can get it', async () => {
+    const report = await (await startEncrypted()).verify({ keyFiles: [] });
+    expect({ codes: codesOf(report), states: statesOf(report) }).toEqual({
+      codes: { errors: [], warnings: ['not_fairplay'] },
+      states: ['decrypts', 'decrypts'],
+    });
+    expect(JSON.stringify(report)).not.toContain(key.toString('hex'));
+  });
+
+  test('a key that is another one, or none, is one error', async () => {
+    const stream = await startEncrypted();
+    await fs.outputFile(join(stream.folder, 'keys/one.key'), Buffer.alloc(16, 7));
+    expect(codesOf(await stream.verify({ keyFiles: [] })).errors).toEqual(['content_key_wrong']);
+    await fs.outputFile(join(stream.folder, 'keys/one.key'), 'no key');
+    expect(codesOf(await stream.verify({ keyFiles: [] })).errors).toEqual(['key_not_fetched']);
+  });
+});
+
+test('a key file that was changed after the stream began is named as the likely cause', async () => {
+  const stream = await startStream('hls');
+  for (const file of ['v.m3u8', 'a.m3u8'])
+    await stream.change(file, (text) =>
+      text
+        .replace(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '')
+        .replace('#EXTINF', '#EXT-X-PROGRAM-DATE-TIME:2026-11-22T12:00:00Z\n#EXTINF'),
+    );
+  const changed = new Date('2026-11-22T12:00:05Z');
+  const now = () => new Date('2026-11-22T12:00:10Z');
+  const { faults } = await stream.verify({ now, keyFiles: [{ ...withFairPlay({ key: OTHER }), changed }] });
+  expect(faults.map(({ code }) => code)).toEqual(['content_key_wrong']);
+  expect(faults[0]?.description).toContain(
+    'news.key was changed at 2026-11-22 12:00:05 UTC, after the stream had begun (2026-11-22 12:00:00 UTC): most likely the packager still uses the former key file',
+  );
 });

@@ -5,7 +5,7 @@ import { createGet } from '../../http/get';
 import { shown } from '../../http/terminal-text';
 import type { GivenKeyFile } from '../../verify/key-files';
 import { verifyStream } from '../../verify/verify-stream';
-import { EXIT, usageError } from '../cli-error';
+import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted } from '../client';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';
@@ -90,8 +90,22 @@ function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
 async function keyFilesOfStreams(context: CliContext, streams: readonly string[]): Promise<GivenKeyFile[]> {
   const found: GivenKeyFile[] = [];
   for (const stream of streams) {
-    const { bytes } = await context.sidecar().get(stream);
+    const { bytes } = await context
+      .sidecar()
+      .get(stream)
+      .catch((thrown) => {
+        throw isMissing(thrown) ? missingKeyFile(stream) : thrown;
+      });
     found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8') });
   }
   return found;
+}
+
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof CliError && thrown.problems[0]?.code === 'key_file_not_found';
+}
+
+function missingKeyFile(stream: string): CliError {
+  const description = `The sidecar has no key file of ${shown(stream)}: provision it, or correct --stream.`;
+  return new CliError(EXIT.failed, { code: 'key_file_not_found', description });
 }

@@ -20,6 +20,10 @@ const MOST_MS = 5000;
 interface Episode {
   readonly fault: CheckFault;
   readonly since: Date;
+  /** Whether segments were there to be tested; else it is of the manifest or playlist. */
+  readonly isOfSegments: boolean;
+  /** The renditions that had new segments when it was seen: each must have had another one before it is over. */
+  readonly waiting: Set<string>;
   until: Date | undefined;
 }
 
@@ -31,6 +35,7 @@ export async function watchStream(context: CliContext, test: StreamTest): Promis
   const { out, interrupted: signal } = context;
   const watch = new StreamWatch(context);
   const memory = new StreamMemory();
+  let pause = MOST_MS;
   try {
     while (!signal.aborted) {
       const report = await test({ memory });
@@ -40,7 +45,8 @@ export async function watchStream(context: CliContext, test: StreamTest): Promis
         out.note('The stream is finished: there will be no new segment.');
         break;
       }
-      if (!memory.hasMore) await context.wait(pauseOf(report), signal);
+      pause = pauseOf(report) ?? pause;
+      if (!memory.hasMore) await context.wait(pause, signal);
     }
   } finally {
     watch.stop();
@@ -48,11 +54,13 @@ export async function watchStream(context: CliContext, test: StreamTest): Promis
   return watch.hadError;
 }
 
-function pauseOf({ renditions }: StreamReport): number {
+/** Undefined where no new segment tells how long they are. */
+function pauseOf({ renditions }: StreamReport): number | undefined {
   const seconds = renditions.flatMap(({ segment }) =>
     segment && segment.seconds > 0 ? [segment.seconds] : [],
   );
-  return Math.min(MOST_MS, Math.max(LEAST_MS, Math.min(...seconds, 2 * MOST_MS) * 500));
+  if (seconds.length === 0) return undefined;
+  return Math.min(MOST_MS, Math.max(LEAST_MS, Math.min(...seconds) * 500));
 }
 
 /** What was seen in all looks so far. */
@@ -74,7 +82,8 @@ class StreamWatch {
     this.#looks += 1;
     this.#clearLine();
     const isFirst = this.#looks === 1;
-    const news = this.#compare(report.faults, fresh.length > 0 || report.renditions.length === 0, now());
+    const freshNames = fresh.map(({ name }) => name);
+    const news = this.#compare(report, freshNames, now());
     if (out.json) {
       if (isFirst || fresh.length > 0 || news.length > 0)
         out.write(`${jsonText({ time: now().toISOString(), ...report })}\n`);
@@ -101,19 +110,27 @@ class StreamWatch {
   }
 
   /** The lines of what has begun and what is over. What is wrong with segments is over with a segment that is right. */
-  #compare(faults: readonly CheckFault[], isConclusive: boolean, at: Date): string[] {
+  #compare({ faults, renditions }: StreamReport, fresh: readonly string[], at: Date): string[] {
     const { out } = this.context;
     const open = this.#episodes.filter(({ until }) => until === undefined);
     const lines: string[] = [];
     for (const fault of faults) {
-      if (open.some((episode) => episode.fault.code === fault.code)) continue;
-      this.#episodes.push({ fault, since: at, until: undefined });
+      const known = open.find((episode) => episode.fault.code === fault.code);
+      if (known) {
+        for (const name of fresh) known.waiting.add(name);
+        continue;
+      }
+      const isOfSegments = renditions.length > 0;
+      const waiting = new Set(fresh);
+      this.#episodes.push({ fault, since: at, isOfSegments, waiting, until: undefined });
       this.hadError ||= fault.severity === 'error';
       const style = fault.severity === 'error' ? 'red' : 'yellow';
       lines.push(`${clock(at)} ${out.style(style, `${fault.severity}:`)} ${shown(fault.description)}`);
     }
-    for (const episode of isConclusive ? open : []) {
+    for (const episode of open) {
       if (faults.some(({ code }) => code === episode.fault.code)) continue;
+      for (const name of fresh) episode.waiting.delete(name);
+      if (episode.isOfSegments && (fresh.length === 0 || episode.waiting.size > 0)) continue;
       episode.until = at;
       lines.push(`${clock(at)} ${out.style('green', 'over:')} ${episode.fault.code}`);
     }

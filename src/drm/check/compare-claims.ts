@@ -1,5 +1,6 @@
 import { formatUuid, isAmong, isRandomUuid, isZero, swapKeyIdOrder } from '../bytes';
 import { DASH, HLS } from '../key-file';
+import { fairPlayKeyId } from '../packaging';
 import { playReadyChecksum } from '../playready';
 import type { CheckedInput } from './check';
 import type { Comparison, Side } from './comparison';
@@ -169,11 +170,13 @@ function compareRotating(
 
 function isForFairPlayAlone(reference: Side, other: Side): boolean {
   const schemes = other.of('track').map(({ scheme }) => scheme);
+  const addresses = reference.of('address').filter(({ system }) => system === 'fairplay');
+  const own = addresses.map(({ address }) => fairPlayKeyId(address));
   return (
     reference.of('fairplay').length > 0 &&
     !reference.of('scheme').some(({ scheme }) => scheme === 'cbcs') &&
     schemes.length > 0 &&
-    other.of('box').length === 0 &&
+    other.of('box').every(({ keyId }) => isAmong(keyId, own)) &&
     schemes.every((scheme) => scheme === 'cbcs')
   );
 }

@@ -14,8 +14,8 @@ export interface ChildProgram {
   ready(url: string): Promise<void>;
   /** Resolves with a sentence when the program has ended, for whatever reason. */
   readonly ended: Promise<string>;
-  /** Resolves with its exit code, or null, and all that it wrote on standard output, when it has ended. */
-  readonly result: Promise<{ readonly code: number | null; readonly out: string }>;
+  /** Resolves with its exit code, or null, and what it wrote on standard output and error, when it has ended. */
+  readonly result: Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>;
 }
 
 /** What is started, with these variables and no others: nothing of the user's shell or `.env` reaches it. */
@@ -63,9 +63,12 @@ export class Programs {
 
 function programOf(name: string, child: ChildProcess): ChildProgram {
   const lastLines = collectLines(child);
-  let out = '';
+  const written = { out: '', err: '' };
   child.stdout?.on('data', (chunk: string) => {
-    out = (out + chunk).slice(-MAX_OUT);
+    written.out = (written.out + chunk).slice(-MAX_OUT);
+  });
+  child.stderr?.on('data', (chunk: string) => {
+    written.err = (written.err + chunk).slice(-MAX_OUT);
   });
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`can't be started: ${error.message}`));
@@ -74,7 +77,7 @@ function programOf(name: string, child: ChildProcess): ChildProgram {
   const ended = exited.then((how) => sentence(name, how, lastLines()));
   return {
     ended,
-    result: exited.then(() => ({ code: child.exitCode, out })),
+    result: exited.then(() => ({ code: child.exitCode, ...written })),
     ready: (url) => untilReady(name, url, ended, lastLines),
   };
 }

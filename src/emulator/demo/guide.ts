@@ -78,7 +78,7 @@ The sidecar runs at ${sidecarUrl}, the emulator of the platform at ${emulatorUrl
 The key file as written by POST /api/keyfile/${streamId}:
 
 ${keyFile}
-It lies at ${keyFilePath}
+It is ${keyFilePath}
 
 Provision it again:
   ${curl} -H 'content-type: application/json' -d '${JSON.stringify(request)}'
@@ -106,7 +106,7 @@ function clipText(done: Provisioned): string {
   HLS, cbcs    ${player}&format=hls
 ${liveText(done)}
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
-browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it,
+browser gets them as ClearKey licenses from the emulator's DRM side. Test whether the stream decrypts with the key file,
 with the command or on the page:
 
   ${verifyCommand}

@@ -92,6 +92,8 @@ interface Call {
   readonly idleMs?: number;
 }
 
+const UNREACHABLE = 'packager_unreachable';
+
 /** Why there is no answer. */
 class CallFailure extends Error {
   constructor(
@@ -177,9 +179,16 @@ export class PackagerClient {
     });
   }
 
-  /** The packager's answer to a viewer's request, whatever its status. @param path below `/media`, with its query. */
-  forward(path: string, { method, headers, signal }: Forwarded): Promise<Told<IncomingMessage>> {
-    return this.#told(() => this.#open({ method, path, headers, signal, idleMs: this.#limits.idleMs }));
+  /**
+   * The packager's answer to a viewer's request, whatever its status. A kept connection that the packager closes at this
+   * moment costs the viewer nothing: the request is made once more.
+   * @param path below `/media`, with its query.
+   */
+  async forward(path: string, { method, headers, signal }: Forwarded): Promise<Told<IncomingMessage>> {
+    const call = { method, path, headers, signal, idleMs: this.#limits.idleMs };
+    const told = await this.#told(() => this.#open(call));
+    const isBroken = !told.ok && !told.unsent && told.problem.code === UNREACHABLE;
+    return isBroken ? this.#told(() => this.#open(call)) : told;
   }
 
   /** Closes the connections on which nothing happens. */
@@ -283,7 +292,7 @@ export class PackagerClient {
     const unsent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN';
     const failure = failureOf(code).replaceAll('_', ' ');
     const description = `The packager at ${this.#address.url} does not answer (${failure}). Start it, or correct EMULATOR_PACKAGERURL.`;
-    return new CallFailure({ code: 'packager_unreachable', description }, { unsent });
+    return new CallFailure({ code: UNREACHABLE, description }, { unsent });
   }
 
   #late(): CallFailure {

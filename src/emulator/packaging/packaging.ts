@@ -131,7 +131,8 @@ export class Packaging {
     if (!packaged) return false;
     const { document, isGone } = packaged;
     if (!document) return !isGone;
-    return document.dash !== null || document.hls !== null || !isDone(document);
+    const isLive = document.kind === 'live' && document.state !== 'ended';
+    return document.dash !== null || document.hls !== null || isLive || !isDone(document);
   }
 
   /** Compares what is wanted under an id with what the packager has, now. */

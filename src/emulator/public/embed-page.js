@@ -25,11 +25,20 @@
     return undefined;
   }
 
+  /** Without a format in the address, the browser decides which one plays. */
+  function mark(label) {
+    for (const link of document.querySelectorAll('.below nav a')) {
+      if (link.textContent === label) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+  }
+
   const stage = document.getElementById('stage');
   const note = document.getElementById('playback');
   stage.addEventListener('playback', ({ detail }) => {
     note.textContent = describe(detail) ?? note.textContent;
     note.dataset.state = detail.state;
+    if (FORMATS[detail.format]) mark(FORMATS[detail.format]);
   });
   stage.addEventListener('channelidle', () => {
     note.textContent = '';

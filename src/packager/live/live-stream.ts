@@ -6,7 +6,7 @@ import type { PackagingKeys } from '../../drm/packaging';
 import { describeThrown } from '../../http/errors';
 import { writeWhole } from '../media-folder';
 import { readKeyFile, type StreamProblem } from '../packaging-keys';
-import { isPlayableManifest } from '../playlists/dash-manifest';
+import { isPlayableManifest, secondsOfManifest } from '../playlists/dash-manifest';
 import { mediaPlaylistsOf, secondsOfPlaylist } from '../playlists/hls-playlists';
 import { ENTRY_FILES } from '../shaka-packager';
 import {
@@ -72,7 +72,10 @@ export class LiveStream {
     this.#surroundings = surroundings;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
     // Its processes went with the packager that had begun them.
-    for (const part of record.parts) part.isDone = true;
+    for (const part of record.parts) {
+      if (!part.isDone) part.seconds = this.#secondsOnDisk(part);
+      part.isDone = true;
+    }
   }
 
   get kind(): 'live' {
@@ -281,16 +284,31 @@ export class LiveStream {
   #hasPlaylist({ name, ...part }: PartRecord, system: System): boolean {
     const folder = join(this.#folder, name, system);
     if (part[system] === null || this.#playable.has(folder)) return part[system] !== null;
-    const read = (file: string) =>
-      existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
-    const entry = read(ENTRY_FILES[system]);
-    const playlists = system === 'hls' ? mediaPlaylistsOf(entry) : [];
+    const entry = textOf(folder, ENTRY_FILES[system]);
+    const playlists = system === 'hls' ? secondsOfPlaylists(folder, entry) : [];
     const isPlayable =
       system === 'dash'
         ? isPlayableManifest(entry)
-        : playlists.length > 0 && playlists.every((file) => secondsOfPlaylist(read(file)) > 0);
+        : playlists.length > 0 && playlists.every((seconds) => seconds > 0);
     if (isPlayable) this.#playable.add(folder);
     return isPlayable;
+  }
+
+  /** How much can be played of a part whose packager was killed before it could say so. */
+  #secondsOnDisk({ name, ...part }: PartRecord): number {
+    try {
+      const seconds = SYSTEMS.filter((system) => part[system] !== null).map((system) => {
+        const folder = join(this.#folder, name, system);
+        const entry = textOf(folder, ENTRY_FILES[system]);
+        return system === 'dash'
+          ? secondsOfManifest(entry)
+          : Math.max(0, ...secondsOfPlaylists(folder, entry));
+      });
+      return Math.max(0, ...seconds);
+    } catch (thrown) {
+      this.#told(thrown);
+      return part.seconds;
+    }
   }
 
   #save(): void {
@@ -315,6 +333,15 @@ export class LiveStream {
     const { id } = this.#record;
     this.#surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
   }
+}
+
+function textOf(folder: string, file: string): string {
+  return existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
+}
+
+/** Of each track that a multivariant playlist names. */
+function secondsOfPlaylists(folder: string, master: string): number[] {
+  return mediaPlaylistsOf(master).map((file) => secondsOfPlaylist(textOf(folder, file)));
 }
 
 const NO_ROOM: StreamProblem = {

@@ -27,6 +27,16 @@ type MpdRead =
   | { readonly ok: true; readonly outline: StreamOutline; readonly left: number }
   | { readonly ok: false; readonly code: string; readonly sentence: string };
 
+const QUALIFIED_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?$/;
+
+/** The library's XML parser writes names that it does not take on the console. */
+function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean {
+  return (
+    [name, ...Object.keys(attributes)].every((each) => QUALIFIED_NAME.test(each)) &&
+    children.every(hasQualifiedNames)
+  );
+}
+
 /**
  * Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken; `left` counts what was left out
  * because of a limit. A fault goes on after the manifest's name.
@@ -38,6 +48,11 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Mp
   if (root.name !== 'MPD') {
     const sentence = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
     return { ok: false, code: 'not_a_manifest', sentence };
+  }
+  if (!hasQualifiedNames(root)) {
+    const sentence =
+      'has an element or attribute with a name that is none in XML; check it with a DASH validator';
+    return { ok: false, code: 'manifest_unreadable', sentence };
   }
   let inherited: InheritedRepresentation[];
   try {

@@ -94,12 +94,15 @@ function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url
   });
   const seconds = segments.reduce((sum, { duration = 0 }) => sum + duration, 0);
   const begun = segments[0]?.programDateTime;
+  // The time of day may have jumped between them, where the encoder was away.
+  const newest = segments.at(-1);
+  const ended = newest?.programDateTime;
   const before = segments.length === 0 ? 0 : (sequence * seconds) / segments.length;
   return {
     type: 'media',
     live: manifest.endList !== true,
     started: begun === undefined ? undefined : new Date(begun - before * 1000),
-    ended: begun === undefined ? undefined : new Date(begun + seconds * 1000),
+    ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
     segments: { first: named[0], newest: named.slice(-3).reverse() },
     last: sequence + segments.length - 1,
     targetSeconds: manifest.targetDuration ?? 10,

@@ -1,5 +1,4 @@
 import { SyntaxBroken } from './bit-reader';
-import { CABAC_CONTEXTS } from './h264-contexts';
 
 /** ISO/IEC 14496-10 table 9-44, four of each state. */
 const LPS_RANGES = new Uint8Array([
@@ -32,7 +31,7 @@ for (let state = 0; state < 64; state += 1) {
   }
 }
 
-/** The arithmetic decoder of ISO/IEC 14496-10 § 9.3. */
+/** The arithmetic decoder of ISO/IEC 14496-10 § 9.3, which is that of ISO/IEC 23008-2 § 9.3.4.3 too. */
 export class Cabac {
   readonly #bytes: Uint8Array;
   readonly #states = new Uint8Array(460);
@@ -46,15 +45,23 @@ export class Cabac {
     this.#bytes = bytes;
   }
 
-  /** @param table 0 for I slices, else one more than cabac_init_idc */
-  initialize(table: number, qp: number): void {
-    const contexts = CABAC_CONTEXTS[table] ?? [];
+  /** @param contexts m and n of each context */
+  initialize(contexts: readonly number[], qp: number): void {
     const clipped = Math.max(0, Math.min(51, qp));
-    for (let index = 0; index < 460; index += 1) {
+    for (let index = 0; index * 2 < contexts.length; index += 1) {
       const state = (((contexts[2 * index] ?? 0) * clipped) >> 4) + (contexts[2 * index + 1] ?? 0);
       const limited = Math.max(1, Math.min(126, state));
       this.#states[index] = limited <= 63 ? (63 - limited) * 2 : (limited - 64) * 2 + 1;
     }
+  }
+
+  /** The states of all contexts, to go on with them elsewhere. */
+  copyStates(): Uint8Array {
+    return this.#states.slice();
+  }
+
+  setStates(states: Uint8Array): void {
+    this.#states.set(states);
   }
 
   /** Begins at a whole byte. */
@@ -122,6 +129,13 @@ export class Cabac {
     if (this.#value < scaled) return 0;
     this.#value -= scaled;
     return 1;
+  }
+
+  /** Up to 24 of them as a number. */
+  bypassBits(count: number): number {
+    let value = 0;
+    for (let left = count; left > 0; left -= 1) value = (value << 1) | this.bypass();
+    return value;
   }
 
   /** After a 1, the last bit read is the stop bit of the slice, or that before the samples of I_PCM (§ 9.3.1.2). */

@@ -25,10 +25,10 @@ interface Part {
 }
 
 /**
- * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and frames of AAC
- * are read by their syntax to the last bit (ISO/IEC 14496-10, 14496-3), AC-3 by its checksums. Noise is read so by
- * chance about once in a thousand samples, so that two samples tell a wrong key. Tracks of one key id are judged
- * together where one alone does not tell.
+ * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and H.265 and frames
+ * of AAC are read by their syntax to the last bit (ISO/IEC 14496-10, 23008-2, 14496-3), AC-3 by its checksums. Noise is
+ * read so by chance about once in a thousand samples, so that two samples tell a wrong key. Tracks of one key id are
+ * judged together where one alone does not tell.
  *
  * @param keys those for the key ids of the media, and those for all; none at all judges the media as they are
  */

@@ -83,6 +83,8 @@ class Guard {
     const header = isLarge ? 16 : 8;
     const isOpen = announced === 0 && parent === '';
     const size = isOpen ? end - at : isLarge ? Number(this.#bytes.readBigUInt64BE(at + 8)) : announced;
+    // The parser takes a size of 0, up to the end of the file, for mdat alone.
+    if (isOpen) this.#bytes.writeUInt32BE(size, at);
     if (size < header) throw malformed(`A box ${shown(type)} says that it is ${size} bytes long.`);
     let last = at + size;
     if (last > end) {

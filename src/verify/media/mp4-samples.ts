@@ -1,4 +1,4 @@
-import { createFile, type ISOFile, MP4BoxBuffer } from 'mp4box';
+import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
 import { isAmong } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
 import type { MediaFault, MediaScheme, MediaTrack, Opened } from './judgement';
@@ -12,6 +12,9 @@ import {
   type SampleEntry,
 } from './sample-entry';
 import type { MediaSample, SampleEncryption, Subsample } from './track-content';
+
+// It writes types of boxes on the console as they are, and these may be anything, a terminal's commands too.
+Object.assign(Log, { error: () => undefined, warn: () => undefined });
 
 const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
 type Scheme = (typeof SCHEMES)[number];

@@ -1,17 +1,15 @@
 import { nalUnitsOf } from './nal-units';
-import type { Outcome } from './picture-check';
 
 /**
- * What can be told of pictures of H.265 without reading their slices: lengths that do not add up, headers that can't be
- * (ISO/IEC 23008-2 § 7.3.1.2), and bytes that no NAL unit has. Noise breaks the rules rarely, so that keeping them
- * proves nothing.
+ * The NAL units of a sample of H.265, or undefined where the sample breaks rules that need no parameter sets: lengths
+ * that do not add up, headers that can't be (ISO/IEC 23008-2 § 7.3.1.2), and bytes that no NAL unit has. Noise breaks
+ * them rarely, so that keeping them proves nothing.
  */
-export function checkHevcPicture(sample: Buffer, lengthSize: number): Outcome {
+export function hevcUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
   const units = nalUnitsOf(sample, lengthSize);
-  if (!units || units.length === 0) return 'broken';
-  return units.some((nal) => nal.length < 3 || hasBrokenHeader(nal) || hasForbiddenBytes(nal))
-    ? 'broken'
-    : 'undecided';
+  if (!units || units.length === 0) return undefined;
+  const isBroken = units.some((nal) => nal.length < 3 || hasBrokenHeader(nal) || hasForbiddenBytes(nal));
+  return isBroken ? undefined : units;
 }
 
 /** forbidden_zero_bit, and nuh_temporal_id_plus1, which is not 0. */

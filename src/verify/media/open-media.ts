@@ -1,6 +1,6 @@
 import { looksLikeSegment } from '../../drm/check/segment';
 import { ivOfSequence } from './decrypt';
-import type { HlsEncryption, MediaTrack, Opened } from './judgement';
+import type { HlsEncryption, MediaFault, MediaTrack, Opened } from './judgement';
 import { openMp4 } from './mp4-samples';
 import { looksLikeTransportStream, openPackedAudio, openTransportStream } from './ts-samples';
 
@@ -14,24 +14,40 @@ import { looksLikeTransportStream, openPackedAudio, openTransportStream } from '
  *   nothing is known of a segment under AES-128 before `judgeMedia` decrypts it
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
+  if (segment.length === 0) return fault('no_samples', 'The segment is empty.');
   const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
   if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
+  const foreign = foreignFormat(segment);
+  if (foreign !== undefined) return fault('not_media', `The segment is ${foreign}.`);
   const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
   const audio = openPackedAudio(segment, encryption);
   if (audio) return audio;
-  const description =
-    segment.length === 0
-      ? 'The segment is empty.'
-      : 'The segment is neither mp4, MPEG transport stream nor packed audio; it may be encrypted as a whole (AES-128), or an error page.';
-  return { ok: false, fault: { code: segment.length === 0 ? 'no_samples' : 'not_media', description } };
+  return fault(
+    'not_media',
+    'The segment is neither mp4, MPEG transport stream nor packed audio; it may be encrypted as a whole (AES-128), or an error page.',
+  );
+}
+
+/** The first bytes of a header, and of a cluster (RFC 8794, RFC 9559). */
+const WEBM = ['1a45dfa3', '1f43b675'];
+
+/** What bytes in the place of media are, where that can be told: `a web page, …`. */
+export function foreignFormat(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, 100);
+  if (/^\s*<(?:!doctype html|html|head|body)\b/i.test(start))
+    return 'a web page in place of media; look at its address in a browser: most often it is the error page of a server or CDN';
+  if (WEBM.includes(bytes.toString('hex', 0, 4)))
+    return 'WebM, whose encryption can not be tested; test the renditions in mp4';
+  return undefined;
+}
+
+function fault(code: MediaFault['code'], description: string): Opened {
+  return { ok: false, fault: { code, description } };
 }
 
 function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): Opened {
-  if (segment.length === 0) {
-    return { ok: false, fault: { code: 'no_samples', description: 'The segment is empty.' } };
-  }
   const samples = [{ data: segment, encryption: undefined }];
   const track: MediaTrack = {
     id: 0,

@@ -1,6 +1,7 @@
 import { BitReader, rbspOf, SyntaxBroken } from './bit-reader';
 import { Cabac } from './cabac';
 import { CavlcReader } from './h264-cavlc';
+import { CABAC_CONTEXTS } from './h264-contexts';
 import { MacroblockReader } from './h264-macroblocks';
 import { H264Parameters, readSliceHeader } from './h264-parameters';
 import { nalUnitsOf } from './nal-units';
@@ -64,7 +65,7 @@ export class PictureCheck {
         if (bits.bit() === 0) return isSure ? 'broken' : 'undecided';
       }
       const cabac = new Cabac(rbsp);
-      cabac.initialize(header.type === 'I' ? 0 : 1 + header.cabacInit, header.qp);
+      cabac.initialize(CABAC_CONTEXTS[header.type === 'I' ? 0 : 1 + header.cabacInit] ?? [], header.qp);
       cabac.start(bits.position / 8);
       new MacroblockReader(cabac, header).read();
       // Behind the stop bit x264 leaves bits that are not 0, within the same byte.

@@ -2,7 +2,7 @@ import { boxesIn } from '../../drm/check/boxes';
 import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from './aac-frame';
 import { hasRightChecksums } from './ac3-frame';
 import { SyntaxBroken } from './bit-reader';
-import { checkHevcPicture } from './nal-rules';
+import { HevcPictureCheck } from './hevc-picture-check';
 import { type Outcome, PictureCheck } from './picture-check';
 import type { SampleFormat } from './track-content';
 
@@ -27,10 +27,11 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     };
   }
   if (format.codec === 'h265') {
+    const pictures = new HevcPictureCheck(format.lengthSize, format.parameterSets);
     return {
       called: 'pictures',
-      proof: 'can be read by the rules of H.265',
-      check: (sample) => checkHevcPicture(sample, format.lengthSize),
+      proof: 'can be read by the rules of H.265 to the last bit',
+      check: (sample) => pictures.check(sample),
     };
   }
   if (format.codec === 'aac') {

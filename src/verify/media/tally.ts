@@ -22,7 +22,10 @@ const MOST = 240;
 const MOST_BYTES = 600_000;
 const AT_LEAST = 8;
 
-/** Of 40,000 pictures of noise, 10 with fewer than 1,000 encrypted bytes were valid, and none with more. */
+/**
+ * Of 40,000 pictures of H.264 that were noise, 10 with fewer than 1,000 encrypted bytes were valid, and none with more;
+ * of 45,000 of H.265 none was.
+ */
 const WEIGHT = 10;
 const WEIGHT_OF_LARGE = 20;
 const LARGE = 1024;

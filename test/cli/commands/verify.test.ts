@@ -68,8 +68,10 @@ test('a fault ends it with 1 and says what to do', async () => {
 test('a former key file tells a packager that was not restarted', async () => {
   const { verify } = await start();
   const { code, stdout } = await verify(['new.key', '--former', 'news.key', '--json']);
-  const { faults } = JSON.parse(stdout);
+  const { faults, renditions } = JSON.parse(stdout);
   expect([code, faults.map(({ code: each }: { code: string }) => each)]).toEqual([1, ['former_key']]);
+  const [{ keyIds, judgement }] = renditions;
+  expect(judgement.tracks[0].keyId).toBe(keyIds[0]);
 });
 
 test('the key file of a stream comes from the sidecar', async () => {
@@ -85,6 +87,18 @@ test('the key file of a stream comes from the sidecar', async () => {
   expect(put.code).toBe(0);
   const { code, stdout } = await verify(['--stream', 'live/news'], { env });
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test('a stream that the sidecar has no key file of is named, and nothing is fetched', async () => {
+  const { verify, stream } = await start();
+  const sidecar = await startSidecar();
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const { code, stderr } = await verify(['--stream', 'live/nwes'], { env });
+  expect({ code, stderr, requests: stream.requests }).toEqual({
+    code: 1,
+    stderr: 'error: The sidecar has no key file of live/nwes: provision it, or correct --stream.\n',
+    requests: [],
+  });
 });
 
 test('a key file that is given where the API key belongs is taken as what it is', async () => {
@@ -118,7 +132,13 @@ test('a stream that is not there ends with 1, as JSON too', async () => {
   const { code, stdout } = await cli(['verify', `${stream.url}/none.mpd`, '--json'], { cwd: stream.folder });
   expect([code, JSON.parse(stdout).faults]).toEqual([
     1,
-    [{ severity: 'error', code: 'not_found', description: `${stream.url}/none.mpd is not there (404).` }],
+    [
+      {
+        severity: 'error',
+        code: 'not_found',
+        description: `${stream.url}/none.mpd is not there (404); check the path, and whether the stream runs and is not over.`,
+      },
+    ],
   ]);
 });
 
@@ -178,6 +198,38 @@ describe('--watch', () => {
     expect(stderr).toMatch(
       / segments in 0 s: 1 error, 0 warnings\.\n {2}1970-01-01 00:00:00 to 1970-01-01 00:00:00: playlist_not_found\n$/,
     );
+  });
+
+  test('a fault of the segments is not over while the stream is away', async () => {
+    const { stdout } = await watch(
+      ['news.key', '--watch'],
+      (pause, { answers }) => {
+        if (pause === 1) answers.set('/v2.m4s', (_request, response) => response.end('<html>'));
+        if (pause === 2) answers.set('/master.m3u8', (_request, response) => response.writeHead(500).end());
+      },
+      3,
+    );
+    expect(stdout.match(/(?<=^1970\S+ \S+ )(?:over: .*|error: .*(?=: The| answers))/gm)).toEqual([
+      'error: In v2.m4s',
+      expect.stringMatching(/^error: \S+\/master\.m3u8$/),
+    ]);
+  });
+
+  test('a fault of the picture is not over with a new segment of the sound alone', async () => {
+    const { stdout } = await watch(
+      ['news.key', '--watch'],
+      (pause, stream) => {
+        // The playlist of the picture stands still for one look.
+        if (pause === 1) stream.answers.set('/v2.m4s', (_request, response) => response.end('<html>'));
+        if (pause === 2) {
+          const text = fs.readFileSync(join(stream.folder, 'v.m3u8'), 'utf8').split(/(?=#EXTINF)/);
+          stream.answers.set('/v.m3u8', (_request, response) => response.end(text.slice(0, -1).join('')));
+        }
+      },
+      3,
+    );
+    expect(stdout).toMatch(/ error: In v2\.m4s: The segment is a web page/);
+    expect(stdout).not.toContain(' over: ');
   });
 
   test('with --json, each look that brought something is one line', async () => {

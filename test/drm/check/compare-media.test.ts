@@ -1,5 +1,7 @@
 import { withoutAnswered } from '../../../src/drm/check/compare';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { fairPlayKeyId } from '../../../src/drm/packaging';
+import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { POST_MANUAL } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
@@ -63,6 +65,21 @@ describe('media and a manifest beside a key file', () => {
     const inputs = { ...withoutCmaf, ...INIT, ...MPD, 'fp.mp4': ofOtherKeyId };
     expect(codes(inputs)).toEqual([]);
     expect(codes({ ...inputs, ...PLAYLIST })).toEqual([]);
+  });
+
+  it('agree where the key id of FairPlay is made of its address, and a box for ClearKey players names it', () => {
+    const fairplay = packagedMedia('fairplay/v.mp4').toString('latin1');
+    const keyId = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('latin1');
+    const withIds = (ofSamples: Buffer, ofBox: Buffer) =>
+      Buffer.concat([
+        Buffer.from(fairplay.replaceAll(keyId, ofSamples.toString('latin1')), 'latin1'),
+        buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [ofBox]),
+      ]);
+    const keyFile = { 'news.key': renderKeyFile(keyFileLines(keyFileOf(POST_MANUAL))) };
+    const own = fairPlayKeyId(POST_MANUAL.fairplay.laurl);
+    const other = Buffer.alloc(16, 7);
+    expect(codes({ ...keyFile, 'fp.mp4': withIds(own, own) })).toEqual([]);
+    expect(codes({ ...keyFile, 'fp.mp4': withIds(other, other) })).toEqual(['error key_id_mismatch']);
   });
 
   it('differ in the key id where each key file vouches for one of them', () => {

@@ -299,6 +299,20 @@ describe('a packager in trouble', () => {
     expect((await at(streaming, `/live/events/${id}/hls/master.m3u8`)).status).toBe(200);
   });
 
+  it('that closes a kept connection costs a viewer nothing', async () => {
+    const streaming = await start();
+    const id = await streaming.connect(await streaming.createChannel());
+    await streaming.packaged(id);
+    let resets = 1;
+    streaming.packager.trouble = ({ path }) => {
+      if (!path.startsWith('/media/') || resets === 0) return undefined;
+      resets -= 1;
+      return 'reset';
+    };
+    expect((await at(streaming, `/live/events/${id}/hls/master.m3u8`)).status).toBe(200);
+    expect(resets).toBe(0);
+  });
+
   it('is slowed down by a viewer who reads slowly, and nothing piles up between them', async () => {
     const streaming = await start();
     const id = await streaming.connect(await streaming.createChannel());

@@ -31,8 +31,12 @@ test('answers what a program wrote and how it ended, without the variables of th
   const programs = new Programs();
   const script = 'console.log(JSON.stringify(process.env)); console.error("no"); process.exitCode = 3;';
   const program = programs.start({ name: 'test', args: ['-e', script], variables: { ONE: '1' } });
-  const { code, out } = await program.result;
-  expect({ code, env: JSON.parse(out) }).toEqual({ code: 3, env: expect.objectContaining({ ONE: '1' }) });
+  const { code, out, err } = await program.result;
+  expect({ code, err, env: JSON.parse(out) }).toEqual({
+    code: 3,
+    err: 'no\n',
+    env: expect.objectContaining({ ONE: '1' }),
+  });
   expect(JSON.parse(out)).not.toHaveProperty('PATH');
   expect(await program.ended).toMatch(/^The test ended with exit code 3\. Its last lines:\n/);
 });

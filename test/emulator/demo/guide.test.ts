@@ -50,7 +50,7 @@ test('names the players first, then the test, the key file and the commands that
   live         http://127.0.0.1:8080/embed/channel.html?channelId=autoauto
 
 Its keys come from the key provider; the sidecar wrote them into a key file, with which the packager encrypted. The
-browser gets them as ClearKey licenses from the emulator's DRM side. Test the stream, and whether the key file fits it,
+browser gets them as ClearKey licenses from the emulator's DRM side. Test whether the stream decrypts with the key file,
 with the command or on the page:
 
   node cli.js verify http://a.test/c.mpd demo.key
@@ -62,7 +62,7 @@ The key file as written by POST /api/keyfile/demo:
 name: value
 other: value
 
-It lies at /keys/demo.key
+It is /keys/demo.key
 
 Provision it again:
   ${CURL} -H 'content-type: application/json' -d '{"client":"c","contentId":"demo"}'

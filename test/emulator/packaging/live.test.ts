@@ -176,13 +176,18 @@ test.each([
   await until(() => emulator.context.packaging.find(id)?.problem === undefined);
 });
 
-test('keeps what the packager refuses a stream for, and tells it again until it is taken', async () => {
+test('keeps what the packager refuses a stream for, and tells it again until it is taken; players are told to wait', async () => {
   const emulator = await start();
   const problem = { code: 'no_key_file', description: 'There is no key file news.key.' };
   emulator.packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const id = await emulator.connect(await emulator.createChannel());
   await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
   expect(emulator.context.packaging.find(id)?.problem).toEqual(problem);
+  const { body } = await emulator.unauthenticated.get(`/v2/media/${id}`);
+  expect(body.playlist[0].sources).toMatchObject([
+    { type: 'application/dash+xml', drm: { clearkey: {} } },
+    { type: 'application/vnd.apple.mpegurl', drm: { clearkey: {} } },
+  ]);
   emulator.packager.onPut = (document) => document;
   await until(() => emulator.context.packaging.deliverable(id) !== undefined);
 });

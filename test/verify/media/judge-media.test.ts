@@ -161,6 +161,12 @@ test.each([
   ['surround.mp4', /^(\d+) of \1 AAC frames can/],
   ['sound.ac3', /^(\d+) of \1 AC-3 frames have right checksums/],
   ['enhanced.mp4', /^(\d+) of \1 AC-3 frames have right checksums/],
+  ['hevc-stream.mp4', /^40 of 40 pictures can be read by the rules of H\.265/],
+  ['hevc-main10.mp4', /^4 of 4 pictures can/],
+  ['hevc-slices.mp4', /^10 of 10 pictures can/],
+  ['hevc-lossless.mp4', /^1 of 1 pictures can/],
+  ['hevc-intra.mp4', /^1 of 1 pictures can/],
+  ['live-hevc.mpegts', /^20 of 20 pictures can/],
   ['live.mpegts', /^60 of 60 pictures can .* (\d+) of \1 AAC frames can/],
 ])('all samples of %s keep the rules', (name, evidence) => {
   const judgement = judgeMedia(opened(undefined, vector(name)), []);
@@ -170,7 +176,7 @@ test.each([
   });
 });
 
-test.each(['mbaff.mp4', 'live-hevc.mpegts'])('of %s nothing is claimed', (name) => {
+test.each(['mbaff.mp4', 'hevc-444.mp4'])('of %s nothing is claimed', (name) => {
   const { evidence } = judgeMedia(opened(undefined, vector(name)), []);
   expect(evidence).toMatch(/^\d+ \w+ were looked at, of which nothing can be told\.$/);
 });

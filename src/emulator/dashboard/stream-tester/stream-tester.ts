@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { type Express, type Request, type RequestHandler, type Response, urlencoded } from 'express';
+import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
@@ -106,6 +107,8 @@ async function test(context: EmulatorContext, platform: RequestListener, asked: 
   const address = sent.text('url').trim();
   const fault = addressFault(address);
   if (fault !== undefined) return refused(fault);
+  const foreign = PASTED.filter(({ name }) => pasted(sent, name).some(({ text }) => !looksLikeKeyFile(text)));
+  if (foreign.length > 0) return refused(...foreign.map(({ label }) => noKeyFile(label)));
   const origin = originOf(request);
   const rules = { allowHttp: context.seeds.allowHttpWebhooks };
   const { get, close } = createTesterGet({ rules, origin, platform });
@@ -141,7 +144,16 @@ function addressFault(address: string): string | undefined {
   return undefined;
 }
 
-function pasted(sent: FormBody, name: 'key_file' | 'former'): GivenKeyFile[] {
+const PASTED = [
+  { name: 'key_file', label: 'Key file' },
+  { name: 'former', label: 'Former key file' },
+] as const;
+
+function noKeyFile(label: string): string {
+  return `${label}: what was pasted has no line "name: value" as key files have. Paste all lines of the key file.`;
+}
+
+function pasted(sent: FormBody, name: (typeof PASTED)[number]['name']): GivenKeyFile[] {
   const text = sent.text(name).replaceAll('\r\n', '\n');
   if (text.trim() === '') return [];
   // A form drops the line break at the end, without which a key file counts as cut off.
@@ -214,18 +226,18 @@ function keysOf(sent: FormBody): Html {
       <textarea id="field-${name}" class="code" name="${name}" rows="4" spellcheck="false" autocomplete="off" aria-describedby="hint-${name}"></textarea>
       <p class="hint" id="hint-${name}">${hint}</p>
     </div>`;
-  return html`<div class="fields">${keyFile('key_file', 'Key file', 'Its lines, to decrypt with. They are forgotten after the test.')}</div>
+  return html`<div class="fields">${keyFile('key_file', 'Key file', 'Paste its lines to have the stream decrypted. They are not kept.')}</div>
     <details id="more-keys"${isOpen && html` open`}>
-      <summary class="link">Other places of keys</summary>
+      <summary class="link">Key file from the sidecar, former key file</summary>
       <div class="fields">
         ${textField({ name: 'sidecar', label: 'Address of the sidecar', type: 'url', value: sent.text('sidecar'), hint: 'It has the key file of the stream.' })}
         ${textField({ name: 'stream_id', label: 'Stream id', value: sent.text('stream_id') })}
         <div class="field">
           <label for="field-api_key">API key</label>
           <input id="field-api_key" name="api_key" type="password" autocomplete="off" aria-describedby="hint-api_key">
-          <p class="hint" id="hint-api_key">One that may read is enough.</p>
+          <p class="hint" id="hint-api_key">A key with read rights is enough.</p>
         </div>
-        ${keyFile('former', 'The key file before the last change', 'By it, the test sees whether the packager still has the keys of before.')}
+        ${keyFile('former', 'Former key file', 'Paste the key file that the stream had before: the test then tells whether the packager still uses it.')}
       </div>
     </details>`;
 }

@@ -1,8 +1,8 @@
 import { parseUuid } from '../../../drm/bytes';
 import { COMMON_SYSTEM_ID } from '../../../drm/pssh';
 import { type Content, type Html, html } from '../../../http/html';
-import type { MediaJudgement } from '../../../verify/media/judgement';
-import type { RenditionReport, StreamReport, SystemReport } from '../../../verify/stream-report';
+import type { JudgementState } from '../../../verify/media/judgement';
+import type { RenditionJudgement, StreamReport, SystemReport } from '../../../verify/stream-report';
 import { breakable, bytes, facts, pill, table, time, type Words } from '../elements';
 
 interface ShownReport {
@@ -25,7 +25,7 @@ export function reportView({ report, address, tested, clearKeyUrl }: ShownReport
     </div>
     ${
       renditions.length > 0 &&
-      html`<section aria-labelledby="renditions-title"><h2 id="renditions-title">Renditions</h2><div id="renditions">${renditionTable(renditions)}</div></section>`
+      html`<section aria-labelledby="renditions-title"><h2 id="renditions-title">Renditions</h2><div id="renditions">${renditionTable(report)}</div></section>`
     }
     <section class="card" aria-labelledby="systems-title"><h2 id="systems-title">DRM systems</h2><div id="systems">${
       systems.length > 0 ? systems.map(systemView) : html`<p class="muted">None is signalled.</p>`
@@ -56,22 +56,26 @@ function verdict({ faults, renditions, decrypted }: StreamReport): Html {
     proven > 0
       ? `${count(proven, 'rendition')} of ${renditions.length} decrypted to valid picture, sound or text.`
       : encrypted > 0 && !decrypted
-        ? 'Nothing was decrypted, as no keys were given.'
+        ? 'Nothing was decrypted: paste the key file to have the content key tested, too.'
         : undefined;
   return html`<div class="message ${tone}"><p><b>${summaryOf(faults)}.</b> ${how}</p></div>`;
 }
 
-function findings({ faults }: StreamReport): Html {
+function findings({ faults, decrypted, renditions }: StreamReport): Html {
   if (faults.length === 0) return html`<p class="muted">None.</p>`;
   return html`<ol class="findings">${faults.map(
     ({ severity, code, field, description }) =>
       html`<li><p class="finding-head">${severity === 'error' ? pill('Fault', 'bad') : pill('Warning', 'wait')} <code>${code}</code>${
         field !== undefined && html` <code class="muted">${field}</code>`
       }</p><p>${description}</p></li>`,
-  )}</ol>`;
+  )}</ol>${
+    decrypted &&
+    renditions.some(({ scheme }) => scheme !== null) &&
+    html`<p class="muted">The player on this page has its keys from the license server. It may play although the key file is wrong.</p>`
+  }`;
 }
 
-const JUDGEMENTS: Words<MediaJudgement['state']> = {
+const JUDGEMENTS: Words<JudgementState> = {
   decrypts: ['Decrypts', 'good'],
   garbage: ['Does not decrypt', 'bad'],
   clear: ['Clear', 'calm'],
@@ -79,8 +83,10 @@ const JUDGEMENTS: Words<MediaJudgement['state']> = {
   unknown: ['Not known', 'calm'],
 };
 
-function judgementView(judgement: MediaJudgement | null): Content {
+function judgementView(judgement: RenditionJudgement | null, decrypted: boolean): Content {
   if (!judgement) return pill('Not judged', 'calm');
+  if (judgement.state === 'no_key' && !decrypted)
+    return html`${pill('Encrypted', 'calm')}<p>No key file was given to decrypt it with.</p>`;
   const { state, cause, description, evidence } = judgement;
   const shown = cause === 'not_encrypted' ? pill('Not encrypted', 'bad') : pill(...JUDGEMENTS[state]);
   return html`${shown}<p>${description}</p><p class="muted">${evidence}</p>`;
@@ -88,7 +94,7 @@ function judgementView(judgement: MediaJudgement | null): Content {
 
 const DASH_OF_NOTHING = html`<span class="muted">–</span>`;
 
-function renditionTable(renditions: readonly RenditionReport[]): Html {
+function renditionTable({ renditions, decrypted }: StreamReport): Html {
   return table({
     caption: 'Renditions',
     columns: ['Rendition', 'Encryption', 'Newest segment', 'Judgement'],
@@ -100,7 +106,7 @@ function renditionTable(renditions: readonly RenditionReport[]): Html {
             segment.seconds > 0 && `, ${segment.seconds.toFixed(1)} s`
           }</p>`
         : DASH_OF_NOTHING,
-      judgementView(judgement),
+      judgementView(judgement, decrypted),
     ]),
     empty: undefined,
   });

@@ -114,6 +114,41 @@ test('tells that a stream decrypts, and hands it to the player with the license 
   });
 });
 
+test('says of an encrypted stream without a key file that it was not decrypted, and how it is', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const { text } = await send(emulator, { url: address });
+  expect(textOf(text)).toContain(
+    'Nothing was decrypted: paste the key file to have the content key tested, too.',
+  );
+  expect(textOf(text)).toContain('No key file was given to decrypt it with.');
+  expect(textOf(text)).not.toContain('None of the keys');
+});
+
+test.each([
+  ['key_file', 'Key file'],
+  ['former', 'Former key file'],
+])('refuses a %s that is no key file with one sentence, and fetches nothing', async (field, label) => {
+  const emulator = await startEmulator();
+  const { status, text } = await send(emulator, {
+    url: 'http://127.0.0.1:1/m.mpd',
+    [field]: 'MIT License\n\nNo key.',
+  });
+  expect(status).toBe(400);
+  expect(textOf(text)).toContain(`${label}: what was pasted has no line`);
+  expect(textOf(text)).not.toContain('nothing listens there');
+});
+
+test('tells that a player that plays does not prove the key file', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const key = Buffer.alloc(16, 0x55).toString('base64');
+  const wrong = KEY_FILE.replace(/(content-key: ).*/, `$1${key}`);
+  const { text } = await send(emulator, { url: address, key_file: wrong });
+  expect(textOf(text)).toContain('content_key_wrong');
+  expect(textOf(text)).toContain('It may play although the key file is wrong.');
+});
+
 test('names the key ids of HLS to the player, whose playlists name none', async () => {
   const emulator = await startEmulator();
   const address = `${await serveMedia(await packageClip('hls', FAIRPLAY_KEYS))}/master.m3u8`;

@@ -1,0 +1,76 @@
+import { BitReader, rbspOf, SyntaxBroken } from './bit-reader';
+import { Cabac } from './cabac';
+import { CodingTreeReader } from './hevc-coding-tree';
+import { HevcFrame } from './hevc-frame';
+import { HevcParameters } from './hevc-parameters';
+import { readSegmentHeader } from './hevc-slice-header';
+import { hevcUnitsOf } from './nal-rules';
+import type { Outcome } from './picture-check';
+
+/** A sample has one picture; those of careless containers may have a few. */
+const MOST_PICTURES = 4;
+
+/** Reads pictures of H.265 one after another, with the parameter sets that stand before them. */
+export class HevcPictureCheck {
+  readonly #parameters = new HevcParameters();
+  readonly #lengthSize: number;
+
+  constructor(lengthSize: number, parameterSets: readonly Buffer[]) {
+    this.#lengthSize = lengthSize;
+    for (const nal of parameterSets) this.#parameters.take(nal);
+  }
+
+  check(sample: Buffer): Outcome {
+    const units = hevcUnitsOf(sample, this.#lengthSize);
+    if (!units) return 'broken';
+    let frame: HevcFrame | undefined;
+    let isKnown = true;
+    let pictures = 0;
+    for (const nal of units) {
+      const [first = 0, second = 0] = nal;
+      // Layers above the first are of extensions.
+      if ((first & 1) !== 0 || second >> 3 !== 0) continue;
+      const type = first >> 1;
+      this.#parameters.take(nal);
+      if (type > 21 || (type > 9 && type < 16)) continue;
+      if (this.#parameters.pictures.size === 0) return 'undecided';
+      try {
+        const read = this.#segment(nal, type, frame);
+        if (!read) return 'undecided';
+        // Of a picture with gaps, as after a loss, its own parts prove nothing.
+        if (read.isGap || (frame && read.frame !== frame && !frame.isWhole)) isKnown = false;
+        if (read.frame !== frame) pictures += 1;
+        if (pictures > MOST_PICTURES) return 'undecided';
+        frame = read.frame;
+      } catch (error) {
+        if (!(error instanceof SyntaxBroken)) throw error;
+        return 'broken';
+      }
+    }
+    return isKnown && frame?.isWhole ? 'valid' : 'undecided';
+  }
+
+  /** Undefined where it is of a profile that is not read, or its picture began in another sample. */
+  #segment(
+    nal: Buffer,
+    type: number,
+    before: HevcFrame | undefined,
+  ): { frame: HevcFrame; isGap: boolean } | undefined {
+    const rbsp = rbspOf(nal.subarray(2));
+    const bits = new BitReader(rbsp);
+    const segment = readSegmentHeader(bits, type, this.#parameters, before?.slice);
+    if (!segment) return undefined;
+    const frame = segment.isFirst ? new HevcFrame(segment) : before;
+    if (!frame || segment.address >= frame.order.length) return undefined;
+    const number = frame.numbers[segment.address] ?? 0;
+    if (number < frame.next) throw new SyntaxBroken('begins with a block that was read before');
+    const isGap = number > frame.next;
+    frame.next = number;
+    frame.slice = segment.slice;
+    if (!segment.isDependent) frame.sliceAddress = segment.address;
+    const cabac = new Cabac(rbsp);
+    new CodingTreeReader(cabac, rbsp, segment, frame).read(bits.position / 8);
+    if (cabac.position - 1 !== bits.stop) throw new SyntaxBroken('ends before or behind its last bit');
+    return { frame, isGap };
+  }
+}
