@@ -128,7 +128,7 @@ export async function testRendition(
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
   const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
-  const first = wantsFirst && segment ? await test.firstOf(segments, init?.bytes) : undefined;
+  const first = wantsFirst && segment ? await test.firstOf(segments, wanted, init) : undefined;
   const { name, text } = rendition.signalling;
   return {
     rendition,
@@ -207,10 +207,19 @@ class RenditionTest {
     return undefined;
   }
 
-  async firstOf({ first }: Segments, init: Buffer | undefined): Promise<TestedSegment | undefined> {
+  /** The first segment, which may have another init segment than the newest: a part of a clear stream, for one. */
+  async firstOf(
+    { first }: Segments,
+    ofNewest: Resource | undefined,
+    newestInit: FetchedPart | undefined,
+  ): Promise<TestedSegment | undefined> {
     if (!first) return undefined;
+    const wanted = first.init ?? this.rendition.init;
+    const isSame = wanted === undefined || (ofNewest && placeOf(wanted) === placeOf(ofNewest));
+    const init = isSame ? newestInit : await this.init(wanted);
+    if (!isSame && !init) return undefined;
     const fetched = await this.#take(first, 'segment');
-    if (fetched.ok) return this.#open(first, fetched, init);
+    if (fetched.ok) return this.#open(first, fetched, init?.bytes);
     this.#tellNotFetched(first, fetched, 'the first segment');
     return undefined;
   }

@@ -186,6 +186,26 @@ describe('key ids', () => {
   });
 });
 
+test('a clear part before the encrypted one, with an init segment of its own, is a clear lead', async () => {
+  const [stream, clear] = await Promise.all([
+    startStream('hls'),
+    startStream('hls', { packaging: undefined, flags: [] }),
+  ]);
+  for (const file of ['v.mp4', 'v1.m4s'])
+    await fs.copy(join(clear.folder, file), join(stream.folder, `clear-${file}`));
+  await stream.change('v.m3u8', (text) =>
+    text.replace(
+      /(?=#EXT-X-(?:MAP|KEY))/,
+      '#EXT-X-MAP:URI="clear-v.mp4"\n#EXTINF:2,\nclear-v1.m4s\n#EXT-X-DISCONTINUITY\n',
+    ),
+  );
+  const report = await stream.verify();
+  expect([codesOf(report), statesOf(report)]).toEqual([
+    { errors: [], warnings: ['clear_lead'] },
+    ['decrypts', 'decrypts'],
+  ]);
+});
+
 describe('files that are not there, or are something else', () => {
   const page = '<!DOCTYPE html><html>blocked</html>';
 

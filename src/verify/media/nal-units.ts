@@ -1,8 +1,11 @@
+/** No picture has as many slices; a hostile one of four bytes each would fill the memory. */
+const MAX_UNITS = 20_000;
+
 /**
  * The NAL units of a sample.
  *
  * @param lengthSize bytes of each one's length (ISO/IEC 14496-15), or 0 for start codes (ISO/IEC 14496-10 Annex B)
- * @returns undefined where the lengths do not add up to the sample
+ * @returns undefined where the lengths do not add up to the sample, or where it has more units than any picture has
  */
 export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
   if (lengthSize === 0) return betweenStartCodes(sample);
@@ -14,6 +17,7 @@ export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undef
     at += lengthSize;
     if (at + length > sample.length) return undefined;
     if (length > 0) units.push(sample.subarray(at, at + length));
+    if (units.length > MAX_UNITS) return undefined;
     at += length;
   }
   return units;
@@ -21,7 +25,7 @@ export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undef
 
 const START_CODE = Buffer.from([0, 0, 1]);
 
-function betweenStartCodes(sample: Buffer): Buffer[] {
+function betweenStartCodes(sample: Buffer): Buffer[] | undefined {
   const units: Buffer[] = [];
   let at = sample.indexOf(START_CODE);
   while (at >= 0) {
@@ -30,6 +34,7 @@ function betweenStartCodes(sample: Buffer): Buffer[] {
     // Zeros before a start code belong to it.
     while (end > at + 3 && sample[end - 1] === 0) end -= 1;
     if (end > at + 3) units.push(sample.subarray(at + 3, end));
+    if (units.length > MAX_UNITS) return undefined;
     at = next;
   }
   return units;
