@@ -14,20 +14,14 @@ export interface XmlElement {
 }
 
 export const MAX_XML_CHARACTERS = 1024 * 1024;
-/** How large a document may be. */
-export interface XmlLimits {
-  readonly characters?: number;
-  readonly elements?: number;
-}
-
 const MAX_DEPTH = 50;
 const MAX_ELEMENTS = 20_000;
 const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
-/** How much a document may have, where that is other than what a key file's or a manifest's own limits are. */
-export interface XmlLimits {
+/** How much a document may have. */
+interface XmlLimits {
   readonly characters?: number;
   readonly elements?: number;
 }

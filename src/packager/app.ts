@@ -46,7 +46,7 @@ const LIVE = z.strictObject({
 });
 const FILE = z.strictObject({ keyFile: keyFileName.optional(), protection });
 
-export interface PackagerContext extends Shell {
+interface PackagerContext extends Shell {
   readonly streams: Streams;
   readonly programs: Programs;
   readonly clock: () => Date;
@@ -133,7 +133,7 @@ function idOf(id: string): string {
 }
 
 /** @throws HttpError 404. */
-export function streamOf(streams: Streams, id: string): Stream {
+function streamOf(streams: Streams, id: string): Stream {
   const stream = streams.find(id);
   if (!stream) throw packagerError('stream_not_found');
   return stream;

@@ -15,7 +15,7 @@ import {
 } from './shaka-packager';
 
 /** Why a file can't be packaged, in whole sentences that say what to do. */
-export interface FileProblem {
+interface FileProblem {
   readonly code:
     | 'media_unreadable'
     | 'media_unsupported'
@@ -41,7 +41,7 @@ export interface FileStream {
   readonly signal?: AbortSignal;
 }
 
-export type PackagedFile =
+type PackagedFile =
   | { readonly ok: true; readonly seconds: number; readonly outputs: readonly ShakaJob['output'][] }
   | { readonly ok: false; readonly problem: FileProblem };
 

@@ -42,7 +42,7 @@ export const ENTRY_FILES = { dash: 'manifest.mpd', hls: 'master.m3u8' } as const
  * Keeps every segment listed and on disk for as long as the input goes on: the replay is made of them, and the window is
  * cut when the parts are joined. Of HLS the type EVENT has this effect (LIVE lists the window of DASH alone).
  */
-export const KEEP_ALL_SEGMENTS: { readonly [output in ShakaJob['output']]: readonly string[] } = {
+const KEEP_ALL_SEGMENTS: { readonly [output in ShakaJob['output']]: readonly string[] } = {
   // In seconds; more than three years.
   dash: ['--time_shift_buffer_depth=100000000', '--preserved_segments_outside_live_window=0'],
   hls: ['--hls_playlist_type=EVENT'],
@@ -54,7 +54,7 @@ const CACHE_BYTES = 1024 * 1024;
 const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
-export function flagsOf(job: ShakaJob): string[] {
+function flagsOf(job: ShakaJob): string[] {
   const { output, folder, live } = job;
   const entry = join(folder, ENTRY_FILES[output]);
   const outputFlag = output === 'dash' ? `--mpd_output=${entry}` : `--hls_master_playlist_output=${entry}`;
@@ -69,7 +69,7 @@ export function flagsOf(job: ShakaJob): string[] {
 }
 
 /** The flags that encrypt and signal: secrets, so that they go through a file that has no name any more. */
-export function protectionFlagsOf(job: ShakaJob): string[] {
+function protectionFlagsOf(job: ShakaJob): string[] {
   if (job.keys === 'none') return [];
   const { keyId, boxes } = job.keys;
   const key = job.output === 'dash' ? job.keys.contentKey : job.keys.key;
@@ -91,7 +91,7 @@ export function protectionFlagsOf(job: ShakaJob): string[] {
 }
 
 /** The descriptors of a job's streams. A comma would begin another field. */
-export function descriptorsOf({ output, folder, streams }: ShakaJob): string[] {
+function descriptorsOf({ output, folder, streams }: ShakaJob): string[] {
   return streams.map(({ input, select, name, kind, language, title }) => {
     const fields: Readonly<Record<string, string | undefined>> = {
       in: input,
@@ -123,7 +123,7 @@ export function withinMemory(binary: string, args: readonly string[]): [path: st
 }
 
 /** How a process of shaka-packager ended. */
-export interface ShakaEnd {
+interface ShakaEnd {
   /** Whether everything was written. */
   readonly ok: boolean;
   readonly code: number | null;

@@ -43,7 +43,7 @@ const RECORD = z.object({
 });
 
 /** What a media file is packaged with. */
-export interface FileRequest {
+interface FileRequest {
   readonly keyFile: StreamId | undefined;
   readonly protection: Protection;
 }

@@ -1,5 +1,5 @@
 /** Of a packet of a transport stream (ISO/IEC 13818-1 § 2.4.3). */
-export const PACKET_BYTES = 188;
+const PACKET_BYTES = 188;
 const SYNC_BYTE = 0x47;
 /** As many packets behind one another must begin with the sync byte before a place counts as one between packets. */
 const SYNC_PACKETS = 3;
@@ -10,7 +10,7 @@ export interface Packet {
   readonly bytes: Buffer;
 }
 
-export interface LostBytes {
+interface LostBytes {
   readonly offset: number;
   readonly lost: number;
 }

@@ -12,7 +12,7 @@ import {
 import { type ReadUnit, readUnit, Unit } from './transport-units';
 
 /** Why a new part must begin. */
-export type PartReason = 'jump' | 'parameters' | 'streams';
+type PartReason = 'jump' | 'parameters' | 'streams';
 
 /** What an inspector tells; offsets count bytes from the beginning of the input. */
 export type TransportStreamEvent =
@@ -38,7 +38,7 @@ export type TransportStreamEvent =
     };
 
 /** Times of a stream in the present part, in units of 1/90000 s, without the wrap at 33 bits. */
-export interface StreamTimes {
+interface StreamTimes {
   readonly firstPts: number;
   readonly lastPts: number;
   readonly firstDts: number;

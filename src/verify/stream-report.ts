@@ -14,7 +14,7 @@ export interface SystemReport {
 }
 
 /** What a file was that was fetched. */
-export interface FetchedFile {
+interface FetchedFile {
   /** Without its query. */
   readonly url: string;
   readonly bytes: number;

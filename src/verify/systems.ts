@@ -16,7 +16,7 @@ interface Signal {
   readonly fields: SystemReport['fields'];
 }
 
-export const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
+const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
 
 /** What a manifest's protection elements (as `protectionText` makes them) signal. */
 export function signalsOfManifest(xml: string): Signal[] {

@@ -24,7 +24,7 @@ import {
 } from './rendition';
 
 /** A file of a rendition, as it was fetched. */
-export interface FetchedPart {
+interface FetchedPart {
   /** What it is called in sentences. */
   readonly name: string;
   readonly url: string;

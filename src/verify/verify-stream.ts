@@ -133,7 +133,7 @@ function notAManifest(start: string): string {
     : 'is neither a DASH manifest nor an HLS playlist; give the address of an .mpd or .m3u8';
 }
 
-export function tooMany(name: string, left: number, { renditions, periods }: Limits): Finding {
+function tooMany(name: string, left: number, { renditions, periods }: Limits): Finding {
   const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods.`;
   return { severity: 'warning', code: 'cut_short', text, names: { [THIS]: name } };
 }
@@ -149,7 +149,7 @@ function refused(
 }
 
 /** UTF-8, or UTF-16 by its byte order mark, which XML may be in. */
-export function textOf({ body }: Fetched): string {
+function textOf({ body }: Fetched): string {
   const isUtf16 = body[0] === 0xff && body[1] === 0xfe;
   return body.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\ufeff/, '');
 }
@@ -248,7 +248,7 @@ function judgementReport(judgement: MediaJudgement): RenditionJudgement {
 }
 
 /** Does something with each, so many at a time; the answers are in the order of what was given. */
-export async function inTurns<Item, Result>(
+async function inTurns<Item, Result>(
   items: readonly Item[],
   most: number,
   act: (item: Item) => Promise<Result>,

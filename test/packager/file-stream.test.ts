@@ -165,7 +165,12 @@ test('the keys are in no argument, and in no file by the time that the process r
   const spy = join(root, 'spy');
   const script = `#!/bin/sh\necho "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nexec ${SHAKA_PACKAGER} "$@"\n`;
   await writeFile(spy, script, { mode: 0o755 });
-  expect(await run(media('film.mp4'), { binary: spy })).toMatchObject({ ok: true });
+  // One at a time: the file of the other may be there for a moment while the first one runs.
+  for (const system of ['dash', 'hls'] as const) {
+    const keys = { dash: undefined, hls: undefined, [system]: PACKAGING_KEYS[system] };
+    const folder = join(root, `out-${system}`);
+    expect(await run(media('film.mp4'), { binary: spy, keys, folder })).toMatchObject({ ok: true });
+  }
   const told = await readFile(join(root, 'arguments'), 'utf8');
   expect(told).toContain('--flagfile=/dev/fd/3');
   const { dash, hls } = PACKAGING_KEYS;

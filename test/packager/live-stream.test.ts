@@ -1,3 +1,5 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   CONTENT_KEY,
   encoderGoes,
@@ -9,6 +11,7 @@ import {
   startPackager,
   textOfKeyFile,
 } from '../support/start-packager';
+import { until } from '../support/until';
 
 const DASH = { path: '/media/news/dash/manifest.mpd', keyIds: ['00112233-4455-6677-8899-aabbccddeeff'] };
 const HLS = { path: '/media/news/hls/master.m3u8', keyIds: [FAIRPLAY_KEY_ID] };
@@ -65,6 +68,19 @@ test('an encoder that comes back begins a new part, which players are told', asy
   expect(lengthOf(text)).toBeCloseTo(12, 1);
   const manifest = await packager.api.get(DASH.path);
   expect(countOf(manifest.text, '<Period ')).toBe(2);
+});
+
+test('an encoder that has gone is what is told while there is nothing to pull', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  writeFileSync(join(packager.home, 'live.refused'), '');
+  await encoderGoes(packager);
+  await packager.put('news');
+  await until(() => existsSync(join(packager.home, 'live.asked')));
+  const { state, problem } = await packager.until('news', (told) => told.problem !== null);
+  expect([state, problem?.code]).toEqual(['interrupted', 'encoder_gone']);
 });
 
 test('a key file that was changed takes effect when the encoder comes back, and both keys are told', async () => {

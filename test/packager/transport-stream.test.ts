@@ -237,15 +237,17 @@ test('a picture is passed on as soon as its first slice has come, so that nothin
 test('pictures of nothing but tiny NAL units are read in a time that grows with their length alone', () => {
   const inspector = new TransportStreamInspector();
   inspector.push(transportStream(TABLES, seconds(0, 1)));
-  const packet = Buffer.alloc(188);
-  packet.set([0x47, VIDEO >> 8, VIDEO & 0xff, 0x10]);
-  packet.set(Buffer.from('00000109'.repeat(46), 'hex'), 4);
-  const begin = transportStream(undefined, [picture(VIDEO, SECOND)]).subarray(0, 188);
+  const packet = (isFirst: boolean) => {
+    const head = Buffer.from([0x47, (isFirst ? 0x40 : 0) | (VIDEO >> 8), VIDEO & 0xff, 0x10]);
+    const pes = Buffer.from(isFirst ? '000001e000008080052100010001' : '', 'hex');
+    return Buffer.concat([head, pes, Buffer.from('00000109'.repeat(46), 'hex')]).subarray(0, 188);
+  };
   // Read from its beginning with each packet, this takes a minute.
-  const picturesOfMany = Buffer.concat([begin, ...Array.from({ length: 1399 }, () => packet)]);
-  for (let count = 0; count < 10; count += 1) inspector.push(picturesOfMany);
-  expect(inspector.streams).toHaveLength(2);
-}, 10_000);
+  const picturesOfMany = Buffer.concat(Array.from({ length: 1400 }, (_, index) => packet(index === 0)));
+  const began = performance.now();
+  for (let count = 0; count < 4; count += 1) inspector.push(picturesOfMany);
+  expect(performance.now() - began).toBeLessThan(3000);
+});
 
 test('how the input is cut into chunks makes no difference', () => {
   const unit = fc.oneof(

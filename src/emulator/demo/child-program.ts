@@ -19,7 +19,7 @@ export interface ChildProgram {
 }
 
 /** What is started, with these variables and no others: nothing of the user's shell or `.env` reaches it. */
-export interface ProgramStart {
+interface ProgramStart {
   readonly name: string;
   /** The path of a program; without one, Node, for which the first argument is the script. */
   readonly command?: string;

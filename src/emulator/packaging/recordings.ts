@@ -7,7 +7,7 @@ import type { PackagerClient } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
 
 /** What is wanted of an event's recording, and who takes it. */
-export interface WantedRecording {
+interface WantedRecording {
   readonly eventId: string;
   /** Seconds into the event; without it, the whole of one that is over. */
   readonly piece: { readonly from: number; readonly to: number } | undefined;

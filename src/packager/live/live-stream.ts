@@ -212,7 +212,10 @@ export class LiveStream {
     const { now, limits } = this.#surroundings;
     const hadMedia = now() - this.#lastAttemptAt > limits.firstMediaMs || problem.code === 'encoder_gone';
     if (hadMedia) this.#attempts = 1;
-    this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, problem);
+    // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
+    const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
+    const told = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
+    this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, told);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
     const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
@@ -263,8 +266,9 @@ export class LiveStream {
 
   #stateOf(session: Session): StreamState {
     if (this.#record.started === null) return 'starting';
-    const isPlayable = SYSTEMS.some((system) =>
-      this.#record.parts.some((part) => this.#hasPlaylist(part, system)),
+    // Who is told that it runs may ask for either format.
+    const isPlayable = this.#record.parts.some((part) =>
+      SYSTEMS.every((system) => part[system] === null || this.#hasPlaylist(part, system)),
     );
     if (session.isFlowing) return isPlayable ? 'running' : 'starting';
     return isPlayable ? 'interrupted' : 'starting';

@@ -9,7 +9,7 @@ export interface ManifestPart {
   readonly text: string;
 }
 
-export interface ManifestOptions {
+interface ManifestOptions {
   /** Whether no segment will follow: a static manifest, whose periods follow each other without gaps. */
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */

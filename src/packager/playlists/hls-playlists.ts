@@ -12,7 +12,7 @@ export interface PlaylistPart {
   readonly text: string;
 }
 
-export interface PlaylistOptions {
+interface PlaylistOptions {
   /** Whether no segment will follow. */
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
@@ -133,14 +133,14 @@ function versionOf(segments: readonly Segment[]): number {
   return segments.some(({ tags }) => tags.some((tag) => tag.startsWith('#EXT-X-BYTERANGE'))) ? 4 : 3;
 }
 
-export interface MasterOptions {
+interface MasterOptions {
   /** Carried to each media playlist as `?window=`. */
   readonly windowSeconds: number | undefined;
   /** Text tracks; their addresses stand as they are. */
   readonly subtitles?: readonly Subtitles[];
 }
 
-export interface Subtitles {
+interface Subtitles {
   readonly uri: string;
   readonly name: string;
   /** RFC 5646. */

@@ -34,7 +34,7 @@ export interface MediaPlaylist {
   readonly targetSeconds: number;
 }
 
-export type PlaylistRead =
+type PlaylistRead =
   | { readonly ok: true; readonly playlist: MultivariantPlaylist | MediaPlaylist }
   | { readonly ok: false; readonly code: string; readonly sentence: string };
 

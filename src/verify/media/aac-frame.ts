@@ -44,7 +44,7 @@ export function readAacConfig(config: Buffer): AacSetup | undefined {
 }
 
 /** A frame in its ADTS header (ISO/IEC 13818-7 § 6.2). */
-export interface AdtsFrame {
+interface AdtsFrame {
   readonly setup: AacSetup;
   /** The whole frame's length. */
   readonly length: number;

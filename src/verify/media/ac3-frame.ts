@@ -1,5 +1,5 @@
 /** A frame of AC-3 or E-AC-3 (ETSI TS 102 366). */
-export interface Ac3Frame {
+interface Ac3Frame {
   /** In bytes, with the sync word. */
   readonly length: number;
   readonly isEnhanced: boolean;

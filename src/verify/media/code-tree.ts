@@ -1,7 +1,7 @@
 import { type BitReader, SyntaxBroken } from './bit-reader';
 
 /** Nodes of a tree, two numbers each: the next node, or a code as its complement; 0 where no code goes on. */
-export type CodeTree = Int16Array;
+type CodeTree = Int16Array;
 
 /** @param words code words with a 1 before their first bit, at the places of what they stand for; 0 stands for none */
 export function treeOf(words: readonly number[]): CodeTree {

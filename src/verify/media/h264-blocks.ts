@@ -19,14 +19,14 @@ const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
 const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
 
 /** Where a macroblock is, as far as its blocks ask their neighbours. */
-export interface Place {
+interface Place {
   readonly mb: number;
   readonly hasLeft: boolean;
   readonly hasTop: boolean;
 }
 
 /** What its blocks are read by. */
-export interface BlockKind {
+interface BlockKind {
   readonly is16x16: boolean;
   readonly isIntra: boolean;
   readonly is8x8: boolean;

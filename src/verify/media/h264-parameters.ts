@@ -1,7 +1,7 @@
 import { BitReader, rbspOf, SyntaxBroken } from './bit-reader';
 
 /** What of a sequence parameter set slices are read with (ISO/IEC 14496-10 § 7.3.2.1). */
-export interface H264Sequence {
+interface H264Sequence {
   readonly chromaFormat: number;
   readonly separatePlanes: boolean;
   readonly lumaBits: number;
@@ -20,7 +20,7 @@ export interface H264Sequence {
 }
 
 /** What of a picture parameter set they are read with (§ 7.3.2.2). */
-export interface H264Picture {
+interface H264Picture {
   readonly sequence: number;
   readonly isCabac: boolean;
   readonly hasOrder: boolean;

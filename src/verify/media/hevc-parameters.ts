@@ -64,7 +64,7 @@ export interface HevcPicture {
 }
 
 /** How many tiles, and widths and heights in coding tree blocks of all but the last, where they are not even. */
-export interface HevcTiles {
+interface HevcTiles {
   readonly columns: number;
   readonly rows: number;
   readonly sizes: readonly [readonly number[], readonly number[]] | undefined;

@@ -5,7 +5,7 @@ import { ResidualReader, type Scan } from './hevc-residual';
 import type { HevcSegment } from './hevc-slice-header';
 
 /** What of a coding unit its transform blocks are read with. */
-export interface CodingUnit {
+interface CodingUnit {
   readonly isIntra: boolean;
   /** Whether it is predicted in four parts within the picture. */
   readonly isSplit: boolean;

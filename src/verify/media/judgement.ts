@@ -60,7 +60,7 @@ export interface MediaFault {
   readonly description: string;
 }
 
-export type MediaFaultCode =
+type MediaFaultCode =
   /** Neither mp4, transport stream nor packed audio. */
   | 'not_media'
   /** A media segment without the init segment that says how it is encrypted. */

@@ -7,7 +7,7 @@ import { type Outcome, PictureCheck } from './picture-check';
 import type { SampleFormat } from './track-content';
 
 /** Looks at the decrypted samples of one track, in their order. */
-export interface SampleCheck {
+interface SampleCheck {
   /** What samples are called, and what valid ones do: `AAC frames`, `decode to their last bit`. */
   readonly called: string;
   readonly proof: string;

@@ -9,7 +9,7 @@ const SYNC = 0x47;
 const MAX_STREAMS = 64;
 
 /** How the samples of a transport stream, or of packed audio, are encrypted; they do not say so themselves. */
-export interface ElementaryEncryption {
+interface ElementaryEncryption {
   /** 16 bytes. */
   readonly iv: Buffer;
   /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
