@@ -113,7 +113,8 @@ function once(request: GetRequest, open: (request: GetRequest) => http.ClientReq
   });
 }
 
-function headersOf({ headers }: http.IncomingMessage): Record<string, string | undefined> {
+/** The headers of an answer, each as one text. */
+export function headersOf({ headers }: http.IncomingMessage): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
   );

@@ -1,5 +1,6 @@
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer, request as httpRequest, type RequestListener } from 'node:http';
 import { duplexPair, type Readable } from 'node:stream';
+import { headersOf } from '../../http/get';
 
 export interface PlatformCall {
   readonly method: string;
@@ -69,10 +70,4 @@ async function bytesOf(stream: Readable, most: number): Promise<Pick<PlatformAns
     if (length > most) return { body: Buffer.concat(chunks, most), isCut: true };
   }
   return { body: Buffer.concat(chunks), isCut: false };
-}
-
-function headersOf({ headers }: IncomingMessage): PlatformAnswer['headers'] {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
-  );
 }

@@ -1,14 +1,14 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
+import { constants, createWriteStream, openSync, type WriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { PackagingKeys } from '../../drm/packaging';
-import { describeThrown } from '../../http/errors';
+import { describeThrown, systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 import type { StreamProblem } from '../packaging-keys';
 import type { Programs } from '../programs';
+import { type RunProgram, runProgram } from '../running-program';
 import { type ShakaJob, type ShakaProcess, type ShakaStream, startShakaPackager } from '../shaka-packager';
-import { makeFifos, openFifo } from './fifo';
 
 /** What is packaged, each by a process of its own with its own key. */
 export const SYSTEMS = ['dash', 'hls'] as const;
@@ -215,4 +215,31 @@ export class Part {
 
 function sizeOf(buffers: readonly Buffer[]): number {
   return buffers.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** How often is looked whether the reader has opened it. */
+const TRY_MS = 10;
+
+/** Makes FIFOs with mode 0600; Node has no call for it. @throws Error with what `mkfifo` said. */
+async function makeFifos(paths: readonly string[], options: RunProgram): Promise<void> {
+  const { ended } = runProgram('mkfifo', ['-m', '600', ...paths], options);
+  const { code, notStarted, lastWords } = await ended;
+  if (code !== 0) throw new Error(`mkfifo: ${notStarted ?? lastWords}`);
+}
+
+/**
+ * Opens a FIFO for writing when its reader has. It never waits within a call of the system: those of 20 streams would
+ * take all of Node's few threads. Undefined when `signal` ends the wait.
+ */
+async function openFifo(path: string, signal: AbortSignal): Promise<Socket | undefined> {
+  while (!signal.aborted) {
+    try {
+      const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+      return new Socket({ fd, readable: false, writable: true });
+    } catch (thrown) {
+      if (systemCode(thrown) !== 'ENXIO') throw thrown;
+    }
+    await new Promise((resolve) => setTimeout(resolve, TRY_MS));
+  }
+  return undefined;
 }
