@@ -9,7 +9,7 @@ import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { type Channel, createChannel } from '../../src/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
 import { channelMetadata } from '../support/channel-metadata';
-import { picture, SCREENS, startBrowser } from '../support/dashboard-browser';
+import { SCREENS, startBrowser } from '../support/dashboard-browser';
 import { CLIP } from '../support/packaged-clip';
 import { showsBars } from '../support/pixels';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
@@ -113,38 +113,6 @@ async function open(path: string): Promise<Page> {
 
 const note = (page: Page, text: string) =>
   page.locator('#playback').getByText(text).waitFor({ timeout: 40_000 });
-
-test('shows viewers what an encoder streams, over its reconnect to its end, and then as a replay', async () => {
-  const town = channel({ reconnect_window: 60 });
-  const page = await open(`/embed/channel.html?channelId=${town.id}`);
-  await page.getByText('Waiting for the event to begin').waitFor();
-  connect(town);
-  await note(page, 'DASH, decrypted with ClearKey, key id 00112233-4455-6677-8899-aabbccddeeff');
-  await plays(page);
-  await picture(page, 'live');
-  const eventId = town.currentEventId;
-  await disconnect();
-  connect(town);
-  await plays(page);
-  await plays(page);
-  const hls = await open(`/embed/channel.html?channelId=${town.id}&format=hls`);
-  await note(hls, `HLS, decrypted with ClearKey, key id ${FAIRPLAY_KEY_ID}`);
-  await plays(hls);
-  await disconnect();
-  await until(() => emulator.context.broadcast.sessionOf(town.id) === undefined);
-  emulator.context.clock.advance(61_000);
-  await page.getByText('The event has ended').waitFor();
-  expect(await page.locator('video').count()).toBe(0);
-  for (const [format, name] of [
-    ['dash', 'DASH'],
-    ['hls', 'HLS'],
-  ]) {
-    const replay = await open(`/embed/media.html?mediaId=${eventId}&format=${format}`);
-    await note(replay, `${name}, decrypted with ClearKey`);
-    await plays(replay);
-    await picture(replay, `replay-${format}`);
-  }
-});
 
 test('shows a manual event to who has its preview, to viewers once it is published, and to nobody when its channel is disabled', async () => {
   const town = channel({ publishing_mode: 'manual' });
