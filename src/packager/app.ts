@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import * as z from 'zod';
@@ -6,6 +5,7 @@ import { parseStreamId, type StreamId } from '../api/stream-id';
 import { createApp, onlyMethods, requireJson, type Shell } from '../http/app';
 import { parsedOr400 } from '../http/errors';
 import { readBody, readQuery } from '../http/faults';
+import { isSameSecret } from '../http/secret';
 import { packagerError } from './errors';
 import { LiveStream } from './live/live-stream';
 import { mountMedia } from './media-api';
@@ -140,12 +140,9 @@ function streamOf(streams: Streams, id: string): Stream {
 }
 
 function requireApiKey(apiKey: string): RequestHandler {
-  const digestOf = (key: string) => createHash('sha256').update(key).digest();
-  const digest = digestOf(apiKey);
   return ({ headers }, _response, next) => {
     const given = headers['x-api-key'];
-    if (typeof given !== 'string' || !timingSafeEqual(digestOf(given), digest))
-      throw packagerError('unauthorized');
+    if (typeof given !== 'string' || !isSameSecret(given, apiKey)) throw packagerError('unauthorized');
     next();
   };
 }

@@ -17,6 +17,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../http/config';
 import { systemCode } from '../http/errors';
+import { isRunning } from '../http/other-process';
 
 /** The packager's own folder below the one that it is told. */
 const NAME = 'packager-media';
@@ -131,15 +132,6 @@ function isHeld({ pid, host }: Lock, file: string, nowMs: number): boolean {
   if (nowMs - statSync(file).mtimeMs > LOCK_EXPIRED_MS) return false;
   // In a container, the process before had the same number.
   return host !== hostname() || (pid !== process.pid && isRunning(pid));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return systemCode(thrown) !== 'ESRCH';
-  }
 }
 
 function renew(path: string, nowMs: number): void {

@@ -1,3 +1,4 @@
+import type { CheckedInput } from '../drm/check/check';
 import type { CheckFault } from '../drm/check/report';
 
 /** Stands in a sentence for what it speaks of, so that one cause in several files is told once. */
@@ -15,6 +16,23 @@ export interface Finding {
   /** What was seen, in whole sentences; that of the first file is told. */
   readonly evidence?: string | undefined;
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
+}
+
+/** What a check has against one input, by itself. */
+export function ownFindings(
+  name: string,
+  { faults }: CheckedInput['result'],
+  isLeftOut: (code: string) => boolean,
+): Finding[] {
+  return faults
+    .filter(({ code }) => !isLeftOut(code))
+    .map(({ severity, code, field, description }) => ({
+      severity,
+      code,
+      field,
+      text: `In ${THIS}: ${description}`,
+      names: { [THIS]: name },
+    }));
 }
 
 const MAX_NAMED = 4;

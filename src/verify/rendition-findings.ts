@@ -4,7 +4,7 @@ import type { CheckedInput } from '../drm/check/check';
 import { compareInputs, withoutAnswered } from '../drm/check/compare';
 import { claimsOf } from '../drm/check/report';
 import { parsePsshBox } from '../drm/pssh';
-import { type Finding, listed, OTHER, THIS } from './findings';
+import { type Finding, listed, OTHER, ownFindings, THIS } from './findings';
 import { isForFairPlay, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import { signalsOfManifest } from './systems';
@@ -95,18 +95,8 @@ function has(findings: readonly Finding[], code: string): boolean {
 /** What is wrong with the manifest's or playlist's signalling, and with the init segment, each by itself. */
 function ownFaults({ signalling, init }: TestedRendition): Finding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
-  return inputs.flatMap(({ name, result }) =>
-    result.faults
-      // Whether it should be protected is told by what it is compared with.
-      .filter(({ code }) => code !== 'not_protected')
-      .map(({ severity, code, field, description }) => ({
-        severity,
-        code,
-        field,
-        text: `In ${THIS}: ${description}`,
-        names: { [THIS]: name },
-      })),
-  );
+  // Whether it should be protected is told by what it is compared with.
+  return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
 }
 
 /** What the signalling, the init segment and the key files say against each other. */

@@ -2,7 +2,7 @@ import { formatUuid } from '../drm/bytes';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
 import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
-import { type Finding, THIS, toldOnce } from './findings';
+import { type Finding, ownFindings, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
@@ -176,16 +176,8 @@ function reportOf({ read, tested, findings, fetches, keyFiles }: Results): Strea
   const { requests, bytes, ms } = fetches;
   // What may be, and is.
   const isKnown = findings.some(({ code }) => code === 'key_id_byte_order');
-  const ofKeyFiles = keyFiles.flatMap(({ name, checked }): Finding[] =>
-    checked.result.faults
-      .filter(({ code }) => !(isKnown && code === 'key_id_byte_order_suspected'))
-      .map(({ severity, code, field, description }) => ({
-        severity,
-        code,
-        field,
-        text: `In ${THIS}: ${description}`,
-        names: { [THIS]: name },
-      })),
+  const ofKeyFiles = keyFiles.flatMap(({ name, checked }) =>
+    ownFindings(name, checked.result, (code) => isKnown && code === 'key_id_byte_order_suspected'),
   );
   return {
     url: shownAddress(url),

@@ -4,21 +4,14 @@ import type { Page } from 'playwright-core';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll, type TestChannel } from '../support/real-chain';
 import { type Picture, pictureArguments } from '../support/real-encoder';
-import { decoded, screenshot, shownBy, stateOf, untilPlays } from '../support/real-player';
+import { decoded, playerPages, screenshot, shownBy, stateOf, untilPlays } from '../support/real-player';
 
 jest.setTimeout(180_000);
 
 const browser = startBrowser();
 const chain = chainForAll();
 
-async function open(path: string): Promise<Page> {
-  const page = await browser.open({ viewport: { width: 800, height: 700 } });
-  await page.goto(`${chain.url('emulator')}${path}`);
-  return page;
-}
-
-const channelPage = (id: string, format: 'dash' | 'hls') =>
-  open(`/embed/channel.html?channelId=${id}&format=${format}`);
+const { open, channelPage } = playerPages(browser, chain);
 
 async function provisioned(title: string): Promise<TestChannel> {
   const channel = await chain.channel({ title });

@@ -1,22 +1,16 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll } from '../support/real-chain';
-import { decoded, screenshot, told, untilPlays } from '../support/real-player';
+import { decoded, playerPages, screenshot, told, untilPlays } from '../support/real-player';
 
 jest.setTimeout(120_000);
 
 const browser = startBrowser();
 const chain = chainForAll();
 
-async function open(path: string): Promise<Page> {
-  const page = await browser.open({ viewport: { width: 800, height: 700 } });
-  await page.goto(`${chain.url('emulator')}${path}`);
-  return page;
-}
+const { open, channelPage } = playerPages(browser, chain);
 
-const channelPage = (id: string) => open(`/embed/channel.html?channelId=${id}&format=dash`);
 const manifest = (event: string) => `${chain.url('emulator')}/live/events/${event}.mpd`;
 
 /** All files with media or manifests that the packager has of a stream. */
@@ -28,7 +22,7 @@ const filesOf = (event: string): string[] =>
 
 test('a channel without a key file shows and keeps nothing, and starts by itself when it is provisioned', async () => {
   const channel = await chain.channel({ title: 'Without a key file' });
-  const page = await channelPage(channel.id);
+  const page = await channelPage(channel.id, 'dash');
   chain.encoder(channel, { left: 'cyan', right: 'red' });
   const event = await chain.event(channel);
   const { problem } = await chain.untilPackaged(event, ({ state }) => state === 'refused');
@@ -58,7 +52,7 @@ test('a new key is for the next event, and meanwhile verify tells that the forme
   const former = join(chain.home, 'former.key');
   writeFileSync(former, readFileSync(chain.keyFilePath(channel.id)));
   await chain.provision(channel.id, 'second-content');
-  const page = await channelPage(channel.id);
+  const page = await channelPage(channel.id, 'dash');
   await untilPlays(page, ['red', 'lime']);
   const meanwhile = await chain.verify(manifest(event), chain.keyFilePath(channel.id), '--former', former);
   expect({ exitCode: meanwhile.exitCode, codes: meanwhile.codes }).toMatchObject({
@@ -95,7 +89,7 @@ test('a stream outlives its key file, and the next event is refused until there 
   await chain.until('both to go on', async () =>
     (await seconds()).every((now, index) => now > (reached[index] ?? 0) + 3),
   );
-  const page = await channelPage(deleted.id);
+  const page = await channelPage(deleted.id, 'dash');
   await untilPlays(page, ['red', 'cyan']);
   await screenshot(page, 'outlives-key-file');
   await Promise.all(encoders.map((encoder) => encoder.stop()));

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Page } from 'playwright-core';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll } from '../support/real-chain';
-import { decoded, said, screenshot, told } from '../support/real-player';
+import { decoded, playerPages, said, screenshot, told } from '../support/real-player';
 
 jest.setTimeout(120_000);
 
@@ -13,11 +12,7 @@ const browser = startBrowser();
 const chain = chainForAll();
 const CLIP = readFileSync(resolve(__dirname, '../../src/emulator/demo/clip.mp4'));
 
-async function open(path: string): Promise<Page> {
-  const page = await browser.open({ viewport: { width: 800, height: 700 } });
-  await page.goto(`${chain.url('emulator')}${path}`);
-  return page;
-}
+const { open } = playerPages(browser, chain);
 
 // In neither byte order a UUID of version 4, so that nobody can suspect one of the two.
 const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');

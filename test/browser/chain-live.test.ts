@@ -1,21 +1,13 @@
-import type { Page } from 'playwright-core';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll } from '../support/real-chain';
-import { decoded, screenshot, shownBy, stateOf, told, untilPlays } from '../support/real-player';
+import { decoded, playerPages, screenshot, shownBy, stateOf, told, untilPlays } from '../support/real-player';
 
 jest.setTimeout(120_000);
 
 const browser = startBrowser();
 const chain = chainForAll();
 
-async function open(path: string): Promise<Page> {
-  const page = await browser.open({ viewport: { width: 800, height: 700 } });
-  await page.goto(`${chain.url('emulator')}${path}`);
-  return page;
-}
-
-const channelPage = (id: string, format: 'dash' | 'hls') =>
-  open(`/embed/channel.html?channelId=${id}&format=${format}`);
+const { open, channelPage } = playerPages(browser, chain);
 
 test('an auto channel waits, plays by itself, and ends in a replay', async () => {
   const channel = await chain.channel({ title: 'Auto' });

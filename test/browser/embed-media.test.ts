@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { servePage } from '../support/browser';
 import { startBrowser } from '../support/dashboard-browser';
 import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, packageClip, serveMedia } from '../support/packaged-clip';
+import { decoded } from '../support/real-player';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -21,21 +22,6 @@ beforeEach(async () => {
 function issue(...all: readonly ClipKeys[]): void {
   for (const { keyId, key } of all) emulator.context.issuedKeys.remember({ keyId, key });
 }
-
-interface Decoded {
-  readonly frames: number;
-  readonly audioBytes: number;
-}
-
-/** As text: the tests are compiled without the DOM's types. */
-const decoded = (page: Page): Promise<Decoded> =>
-  page.evaluate(`(() => {
-    const video = document.querySelector('video');
-    return {
-      frames: video ? video.getVideoPlaybackQuality().totalVideoFrames : 0,
-      audioBytes: video ? video.webkitAudioDecodedByteCount : 0,
-    };
-  })()`);
 
 async function open(
   item: object,

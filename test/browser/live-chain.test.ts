@@ -12,6 +12,7 @@ import { channelMetadata } from '../support/channel-metadata';
 import { SCREENS, startBrowser } from '../support/dashboard-browser';
 import { CLIP } from '../support/packaged-clip';
 import { showsBars } from '../support/pixels';
+import { decoded } from '../support/real-player';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import {
   CONTENT_KEY,
@@ -83,16 +84,6 @@ async function disconnect(): Promise<void> {
   encoder.kill('SIGKILL');
   await gone;
 }
-
-/** As text: the tests are compiled without the DOM's types. */
-const decoded = (page: Page): Promise<{ frames: number; audioBytes: number }> =>
-  page.evaluate(`(() => {
-    const video = document.querySelector('video');
-    return {
-      frames: video ? video.getVideoPlaybackQuality().totalVideoFrames : 0,
-      audioBytes: video ? video.webkitAudioDecodedByteCount : 0,
-    };
-  })()`);
 
 async function plays(page: Page): Promise<void> {
   // What is out of sight is paused.

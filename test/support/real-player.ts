@@ -3,6 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import type { DashboardBrowser } from './dashboard-browser';
+import type { RealChain } from './real-chain';
 import type { Colour } from './real-encoder';
 
 /** Where pictures of players are left to be looked at. */
@@ -23,6 +25,18 @@ const COLOURS: Readonly<Record<Colour | 'white' | 'black' | 'grey', readonly [nu
   black: [0, 0, 0],
   grey: [128, 128, 128],
 };
+
+/** Opens pages of the chain's emulator, in which a player has the shape of the picture. */
+export function playerPages(browser: DashboardBrowser, chain: Pick<RealChain, 'url'>) {
+  const open = async (path: string): Promise<Page> => {
+    const page = await browser.open({ viewport: { width: 800, height: 700 } });
+    await page.goto(`${chain.url('emulator')}${path}`);
+    return page;
+  };
+  const channelPage = (id: string, format: 'dash' | 'hls') =>
+    open(`/embed/channel.html?channelId=${id}&format=${format}`);
+  return { open, channelPage };
+}
 
 interface Decoded {
   readonly frames: number;

@@ -51,6 +51,11 @@ const StreamDocument = z.object({
 /** What the packager says of a stream. */
 export type StreamDocument = z.output<typeof StreamDocument>;
 
+/** Whether nothing more comes of a stream by itself. */
+export function isDone({ state }: StreamDocument): boolean {
+  return state === 'ended' || state === 'failed' || state === 'refused';
+}
+
 const StreamList = z.union([
   z.array(StreamDocument),
   z.object({ streams: z.array(StreamDocument) }).transform(({ streams }) => streams),

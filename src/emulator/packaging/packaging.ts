@@ -5,6 +5,7 @@ import { keyFileOf, type Media } from '../library/media';
 import type { Broadcast } from '../live/broadcast';
 import type { EmulatorState } from '../state';
 import {
+  isDone,
   type PackagerAddress,
   PackagerClient,
   type PackagerLimits,
@@ -392,8 +393,4 @@ function isAnother({ kind, protection }: StreamDocument, wanted: Wanted): boolea
 /** Its key file may be there the next time; a file that can't be packaged stays what it is. */
 function isToBeTriedAgain({ state, problem }: StreamDocument): boolean {
   return state === 'refused' && problem?.code.startsWith('key_file') === true;
-}
-
-function isDone({ state }: StreamDocument): boolean {
-  return state === 'ended' || state === 'failed' || state === 'refused';
 }

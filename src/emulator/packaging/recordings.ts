@@ -3,7 +3,7 @@ import { createSemaphore } from '../../http/semaphore';
 import { MAX_FILE_BYTES } from '../library/content';
 import type { StoredFile } from '../uploads/upload';
 import type { Uploads } from '../uploads/uploads';
-import type { PackagerClient } from './packager-client';
+import { isDone, type PackagerClient } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
 
 /** What is wanted of an event's recording, and who takes it. */
@@ -131,8 +131,8 @@ function stateOf(packaged: Packaged | undefined, to: number | undefined): 'absen
   if (!packaged || packaged.isGone) return 'absent';
   const { document } = packaged;
   if (!document) return 'coming';
-  const { state, started, problem, seconds } = document;
-  const isOver = state === 'ended' || state === 'failed' || state === 'refused';
+  const { started, problem, seconds } = document;
+  const isOver = isDone(document);
   // An encoder without media, such as a simulated one.
   if (started === null && (isOver || problem !== null)) return 'absent';
   return isOver || (to !== undefined && seconds >= to) ? 'complete' : 'coming';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
+import { isRunning } from '../../http/other-process';
 
 export const MB = 1024 * 1024;
 
@@ -201,15 +202,6 @@ function sweep(parent: string): void {
     } catch {
       // Somebody else's, with the same name.
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return systemCode(thrown) !== 'ESRCH';
   }
 }
 

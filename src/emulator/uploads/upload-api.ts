@@ -2,11 +2,11 @@ import type { Express, Request, RequestHandler } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../http/app';
 import { HttpError, httpError } from '../../http/errors';
+import { isSameSecret } from '../../http/secret';
 import { originOf } from '../addresses';
 import { secretOf } from '../auth';
 import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/delivery';
-import { isSameSecret } from '../upstreams/config-service';
 import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
 import { partLink, partToken, type Uploads } from './uploads';
 

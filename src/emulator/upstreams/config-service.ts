@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Express } from 'express';
 import { PROVIDER_ID } from '../../drm/envelope';
 import { onlyMethods } from '../../http/app';
 import { HttpError } from '../../http/errors';
+import { isSameSecret } from '../../http/secret';
 import type { EmulatorContext } from '../context';
 
 /** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
@@ -49,15 +49,6 @@ export function authorizedClient(clients: Clients, name: string, headers: Incomi
     throw new HttpError(401, { code: 'api_key_refused', description });
   }
   return client;
-}
-
-/** Compares without telling, by the time it takes, how much of a secret was guessed. */
-export function isSameSecret(given: string, expected: string): boolean {
-  return timingSafeEqual(digest(given), digest(expected));
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** License addresses on names that are reserved for examples (RFC 2606): a player that calls one reaches nobody. */

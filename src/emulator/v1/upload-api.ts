@@ -1,5 +1,6 @@
 import type { Express, Request, Response } from 'express';
 import { HttpError } from '../../http/errors';
+import { isSameSecret } from '../../http/secret';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/delivery';
@@ -7,7 +8,6 @@ import type { Received } from '../uploads/file-store';
 import type { Upload, UploadMethod } from '../uploads/upload';
 import { sentBy } from '../uploads/upload-api';
 import type { Uploads } from '../uploads/uploads';
-import { isSameSecret } from '../upstreams/config-service';
 import { toV1Error, V1Error } from './errors';
 import { readCall } from './read-call';
 import type { Parameter } from './signature';
