@@ -20,7 +20,7 @@ module.exports = async () => {
   const projects = [
     project('unit', 'test', ['test/e2e', 'test/browser']),
     project('e2e', 'test/e2e'),
-    project('browser', 'test/browser'),
+    { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },
   ];
   return { projects: projects.map((each) => ({ ...each, moduleNameMapper })) };
 };
