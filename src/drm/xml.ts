@@ -3,9 +3,11 @@ import { type Checked, faultsOf } from './bytes';
 
 const malformed = faultsOf('malformed_xml');
 
-/** An element of an XML document. Names keep their prefix. */
+/** An element of an XML document. Names keep their prefix, unless namespaces are read. */
 export interface XmlElement {
   readonly name: string;
+  /** Only where namespaces are read; `''` for none. */
+  readonly namespace?: string;
   /** By name; without a prototype, so that no name is there that the document has not. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlElement[];
@@ -20,10 +22,12 @@ const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
-/** How much a document may have. */
-interface XmlLimits {
+/** How much a document may have, and how it is read. */
+interface XmlOptions {
   readonly characters?: number;
   readonly elements?: number;
+  /** Whether the namespaces of elements are read (Namespaces in XML 1.0). A prefix that is not bound is a fault then. */
+  readonly namespaces?: boolean;
 }
 
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
@@ -31,6 +35,7 @@ class XmlFault extends Error {}
 
 interface OpenElement {
   readonly name: string;
+  readonly namespace?: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: XmlElement[];
   text: string;
@@ -42,12 +47,12 @@ interface OpenElement {
  */
 export function parseXml(
   text: string,
-  { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS }: XmlLimits = {},
+  { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS, namespaces = false }: XmlOptions = {},
 ): Checked<XmlElement> {
   if (text.length > characters) return malformed(`is longer than ${characters} characters`);
   if (text.trim() === '') return malformed('is empty');
   if (CONTROL.test(text.replace(/^\ufeff/, ''))) return malformed('is not XML: it holds a control character');
-  const parser = new SAXParser(true, { position: true });
+  const parser = new SAXParser(true, { position: true, xmlns: namespaces });
   // Without a prototype: sax would take `&constructor;` for the property of an object.
   parser.ENTITIES = Object.assign(Object.create(null), ENTITIES);
   const stop = (sentence: string): never => {
@@ -62,24 +67,32 @@ export function parseXml(
   parser.ondoctype = () => stop('has a DOCTYPE; leave it out');
   parser.onopentagstart = (tag: Tag | QualifiedTag) => {
     attributes = new Map();
+    const names = new Set<string>();
     // Before an attribute, sax asks the tag whether it has it already, and would drop the second without a word.
-    const isTaken = (name: string) =>
-      attributes.has(name) && stop(`has an attribute twice in one element: see line ${parser.line + 1}`);
+    const isTaken = (name: string) => {
+      if (names.has(name)) stop(`has an attribute twice in one element: see line ${parser.line + 1}`);
+      if (names.size === MAX_ATTRIBUTES) {
+        stop(`has an element with more than ${MAX_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
+      }
+      names.add(name);
+      return false;
+    };
     Object.assign(tag.attributes, { hasOwnProperty: isTaken });
   };
-  parser.onattribute = ({ name, value }) => {
-    if (attributes.size === MAX_ATTRIBUTES) {
-      stop(`has an element with more than ${MAX_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
-    }
-    attributes.set(name, value);
-  };
-  parser.onopentag = ({ name }) => {
+  parser.onattribute = ({ name, value }) => attributes.set(name, value);
+  parser.onopentag = (tag) => {
+    const named = 'uri' in tag ? { name: tag.local, namespace: tag.uri } : { name: tag.name };
     count += 1;
     if (count > elements) stop(`has more than ${elements} elements`);
     if (open.length === MAX_DEPTH) stop(`has elements more than ${MAX_DEPTH} deep`);
     const parent = open.at(-1);
     if (!parent && root) stop(`has a second root element: see line ${parser.line + 1}`);
-    const element = { name, attributes: withoutPrototype(attributes), children: [], text: '' };
+    const element = {
+      ...named,
+      attributes: withoutPrototype(attributes),
+      children: [],
+      text: '',
+    };
     if (parent) parent.children.push(element);
     else root = element;
     open.push(element);
