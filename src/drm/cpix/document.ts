@@ -1,0 +1,125 @@
+import type { ProtectionScheme } from '../widevine';
+
+/**
+ * What a CPIX document says (DASH-IF, "Content Protection Information Exchange Format", 2.3 and 2.4), in its order. Key
+ * ids are 16 bytes, big endian. Of DRM systems that this project does not know, only their names are kept.
+ */
+export interface CpixDocument {
+  /** The document's own; SPEKE v1 has the content id here. */
+  readonly id: string | undefined;
+  readonly contentId: string | undefined;
+  readonly version: string | undefined;
+  /** Whether there is an XML signature. Nobody checks it here. */
+  readonly isSigned: boolean;
+  readonly deliveries: readonly CpixDelivery[];
+  readonly keys: readonly CpixKey[];
+  readonly systems: readonly CpixSystem[];
+  readonly periods: readonly CpixPeriod[];
+  readonly rules: readonly CpixRule[];
+}
+
+export interface CpixKey {
+  readonly keyId: Buffer;
+  /** Undefined in a request, which asks for it. */
+  readonly value: CpixValue | undefined;
+  /** 16 bytes. */
+  readonly explicitIv: Buffer | undefined;
+  readonly scheme: ProtectionScheme | undefined;
+}
+
+export type CpixValue =
+  | {
+      readonly kind: 'plain';
+      /** 16 bytes, not all zero. */
+      readonly bytes: Buffer;
+    }
+  | ({ readonly kind: 'encrypted'; readonly mac: Buffer | undefined } & CpixCipher);
+
+/** Encrypted bytes, and the XML Encryption address of the algorithm; `''` where none is named. */
+export interface CpixCipher {
+  readonly algorithm: string;
+  readonly cipher: Buffer;
+}
+
+/** What one recipient needs to open the encrypted values. */
+export interface CpixDelivery {
+  /** DER. */
+  readonly certificate: Buffer | undefined;
+  readonly documentKeys: readonly CpixDocumentKey[];
+  readonly mac: CpixMac | undefined;
+}
+
+/** The key that content keys are encrypted with, encrypted for the recipient. */
+export interface CpixDocumentKey {
+  /** What it is used with, as an XML Encryption address; `''` where none is named. */
+  readonly algorithm: string;
+  readonly value: CpixCipher | undefined;
+  /** The content keys that it is for; none: all. */
+  readonly keyIds: readonly Buffer[];
+}
+
+/** The key that values are authenticated with, encrypted for the recipient. */
+export interface CpixMac {
+  readonly algorithm: string;
+  readonly key: CpixCipher | undefined;
+}
+
+/** The ways to signal a DRM system. */
+export type CpixSignal =
+  | 'pssh'
+  | 'contentProtectionData'
+  | 'uriExtXKey'
+  | 'hlsMedia'
+  | 'hlsMultivariant'
+  | 'protectionHeader';
+
+/** How a DRM system is signalled for a key. What is empty in the document is undefined here. */
+export interface CpixSystem {
+  /** A UUID in lower case. */
+  readonly systemId: string;
+  readonly keyId: Buffer;
+  /** A whole `pssh` box. */
+  readonly pssh: Buffer | undefined;
+  /** The XML that stands in `ContentProtection` of a DASH manifest. */
+  readonly contentProtectionData: string | undefined;
+  /** The address of `EXT-X-KEY`. */
+  readonly uriExtXKey: string | undefined;
+  /** Lines of the two kinds of playlist. */
+  readonly hlsMedia: string | undefined;
+  readonly hlsMultivariant: string | undefined;
+  /** A PlayReady object. */
+  readonly protectionHeader: Buffer | undefined;
+  /** The elements that stand in the document empty: a request asks for them so. */
+  readonly asked: readonly CpixSignal[];
+}
+
+export interface CpixPeriod {
+  readonly id: string | undefined;
+  readonly index: string | undefined;
+}
+
+/** What a key is for. Filters of one kind are alternatives; one of each kind there is must fit. */
+export interface CpixRule {
+  readonly keyId: Buffer;
+  /** Free text: `SD`, `HD`, `AUDIO`, `ALL`. */
+  readonly intendedTrackType: string | undefined;
+  /** Ids of periods. */
+  readonly periods: readonly string[];
+  readonly labels: readonly string[];
+  readonly isOfVideo: boolean;
+  readonly isOfAudio: boolean;
+  readonly isOfBitrates: boolean;
+  /** The names of filters that are not known here. */
+  readonly unknownFilters: readonly string[];
+}
+
+/** The namespaces of a document. */
+export const CPIX_NAMESPACE = 'urn:dashif:org:cpix';
+export const PSKC_NAMESPACE = 'urn:ietf:params:xml:ns:keyprov:pskc';
+export const ENCRYPTION_NAMESPACE = 'http://www.w3.org/2001/04/xmlenc#';
+export const SIGNATURE_NAMESPACE = 'http://www.w3.org/2000/09/xmldsig#';
+/** AWS, "SPEKE v1": elements of its own. */
+export const SPEKE_NAMESPACE = 'urn:aws:amazon:com:speke';
+
+/** FairPlay's system id, which stands in CPIX documents alone: no box has it. */
+export const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';

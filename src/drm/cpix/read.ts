@@ -1,0 +1,325 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { type Checked, decodeBase64, faultsOf, formatUuid, isZero, parseUuid } from '../bytes';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { PROTECTION_SCHEMES, type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
+import { parseXml, type XmlElement } from '../xml';
+import {
+  CPIX_NAMESPACE,
+  type CpixCipher,
+  type CpixDelivery,
+  type CpixDocument,
+  type CpixKey,
+  type CpixPeriod,
+  type CpixRule,
+  type CpixSignal,
+  type CpixSystem,
+  type CpixValue,
+  ENCRYPTION_NAMESPACE,
+  FAIRPLAY_SYSTEM_ID,
+  PSKC_NAMESPACE,
+  SIGNATURE_NAMESPACE,
+  SPEKE_NAMESPACE,
+} from './document';
+
+const invalid = faultsOf('invalid_cpix');
+
+/** The most that a document has; 200 keys with three systems each have as much. */
+export const MAX_CPIX_BYTES = 256 * 1024;
+
+/** What ends the reading; its message goes on after the name of the document. */
+class CpixFault extends Error {}
+
+function refuse(sentence: string): never {
+  throw new CpixFault(sentence);
+}
+
+/** Whether a text is most likely a CPIX document, well formed or not. */
+export function looksLikeCpix(text: string): boolean {
+  return /^\ufeff?\s*</.test(text) && /<(?:[\w.-]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, 4000));
+}
+
+/**
+ * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. Whatever it says of keys is held against its list of
+ * keys: nothing may name a key that is not there. Elements that this project has no use for are passed over, and
+ * signatures are not checked. The fault goes on after the name of the document, and quotes no value but key ids.
+ */
+export function readCpix(input: Buffer | string): Checked<CpixDocument> {
+  const text = typeof input === 'string' ? ({ ok: true, value: input } as const) : decodeXml(input);
+  if (!text.ok) return text;
+  const parsed = parseXml(text.value, { characters: MAX_CPIX_BYTES, namespaces: true });
+  if (!parsed.ok) return invalid(parsed.fault.sentence);
+  try {
+    return { ok: true, value: readRoot(parsed.value) };
+  } catch (thrown) {
+    if (thrown instanceof CpixFault) return invalid(thrown.message);
+    throw thrown;
+  }
+}
+
+/** XML says itself what it is encoded in: by its mark, by where its first zero byte is, or by its declaration. */
+function decodeXml(bytes: Buffer): Checked<string> {
+  if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
+  const start = bytes.toString('hex', 0, 2);
+  if (start === 'fffe' || start === '3c00') return decodeUtf16(bytes);
+  if (start === 'feff' || start === '003c') {
+    return decodeUtf16(bytes.length % 2 === 0 ? Buffer.from(bytes).swap16() : bytes);
+  }
+  if (!isUtf8(bytes)) return invalid('is neither UTF-8 nor UTF-16; save it as UTF-8');
+  const text = bytes.toString('utf8');
+  const named =
+    /^\ufeff?<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']/i.exec(text)?.[1] ?? 'utf-8';
+  if (/^utf-?8$/i.test(named) || isAscii(bytes)) return { ok: true, value: text };
+  return invalid('names another encoding than UTF-8 and UTF-16; save it as UTF-8');
+}
+
+function decodeUtf16(bytes: Buffer): Checked<string> {
+  if (bytes.length % 2 === 1) return invalid('ends inside a character of UTF-16; it was cut short');
+  return { ok: true, value: bytes.toString('utf16le') };
+}
+
+const LISTS = [
+  'DeliveryDataList',
+  'ContentKeyList',
+  'DRMSystemList',
+  'ContentKeyPeriodList',
+  'ContentKeyUsageRuleList',
+] as const;
+
+function readRoot(root: XmlElement): CpixDocument {
+  if (root.name !== 'CPIX') refuse('is not a CPIX document: its root element is another');
+  if (root.namespace !== CPIX_NAMESPACE) refuse(`must have the namespace ${CPIX_NAMESPACE}`);
+  for (const { name, namespace } of root.children) {
+    if (namespace !== CPIX_NAMESPACE && LISTS.some((list) => list === name))
+      refuse(`has a ${name} in another namespace than ${CPIX_NAMESPACE}`);
+  }
+  for (const list of LISTS) if (all(root, list).length > 1) refuse(`has ${list} twice`);
+  const members = (list: (typeof LISTS)[number], name: string) => all(only(root, list), name);
+  const keys = members('ContentKeyList', 'ContentKey').map(readKey);
+  const known = new Set<string>();
+  for (const { keyId } of keys) {
+    const name = formatUuid(keyId);
+    if (known.has(name)) refuse(`has the key id ${name} twice`);
+    known.add(name);
+  }
+  const requireKnown = (keyId: Buffer, what: string) => {
+    if (!known.has(formatUuid(keyId)))
+      refuse(`has a ${what} of the key id ${formatUuid(keyId)}, which is not in its list of keys`);
+  };
+  const systems = members('DRMSystemList', 'DRMSystem').map(readSystem);
+  const taken = new Set<string>();
+  for (const { systemId, keyId } of systems) {
+    requireKnown(keyId, 'DRMSystem');
+    const name = `${systemId} ${formatUuid(keyId)}`;
+    if (taken.has(name)) refuse(`has the DRM system ${systemId} twice for the key id ${formatUuid(keyId)}`);
+    taken.add(name);
+  }
+  const rules = members('ContentKeyUsageRuleList', 'ContentKeyUsageRule').map(readRule);
+  for (const { keyId } of rules) requireKnown(keyId, 'ContentKeyUsageRule');
+  return {
+    id: root.attributes.id,
+    contentId: root.attributes.contentId,
+    version: root.attributes.version,
+    isSigned: hasSignature(root),
+    deliveries: members('DeliveryDataList', 'DeliveryData').map(readDelivery),
+    keys,
+    systems,
+    periods: members('ContentKeyPeriodList', 'ContentKeyPeriod').map(readPeriod),
+    rules,
+  };
+}
+
+function hasSignature(root: XmlElement): boolean {
+  return root.children.some(
+    ({ name, namespace }) => name === 'Signature' && namespace === SIGNATURE_NAMESPACE,
+  );
+}
+
+/** Documents disagree about which elements inside a key belong to PSKC and which to CPIX. */
+const OF_KEYS: readonly (string | undefined)[] = [CPIX_NAMESPACE, PSKC_NAMESPACE];
+
+function all(parent: XmlElement | undefined, name: string, namespaces = [CPIX_NAMESPACE]): XmlElement[] {
+  return (parent?.children ?? []).filter(
+    (child) => child.name === name && namespaces.some((namespace) => namespace === child.namespace),
+  );
+}
+
+/** The one child of a name; undefined when it is absent. */
+function only(parent: XmlElement | undefined, name: string, namespaces?: string[]): XmlElement | undefined {
+  const found = all(parent, name, namespaces);
+  if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
+  return found[0];
+}
+
+function ofKey(parent: XmlElement | undefined, name: string): XmlElement | undefined {
+  const found = (parent?.children ?? []).filter(
+    (child) => child.name === name && OF_KEYS.includes(child.namespace),
+  );
+  if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
+  return found[0];
+}
+
+const KEY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function readKeyId(text: string | undefined, what: string): Buffer {
+  const read = parseUuid(text?.trim() ?? '');
+  if (read.ok && KEY_ID.test(text?.trim() ?? '')) return read.value;
+  return refuse(
+    text === undefined
+      ? `has a ${what} without kid`
+      : `has a ${what} whose kid is not a UUID (8-4-4-4-12 hex digits)`,
+  );
+}
+
+function isScheme(text: string): text is ProtectionScheme {
+  return Object.hasOwn(PROTECTION_SCHEMES, text);
+}
+
+function readKey(element: XmlElement): CpixKey {
+  const { kid, explicitIV, commonEncryptionScheme, dependsOnKey } = element.attributes;
+  const keyId = readKeyId(kid, 'ContentKey');
+  const of = `the key ${formatUuid(keyId)}`;
+  if (dependsOnKey !== undefined)
+    refuse(`says that ${of} depends on another (dependsOnKey); key hierarchies are not supported`);
+  const scheme = commonEncryptionScheme?.trim() || undefined;
+  if (scheme !== undefined && !isScheme(scheme))
+    return refuse(`names a scheme for ${of} that is none of ${Object.keys(PROTECTION_SCHEMES).join(', ')}`);
+  const explicitIv = bytesOf(explicitIV, `explicitIV of ${of}`);
+  if (explicitIv && explicitIv.length !== 16)
+    refuse(`has an explicitIV of ${of} of ${explicitIv.length} bytes; it must have 16`);
+  return { keyId, value: readValue(element, of), explicitIv, scheme };
+}
+
+function readValue(key: XmlElement, of: string): CpixValue | undefined {
+  const secret = ofKey(ofKey(key, 'Data'), 'Secret');
+  const [plain, encrypted] = [ofKey(secret, 'PlainValue'), ofKey(secret, 'EncryptedValue')];
+  if (plain && encrypted) refuse(`has a plain value and an encrypted one of ${of}`);
+  const cipher = encrypted && readCipher(encrypted, `the value of ${of}`);
+  if (cipher)
+    return {
+      kind: 'encrypted',
+      mac: bytesOf(ofKey(secret, 'ValueMAC')?.text, `ValueMAC of ${of}`),
+      ...cipher,
+    };
+  const bytes = bytesOf(plain?.text, `value of ${of}`);
+  if (!bytes) return undefined;
+  if (bytes.length !== 16) refuse(`has a value of ${of} of ${bytes.length} bytes; it must have 16`);
+  if (isZero(bytes)) refuse(`has a value of ${of} that is all zeros`);
+  return { kind: 'plain', bytes };
+}
+
+/** `EncryptedData` of XML Encryption; undefined when it holds no value. */
+function readCipher(element: XmlElement | undefined, what: string): CpixCipher | undefined {
+  const namespaces = [ENCRYPTION_NAMESPACE];
+  const value = only(only(element, 'CipherData', namespaces), 'CipherValue', namespaces);
+  const cipher = bytesOf(value?.text, what);
+  if (!cipher) return undefined;
+  return { algorithm: only(element, 'EncryptionMethod', namespaces)?.attributes.Algorithm ?? '', cipher };
+}
+
+function readDelivery(element: XmlElement): CpixDelivery {
+  const x509 = only(only(element, 'DeliveryKey'), 'X509Data', [SIGNATURE_NAMESPACE]);
+  const certificates = all(x509, 'X509Certificate', [SIGNATURE_NAMESPACE]);
+  const mac = ofKey(element, 'MACMethod');
+  // The key of the MAC is called Key by most, and MACKey by PSKC's schema.
+  const macKey = ofKey(mac, 'Key') ?? ofKey(mac, 'MACKey');
+  return {
+    // The first is the recipient's own, those of its authorities follow.
+    certificate: bytesOf(certificates[0]?.text, 'X509Certificate'),
+    documentKeys: all(element, 'DocumentKey').map((key) => ({
+      algorithm: key.attributes.Algorithm ?? '',
+      value: readCipher(ofKey(ofKey(ofKey(key, 'Data'), 'Secret'), 'EncryptedValue'), 'DocumentKey'),
+      keyIds: (key.attributes.encryptsKey ?? '')
+        .split(/[\s,]+/)
+        .filter((text) => text !== '')
+        .map((text) => readKeyId(text, 'DocumentKey')),
+    })),
+    mac: mac && {
+      algorithm: mac.attributes.Algorithm ?? '',
+      key: readCipher(macKey, 'MAC key') ?? readCipher(ofKey(macKey, 'EncryptedValue'), 'MAC key'),
+    },
+  };
+}
+
+const KNOWN_SYSTEMS: readonly string[] = [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID, FAIRPLAY_SYSTEM_ID];
+
+function readSystem(element: XmlElement): CpixSystem {
+  const keyId = readKeyId(element.attributes.kid, 'DRMSystem');
+  const systemId = (element.attributes.systemId ?? '').trim().toLowerCase();
+  if (!KEY_ID.test(systemId))
+    refuse('has a DRMSystem whose systemId is missing or not a UUID (8-4-4-4-12 hex digits)');
+  const isKnown = KNOWN_SYSTEMS.includes(systemId);
+  const of = `the DRM system ${systemId}`;
+  const asked: CpixSignal[] = [];
+  const bytes = (signal: CpixSignal, found: XmlElement | undefined) => {
+    const read = isKnown ? bytesOf(found?.text, `${found?.name} of ${of}`) : undefined;
+    if (found && !read && isKnown) asked.push(signal);
+    return read;
+  };
+  const text = (signal: CpixSignal, found: XmlElement | undefined) =>
+    textOf(bytes(signal, found), `${found?.name} of ${of}`);
+  const hls = all(element, 'HLSSignalingData');
+  const ofPlaylist = (...names: (string | undefined)[]) => {
+    const found = hls.filter(({ attributes }) => names.includes(attributes.playlist));
+    if (found.length > 1) refuse(`has HLSSignalingData twice for one playlist in ${of}`);
+    return found[0];
+  };
+  const stray = hls.find(({ attributes: { playlist } }) => !PLAYLISTS.includes(playlist));
+  if (stray)
+    refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`);
+  const header =
+    only(element, 'SmoothStreamingProtectionHeaderData') ??
+    only(element, 'ProtectionHeader', [SPEKE_NAMESPACE]);
+  return {
+    systemId,
+    keyId,
+    pssh: bytes('pssh', only(element, 'PSSH')),
+    contentProtectionData: text('contentProtectionData', only(element, 'ContentProtectionData')),
+    uriExtXKey: text('uriExtXKey', only(element, 'URIExtXKey')),
+    hlsMedia: text('hlsMedia', ofPlaylist('media', undefined)),
+    hlsMultivariant: text('hlsMultivariant', ofPlaylist('master', 'multiVariant')),
+    protectionHeader: bytes('protectionHeader', header),
+    asked,
+  };
+}
+
+/** Version 2.4 calls the master playlist otherwise. Without a name it is the one of a media playlist. */
+const PLAYLISTS: readonly (string | undefined)[] = ['media', 'master', 'multiVariant', undefined];
+
+function readPeriod({ attributes: { id, index } }: XmlElement): CpixPeriod {
+  return { id, index };
+}
+
+function readRule(element: XmlElement): CpixRule {
+  const filters = (name: string) => all(element, name);
+  const unknown = element.children.filter(
+    ({ name, namespace }) => namespace !== CPIX_NAMESPACE || !FILTERS.includes(name),
+  );
+  return {
+    keyId: readKeyId(element.attributes.kid, 'ContentKeyUsageRule'),
+    intendedTrackType: element.attributes.intendedTrackType?.trim() || undefined,
+    periods: filters('KeyPeriodFilter').map(({ attributes: { periodId } }) => periodId ?? ''),
+    labels: filters('LabelFilter').map(({ attributes: { label } }) => label ?? ''),
+    isOfVideo: filters('VideoFilter').length > 0,
+    isOfAudio: filters('AudioFilter').length > 0,
+    isOfBitrates: filters('BitrateFilter').length > 0,
+    unknownFilters: unknown.map(({ name }) => name),
+  };
+}
+
+const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];
+
+/** The bytes of base64 that may hold white space; undefined for what is absent or empty. */
+function bytesOf(text: string | undefined, what: string): Buffer | undefined {
+  const base64 = text?.replaceAll(/\s/g, '') ?? '';
+  if (base64 === '') return undefined;
+  const decoded = decodeBase64(base64);
+  return decoded.ok ? decoded.value : refuse(`has a ${what} that ${decoded.fault.sentence}`);
+}
+
+/** Text in base64: a document has all of its texts so. */
+function textOf(bytes: Buffer | undefined, what: string): string | undefined {
+  if (!bytes) return undefined;
+  if (!isUtf8(bytes)) refuse(`has a ${what} that is no text in UTF-8`);
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '');
+  return text.trim() === '' ? undefined : text;
+}
