@@ -1,5 +1,5 @@
 import { type Slip, say } from '../bytes';
-import type { CmafScheme } from '../key-file';
+import type { LineScheme } from '../cross-check';
 import type { Cipher } from './protection';
 
 export type CheckKind =
@@ -161,7 +161,7 @@ export type Claim =
       readonly contentKey: Buffer | undefined;
     }
   /** The scheme that the lines of a key file ask for. */
-  | { readonly of: 'scheme'; readonly at: string; readonly scheme: CmafScheme }
+  | { readonly of: 'scheme'; readonly at: string; readonly scheme: LineScheme }
   /** That a key file, or a request, has a part for FairPlay. */
   | { readonly of: 'fairplay'; readonly at: string }
   /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
