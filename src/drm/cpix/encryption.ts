@@ -255,7 +255,6 @@ function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
   return made;
 }
 
-const { subtle } = webcrypto;
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
 /**
@@ -263,6 +262,7 @@ const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
  * wrong, there is one operation with the private key, one that fails at once or one like it, and one derivation.
  */
 async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
+  const { subtle } = webcrypto;
   const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
   const key = await subtle.importKey('pkcs8', pkcs8, OAEP, false, ['decrypt']);
   const secret = createHash('sha256').update('packager-drm-api cpix rejection').update(pkcs8).digest();
