@@ -212,7 +212,9 @@ function readCipher(element: XmlElement | undefined, what: string): CpixCipher |
   const value = only(only(element, 'CipherData', namespaces), 'CipherValue', namespaces);
   const cipher = bytesOf(value?.text, what);
   if (!cipher) return undefined;
-  return { algorithm: only(element, 'EncryptionMethod', namespaces)?.attributes.Algorithm ?? '', cipher };
+  const method = only(element, 'EncryptionMethod', namespaces);
+  const digest = only(method, 'DigestMethod', [SIGNATURE_NAMESPACE])?.attributes.Algorithm;
+  return { algorithm: method?.attributes.Algorithm ?? '', ...(digest !== undefined && { digest }), cipher };
 }
 
 function readDelivery(element: XmlElement): CpixDelivery {
