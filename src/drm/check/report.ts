@@ -1,5 +1,6 @@
 import { type Slip, say } from '../bytes';
 import type { CmafScheme } from '../key-file';
+import type { Cipher } from './protection';
 
 export type CheckKind =
   | 'key_file'
@@ -100,10 +101,6 @@ export class Report {
 
   /** Two checks may come upon one slip, and say it each in its own words: what is told already is told once. */
   tell(subject: Subject, { severity, code, sentence, end }: Slip): void {
-    if (this.isFull) {
-      this.#cut();
-      return;
-    }
     const isField = typeof subject === 'string';
     const fault: ReportedFault = {
       severity,
@@ -113,7 +110,15 @@ export class Report {
       sentence,
       end,
     };
-    if (!this.faults.some((told) => isSame(told, fault))) this.faults.push(fault);
+    if (this.faults.some((told) => isSame(told, fault))) return;
+    if (!this.isFull) {
+      this.faults.push(fault);
+      return;
+    }
+    this.#cut();
+    // A write is refused for an error, so none is lost behind what is only to be warned of.
+    const last = this.faults.findLastIndex((told) => told.severity === 'warning' && told !== CUT_SHORT);
+    if (severity === 'error' && last >= 0) this.faults[last] = fault;
   }
 
   /** The faults as an answer has them. */
@@ -168,6 +173,8 @@ export type Claim =
     }
   /** A key id that a box, its data or a PlayReady header names. */
   | { readonly of: 'box'; readonly at: string; readonly keyId: Buffer }
+  /** What such data are for. */
+  | { readonly of: 'cipher'; readonly at: string; readonly cipher: Cipher }
   | { readonly of: 'checksum'; readonly at: string; readonly keyId: Buffer; readonly checksum: string }
   | { readonly of: 'content_id'; readonly at: string; readonly contentId: Buffer }
   | {
