@@ -65,7 +65,9 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   }
   const imported = importKeyFile(text, true);
   if (!imported.ok) {
-    const told = imported.faults.slice(0, 3).map((each) => `${each.subject} ${each.sentence}`);
+    const told = imported.faults
+      .slice(0, 3)
+      .map(({ subject, line, sentence }) => `${subject ?? `line ${line}`} ${sentence}`);
     const code = imported.faults.some(({ line }) => line !== undefined)
       ? 'key_file_foreign'
       : 'key_file_incomplete';
