@@ -122,6 +122,16 @@ export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
 /** What is to be said of a key id of zeros, behind its name. */
 export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
 
+/** Whether 16 bytes are the text of 16 hex digits: somebody took a text for the bytes that it stands for. */
+export function isHexText(bytes: Uint8Array): boolean {
+  return /^[0-9a-fA-F]{16}$/.test(Buffer.from(bytes).toString('latin1'));
+}
+
+/** What is to be said then, behind the name of a key, a key id or an initialization vector. */
+export const HEX_TEXT =
+  'is the text of 16 hex digits, which no random value is; ask at its source whether hex was encoded as text, in ' +
+  'place of the 16 bytes that it stands for';
+
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */
 export function isRandomUuid(bytes: Buffer): boolean {
   return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;

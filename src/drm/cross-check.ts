@@ -3,7 +3,9 @@ import {
   decodeBase64Block,
   decodeHexBlock,
   formatUuid,
+  HEX_TEXT,
   isAmong,
+  isHexText,
   isZero,
   looksSwapped,
   type Slip,
@@ -119,6 +121,7 @@ export function checkValues(values: KeyValues, context: ValuesContext): ValueSli
   const isExplained = ofKeyId.some(({ code }) => code === 'key_id_byte_order') || swapped.length > 0;
   return [
     ...zeroSlips(values, names),
+    ...hexTextSlips(values, names),
     ...ofKeyId,
     ...schemeSlips(values, context),
     ...contentIdSlips(values, context),
@@ -160,6 +163,18 @@ function zeroSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames
   look(fairplay?.key, error, names['fairplay.key'], ZERO_KEY);
   look(fairplay?.iv, warning, names['fairplay.iv'], 'is all zeros; the license server rarely has that');
   return slips;
+}
+
+function hexTextSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
+  const blocks: [field: string, bytes: Buffer | undefined][] = [
+    [names['cenc.keyid'], keyId],
+    [names['cenc.contentkey'], contentKey],
+    [names['fairplay.key'], fairplay?.key],
+    [names['fairplay.iv'], fairplay?.iv],
+  ];
+  return blocks.flatMap(([field, bytes]) =>
+    bytes && isHexText(bytes) ? [warning('hex_text', field, HEX_TEXT)] : [],
+  );
 }
 
 /** Key and key id are swapped, as the other values show: the key would be in every manifest. */
@@ -228,17 +243,16 @@ function contentIdSlips(
   const licenseUrl = fairplay?.licenseUrl;
   const named = widevine?.contentId?.toString('utf8');
   const mismatch = (field: string, sentence: string) => warning('content_id_mismatch', field, sentence);
+  const isByKeyId = licenseUrl !== undefined && namesKeyId(licenseUrl, keyId);
   if (contentId === undefined) {
-    if (!named || licenseUrl === undefined || namesContent(licenseUrl, named)) return [];
-    const address = licenseUrl.toLowerCase();
-    if (keyId && [formatUuid(keyId), keyId.toString('hex')].some((form) => address.includes(form))) return [];
+    if (!named || licenseUrl === undefined || isByKeyId || namesContent(licenseUrl, named)) return [];
     const sentence = `does not name the content id of ${names['widevine.psshdata']}; check whether the two are of one content`;
     return [mismatch(names['fairplay.laurl'], sentence)];
   }
   const slips: ValueSlip[] = [];
   if (named !== undefined && named !== contentId)
     slips.push(mismatch(names['widevine.psshdata'], 'names another content id than contentId'));
-  if (licenseUrl !== undefined && !namesContent(licenseUrl, contentId))
+  if (licenseUrl !== undefined && !isByKeyId && !namesContent(licenseUrl, contentId))
     slips.push(mismatch(names['fairplay.laurl'], 'does not name contentId'));
   return slips;
 }
@@ -246,6 +260,22 @@ function contentIdSlips(
 /** Whether a license address has the content id as its host, a path part or a query value. */
 function namesContent(licenseUrl: string, contentId: string): boolean {
   return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
+}
+
+/** `skd://` with a key id, as UUID or 32 hex digits, and nothing else but the IV that some providers put behind it. */
+const OF_A_KEY_ID =
+  /^skd:\/\/\{?(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\}?(?::[0-9a-f]{32})?\/?$/i;
+
+/**
+ * Whether a license address names the key by its id and not by the content: that of the CENC key anywhere in it, or one
+ * alone, which may be of FairPlay's own key: no line of a key file has that.
+ */
+function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
+  if (OF_A_KEY_ID.test(licenseUrl)) return true;
+  const address = licenseUrl.toLowerCase();
+  return (
+    keyId !== undefined && [formatUuid(keyId), keyId.toString('hex')].some((form) => address.includes(form))
+  );
 }
 
 function fairplaySlips({ fairplay }: KeyValues, names: ValueNames): ValueSlip[] {

@@ -233,6 +233,9 @@ describe('values by themselves', () => {
     contentKey: Buffer.alloc(16, 9).toString('base64'),
   };
   const fairplay = { licenseUrl: 'skd://license.example/show', key: 'A'.repeat(32), iv: 'b'.repeat(32) };
+  /** The IV that a public guide prints: base64 of `29d33ec5cab2fdff`. */
+  const HEX_TEXT = 'MjlkMzNlYzVjYWIyZmRmZg==';
+  const CAPITALS = Buffer.from('29D33EC5CAB2FDFF').toString('base64');
   const swapped = Buffer.from('09d2a744a6f14ac5b5eb1c3ab3a0e4d1', 'hex');
   const widevine = (data: Partial<WidevinePsshData>) => ({
     psshData: buildWidevinePsshData({ keyIds: [], ...data }).toString('base64'),
@@ -241,6 +244,16 @@ describe('values by themselves', () => {
   test.each<[KeyFile, string[]]>([
     [{ cenc }, ['warning no_drm_system']],
     [{ cenc, fairplay }, []],
+    [
+      { cenc: { keyId: HEX_TEXT, contentKey: CAPITALS }, fairplay },
+      ['warning hex_text cenc.contentkey', 'warning hex_text cenc.keyid'],
+    ],
+    [
+      { fairplay: { ...fairplay, key: '32396433336563356361623266646666', iv: '3'.repeat(32) } },
+      ['warning hex_text fairplay.iv', 'warning hex_text fairplay.key'],
+    ],
+    // One byte is no hex digit: `g`, and a line feed behind fifteen digits.
+    [{ fairplay: { ...fairplay, key: `${'3'.repeat(30)}67`, iv: `${'3'.repeat(30)}0a` } }, []],
     [
       { fairplay: { ...fairplay, licenseUrl: 'https://license.example/show' } },
       ['warning not_skd fairplay.laurl'],

@@ -73,6 +73,12 @@ const KEPT: [what: string, lines: string, warnings: string[]][] = [
     `${DASH_LINES}${HLS}-method: AES-128\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n`,
     ['not_fairplay'],
   ],
+  [
+    'PlayReady over HLS',
+    `${DASH_LINES}${HLS}-method: CHUNK-PLAYREADY\n${HLS}-url: ${playready.laurl}\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n` +
+      `${HLS}-key-format: com.microsoft.playready\n`,
+    [],
+  ],
 ];
 
 describe.each(KEPT)('%s', (_what, lines, warnings) => {

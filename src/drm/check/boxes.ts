@@ -157,6 +157,8 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
   show('grouped_license', data.groupedLicense && `${data.groupedLicense.length} bytes`);
   if (protectionScheme !== undefined) {
     const name = schemeName(protectionScheme);
+    const cipher = cipherOf(name);
+    if (cipher) report.claim({ of: 'cipher', at: `${at}protection_scheme`, cipher });
     show('protection_scheme', name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
   }
   show('crypto_period_seconds', data.cryptoPeriodSeconds);

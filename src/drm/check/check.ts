@@ -1,4 +1,12 @@
-import { formatUuid, isJsonObject, type JsonObject, parseUuid, swapKeyIdOrder } from '../bytes';
+import {
+  formatUuid,
+  HEX_TEXT,
+  isHexText,
+  isJsonObject,
+  type JsonObject,
+  parseUuid,
+  swapKeyIdOrder,
+} from '../bytes';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
@@ -261,6 +269,7 @@ export function checkKeyId(report: Report, bytes: Buffer): CheckKind {
     formatUuid(swapped),
     "the UUID, if these bytes were in PlayReady's order",
   );
+  if (isHexText(bytes)) report.warning('hex_text', 'key_id', HEX_TEXT);
   suspectByteOrder(report, 'key_id', bytes);
   return 'key_id';
 }

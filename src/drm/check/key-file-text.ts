@@ -1,13 +1,20 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import type { ValueNames } from '../cross-check';
+import { checkValues, type ValueNames } from '../cross-check';
 import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
-import { checkParts, type Parts, type PartsContext, type PartValues, tellNoSystem } from './part-values';
+import {
+  checkParts,
+  type Parts,
+  type PartsContext,
+  type PartValues,
+  readSecretBlock,
+  tellNoSystem,
+} from './part-values';
 import { type CheckFault, Report } from './report';
 import { holdsSecret } from './secrets';
-import { textOrHex } from './values';
+import { checkAddress, textOrHex } from './values';
 
 /** What a list of key files shows of one. It holds no key material. */
 export interface KeyFileSummary {
@@ -45,7 +52,9 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   const values = checkParts(report, { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
   const cmafValues = cmaf && checkParts(report, cmaf.parts, cmaf);
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
-  if ((dash.parts.cenc || cmaf) && !fairplay && ![dash, cmaf].some(hasSystem)) tellNoSystem(report, THE_FILE);
+  const hasHlsSystem = fairplay !== undefined || PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
+  if ((dash.parts.cenc || cmaf) && !hasHlsSystem && ![dash, cmaf].some(hasSystem))
+    tellNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
   const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;
@@ -192,17 +201,28 @@ function alike(value: string): string {
   return value.includes(':') ? value : withProtectionScheme(value, 'cbcs');
 }
 
+/** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */
+const PLAYREADY_METHODS: readonly string[] = ['ENVELOPE-PLAYREADY', 'CHUNK-PLAYREADY'];
+
 /**
- * The HLS lines as a request's FairPlay part, or undefined when they are not FairPlay's: with the method AES-128 a
- * packager encrypts with a key that anybody may fetch.
+ * The HLS lines as a request's FairPlay part, or undefined when they are not FairPlay's: they may be PlayReady's, and with
+ * the method AES-128 a packager encrypts with a key that anybody may fetch.
  */
 export function fairplayPart(report: Report, lines: Lines): Record<string, string | undefined> | undefined {
   const get = (name: string) => lines.get(`${HLS}-${name}`);
   const [method, url, format] = [get('method'), get('url'), get('key-format')];
-  const isMeant = method === 'SAMPLE-AES' || format !== undefined || /^skd:/i.test(url ?? '');
+  const isAsked = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(url ?? '');
+  if (!isAsked && method !== undefined && PLAYREADY_METHODS.includes(method)) {
+    report.field(`${HLS}-method`, method, 'PlayReady over HLS');
+    if (url !== undefined) checkAddress(report, `${HLS}-url`, 'playready', url);
+    checkHlsKey(report, lines);
+    return undefined;
+  }
+  const isMeant = method === 'SAMPLE-AES' || format !== undefined || isAsked;
   if (!isMeant && (method === undefined || method === 'AES-128')) {
     const sentence = 'is AES-128, which gives the key to everybody who asks; FairPlay needs SAMPLE-AES';
     report.warning('not_fairplay', `${HLS}-method`, sentence);
+    checkHlsKey(report, lines);
     return undefined;
   }
   constant(report, `${HLS}-method`, method, 'SAMPLE-AES', 'error');
@@ -219,6 +239,16 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
     report.warning('iv_in_playlist', include, sentence);
   }
   return { key: get('key'), iv: get('iv'), laurl: url };
+}
+
+/** Key and IV of HLS lines that are not FairPlay's. */
+function checkHlsKey(report: Report, lines: Lines): void {
+  const [key, iv] = ['key', 'iv'].map((what) => {
+    const name = `${HLS}-${what}`;
+    return readSecretBlock(report, name, lines.get(name), 'hex');
+  });
+  const context = { scheme: undefined, names: valueNames(DASH) };
+  for (const slip of checkValues({ fairplay: { key, iv } }, context)) report.tell(slip.field, slip);
 }
 
 function constant(

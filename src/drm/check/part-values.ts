@@ -35,7 +35,7 @@ export type PartValues = KeyValues;
 /** Checks the values of key-file parts, each by itself and all of them together, and shows what they decode to. */
 export function checkParts(report: Report, parts: Parts, context: PartsContext): PartValues {
   const { cenc, widevine, playready, fairplay } = parts;
-  const reader = new PartReader(report, context);
+  const reader: PartReader = { report, source: context.source, names: context.names };
   const values: PartValues = {
     ...(cenc && readCenc(reader, cenc)),
     ...(widevine && { widevine: readWidevine(reader, widevine) }),
@@ -82,25 +82,22 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-class PartReader {
-  readonly source: PartsContext['source'];
-  readonly names: ValueNames;
+interface PartReader extends Pick<PartsContext, 'source' | 'names'> {
+  readonly report: Report;
+}
 
-  constructor(
-    readonly report: Report,
-    { source, names }: PartsContext,
-  ) {
-    this.source = source;
-    this.names = names;
-  }
-
-  secretBlock(name: string, value: unknown, wanted: 'base64' | 'hex'): Buffer | undefined {
-    const text = textOf(value);
-    if (text === undefined) return undefined;
-    const bytes = readBlock(this.report, name, text, { wanted });
-    this.report.secretField(name, text, bytes ? '16 bytes' : 'not 16 bytes');
-    return bytes;
-  }
+/** Reads a key or an initialization vector, as `readBlock` does; what is shown of it is masked. */
+export function readSecretBlock(
+  report: Report,
+  name: string,
+  value: unknown,
+  wanted: 'base64' | 'hex',
+): Buffer | undefined {
+  const text = textOf(value);
+  if (text === undefined) return undefined;
+  const bytes = readBlock(report, name, text, { wanted });
+  report.secretField(name, text, bytes ? '16 bytes' : 'not 16 bytes');
+  return bytes;
 }
 
 function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): PartValues {
@@ -110,7 +107,7 @@ function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): 
   const uuid = source === 'key_file' ? 'warning' : 'error';
   const keyId = text === undefined ? undefined : readBlock(report, name, text, { wanted: 'base64', uuid });
   if (keyId) showKeyId(report, name, keyId);
-  const contentKey = reader.secretBlock(names['cenc.contentkey'], cenc.contentkey, 'base64');
+  const contentKey = readSecretBlock(report, names['cenc.contentkey'], cenc.contentkey, 'base64');
   return { keyId, contentKey };
 }
 
@@ -183,8 +180,8 @@ function readFairPlay(
   fairplay: Readonly<Record<string, unknown>>,
 ): KeyValues['fairplay'] {
   const { report, names } = reader;
-  const key = reader.secretBlock(names['fairplay.key'], fairplay.key, 'hex');
-  const iv = reader.secretBlock(names['fairplay.iv'], fairplay.iv, 'hex');
+  const key = readSecretBlock(report, names['fairplay.key'], fairplay.key, 'hex');
+  const iv = readSecretBlock(report, names['fairplay.iv'], fairplay.iv, 'hex');
   const licenseUrl = textOf(fairplay.laurl);
   if (licenseUrl !== undefined) checkAddress(report, names['fairplay.laurl'], 'fairplay', licenseUrl);
   return { licenseUrl, key, iv };

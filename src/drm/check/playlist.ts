@@ -1,5 +1,6 @@
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
-import type { Report } from './report';
+import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
+import { type Claim, claimsOf, type Report } from './report';
 import { checkAddress, keyIdField, readByteText } from './values';
 
 const KEY_LINE = /^[^\S\r\n]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
@@ -84,10 +85,13 @@ function describeLine(report: Report, at: string, line: string, describeBytes: D
   const format = attributes.get('KEYFORMAT') ?? 'identity';
   if (KEY_FORMAT.test(format)) report.field(`${at}.keyformat`, format);
   const address = attributes.get('URI');
+  const before = report.claims.length;
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
   else describeAddress(report, at, { method, format, address }, describeBytes);
-  describeKeyId(report, at, method, attributes.get('KEYID'));
+  const named = signallingIn(report.claims.slice(before), `${at}.uri`);
+  describeKeyId(report, at, method, attributes.get('KEYID'), named);
+  compareMethod(report, at, method, named);
   const iv = attributes.get('IV');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
   const sentence = 'should not be there: Apple wants no IV in a FairPlay playlist, the license contains it';
@@ -98,13 +102,41 @@ function describeLine(report: Report, at: string, line: string, describeBytes: D
 
 const SCHEMES: Readonly<Record<string, string>> = { 'SAMPLE-AES': 'cbcs', 'SAMPLE-AES-CTR': 'cenc' };
 
+/** What the data in a line's address name, by the claims that they made. */
+function signallingIn(claims: readonly Claim[], at: string): KeySignallingAt {
+  return {
+    at,
+    keyIds: claimsOf(claims, 'box').map(({ keyId }) => keyId),
+    ciphers: claimsOf(claims, 'cipher').map(({ cipher }) => cipher),
+  };
+}
+
 /** Widevine's attribute, in hex and big endian. */
-function describeKeyId(report: Report, at: string, method: string, text: string | undefined): void {
-  const keyId = text === undefined ? undefined : hexOf(text);
-  if (!keyId) return;
+function describeKeyId(
+  report: Report,
+  at: string,
+  method: string,
+  text: string | undefined,
+  named: KeySignallingAt,
+): void {
+  if (text === undefined) return;
   const name = `${at}.keyid`;
+  const keyId = hexOf(text);
+  if (!keyId) {
+    report.warning('not_hex', name, 'is not 0x and 32 hex digits; write the key id so, big endian');
+    return;
+  }
   keyIdField(report, name, keyId);
   report.claim({ of: 'track', at: name, scheme: SCHEMES[method], keyId });
+  if (named.keyIds.length > 0) compareTrack(report, name, keyId, named, 'error');
+}
+
+/** Holds the method against the scheme of the data by which players ask for a license. */
+function compareMethod(report: Report, at: string, method: string, { ciphers }: KeySignallingAt): void {
+  const cipher = cipherOf(SCHEMES[method]);
+  if (cipher === undefined || ciphers.length === 0 || ciphers.includes(cipher)) return;
+  const sentence = `is ${method} (${cipher}), but the data in ${at}.uri are for ${ciphers[0]}; make them agree`;
+  report.warning('scheme_mismatch', `${at}.method`, sentence);
 }
 
 function hexOf(text: string): Buffer | undefined {
@@ -129,7 +161,7 @@ function describeAddress(
   if (isFairPlay) {
     if (format !== FAIRPLAY_KEY_FORMAT)
       report.error('wrong_constant', `${at}.keyformat`, `must be ${FAIRPLAY_KEY_FORMAT} for FairPlay`);
-    if (method !== 'SAMPLE-AES' && method !== 'SAMPLE-AES-CTR')
+    if (method !== 'SAMPLE-AES')
       report.error('wrong_constant', `${at}.method`, 'must be SAMPLE-AES for FairPlay');
     checkAddress(report, `${at}.uri`, 'fairplay', address);
     report.claim({ of: 'address', at: `${at}.uri`, system: 'fairplay', address });

@@ -152,6 +152,7 @@ function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
     if (!isZero(guid)) suspectByteOrder(report, name, swapKeyIdOrder(guid));
   }
   if (key.algorithm !== undefined) report.field(`${at}algorithm`, key.algorithm);
+  if (isCipher(key.algorithm)) report.claim({ of: 'cipher', at: `${at}algorithm`, cipher: key.algorithm });
   if (key.checksum !== undefined && key.algorithm !== 'COCKTAIL') {
     const checksum = readChecksum(report, `${at}checksum`, key.checksum);
     if (checksum) report.field(`${at}checksum`, checksum);

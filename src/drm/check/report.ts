@@ -1,5 +1,6 @@
 import { type Slip, say } from '../bytes';
 import type { CmafScheme } from '../key-file';
+import type { Cipher } from './protection';
 
 export type CheckKind =
   | 'key_file'
@@ -168,6 +169,8 @@ export type Claim =
     }
   /** A key id that a box, its data or a PlayReady header names. */
   | { readonly of: 'box'; readonly at: string; readonly keyId: Buffer }
+  /** What such data are for. */
+  | { readonly of: 'cipher'; readonly at: string; readonly cipher: Cipher }
   | { readonly of: 'checksum'; readonly at: string; readonly keyId: Buffer; readonly checksum: string }
   | { readonly of: 'content_id'; readonly at: string; readonly contentId: Buffer }
   | {

@@ -69,7 +69,7 @@ describe('a key file', () => {
     [
       'a misspelt line',
       fileWith({ [`${DASH}-keyserver-widewine-pssh-data`]: 'x' }),
-      `error unknown_line ${DASH}-keyserver-widewine-pssh-data`,
+      `warning unknown_line ${DASH}-keyserver-widewine-pssh-data`,
     ],
     ['a key for a name', `${POST_MANUAL_FILE}${cenc.contentkey}: x\n`, 'error unknown_line'],
     [
@@ -190,6 +190,11 @@ describe('a key file', () => {
       'a method that is none',
       fileWith({ [`${HLS}-method`]: 'SAMPLE_AES' }),
       `error wrong_constant ${HLS}-method`,
+    ],
+    [
+      'an IV of hex digits as text',
+      fileWith({ [`${HLS}-iv`]: '32396433336563356361623266646666' }),
+      `warning hex_text ${HLS}-iv`,
     ],
     [
       'AES-128 with the address of FairPlay',
@@ -326,7 +331,7 @@ describe('a key file', () => {
   it('is told in the names of its lines, with what to do', () => {
     const text = fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID, [`${DASH}-algorithmm`]: 'x' });
     expect(check(text).faults.map(({ description }) => description)).toEqual([
-      `${DASH}-algorithmm is not a line that the packager knows; did you mean ${DASH}-algorithm?`,
+      `${DASH}-algorithmm is not a line that is known here, and was not checked; did you mean ${DASH}-algorithm?`,
       `${DASH}-keyserver-playready-checksum belongs to this key with its key id in the other byte order: ${DASH}-key-id ` +
         'must be big endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
     ]);

@@ -66,6 +66,8 @@ describe('one value', () => {
     ['of 15 bytes', base64(KEY_ID.subarray(1)), 'unknown', 'error wrong_length'],
     ['of many bytes that are nothing', base64(Buffer.alloc(100, 0xa5)), 'unknown', 'error unrecognised'],
     ['of zeros', base64(Buffer.alloc(16)), 'key_id', 'error all_zero'],
+    ['of 16 hex digits as text', 'MjlkMzNlYzVjYWIyZmRmZg==', 'key_id', 'warning hex_text'],
+    ['of 16 hex digits as text, in hex', '32396433336563356361623266646666', 'key_id', 'warning hex_text'],
     ["in PlayReady's byte order", base64(SWAPPED), 'key_id', 'warning key_id_byte_order_suspected'],
     ['that is empty', ' \n', 'unknown', 'error empty'],
     ['that is nothing', 'nonsense?', 'unknown', 'error unrecognised'],
