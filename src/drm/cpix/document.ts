@@ -5,6 +5,8 @@ import type { ProtectionScheme } from '../widevine';
  * ids are 16 bytes, big endian. Of DRM systems that this project does not know, only their names are kept.
  */
 export interface CpixDocument {
+  /** The document's own; SPEKE v1 has the content id here. */
+  readonly id: string | undefined;
   readonly contentId: string | undefined;
   readonly version: string | undefined;
   /** Whether there is an XML signature. Nobody checks it here. */

@@ -119,6 +119,7 @@ function readRoot(root: XmlElement): CpixDocument {
   const rules = members('ContentKeyUsageRuleList', 'ContentKeyUsageRule').map(readRule);
   for (const { keyId } of rules) requireKnown(keyId, 'ContentKeyUsageRule');
   return {
+    id: root.attributes.id,
     contentId: root.attributes.contentId,
     version: root.attributes.version,
     isSigned: hasSignature(root),

@@ -1,0 +1,331 @@
+import {
+  constants,
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  type KeyObject,
+  publicEncrypt,
+  timingSafeEqual,
+  webcrypto,
+  X509Certificate,
+} from 'node:crypto';
+import { type Checked, type Fault, faultsOf, formatUuid, isAmong, isZero } from '../bytes';
+import type {
+  CpixCipher,
+  CpixDelivery,
+  CpixDocument,
+  CpixDocumentKey,
+  CpixKey,
+  CpixMac,
+  CpixValue,
+} from './document';
+
+const notOpened = faultsOf('cpix_not_opened');
+
+/** The algorithms of encrypted content keys; CPIX has one for each purpose (8.1.5, "Mandatory algorithms"). */
+const RSA_OAEP = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
+const AES_256_CBC = 'http://www.w3.org/2001/04/xmlenc#aes256-cbc';
+const HMAC_SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha512';
+
+/** In bytes. */
+const DOCUMENT_KEY = 32;
+const MAC_KEY = 64;
+const LEAST_MAC_KEY = 16;
+const BLOCK = 16;
+/** The IV, the key, and a block of padding. */
+const CIPHER = 3 * BLOCK;
+
+/** Each costs an operation with the private key. */
+const MAX_DOCUMENT_KEYS = 8;
+
+/** Who encrypted content keys are for. */
+export interface CpixRecipient {
+  /** DER. Deliveries are found by these bytes. */
+  readonly certificate: Buffer;
+  /** RSA. */
+  readonly privateKey: KeyObject;
+}
+
+type EncryptedValue = Extract<CpixValue, { kind: 'encrypted' }>;
+type EncryptedKey = CpixKey & { readonly value: EncryptedValue };
+
+function isEncrypted(key: CpixKey): key is EncryptedKey {
+  return key.value?.kind === 'encrypted';
+}
+
+/**
+ * Opens encrypted content keys (CPIX 8.1): answers the same document with plain values. A document without encrypted ones
+ * is answered as it is. `keyIds` are the keys to open, all when there are none; what the others have stays encrypted, but
+ * is authenticated, too. What is said in the document itself has its own fault each, before the private key is used. All
+ * that comes to light by using it has one and the same, after the same work.
+ */
+export async function openCpix(
+  document: CpixDocument,
+  recipient: CpixRecipient | undefined,
+  keyIds?: readonly Buffer[],
+): Promise<Checked<CpixDocument>> {
+  const encrypted = document.keys.filter(isEncrypted);
+  if (encrypted.length === 0) return { ok: true, value: document };
+  if (document.keys.some(({ value }) => value?.kind === 'plain'))
+    return notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none');
+  if (!recipient)
+    return notOpened(
+      'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
+    );
+  const wanted = encrypted.filter(({ keyId }) => keyIds === undefined || isAmong(keyId, keyIds));
+  const plan = planOpening(document.deliveries, recipient.certificate, encrypted, wanted);
+  if (!plan.ok) return plan;
+  const values = await openValues(plan.value, recipient.privateKey);
+  if (!values) return NOT_OPENED;
+  const keys = document.keys.map((key): CpixKey => {
+    const bytes = values.get(formatUuid(key.keyId));
+    return bytes ? { ...key, value: { kind: 'plain', bytes } } : key;
+  });
+  return { ok: true, value: { ...document, keys } };
+}
+
+/** One object for all, which says nothing of which of them it was. */
+const NOT_OPENED: { readonly ok: false; readonly fault: Fault } = notOpened(
+  'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
+);
+
+/** What is to be done with the private key. */
+interface Opening {
+  /** The encrypted key of the MAC. */
+  readonly macKey: Buffer;
+  /** The encrypted document keys that are needed. */
+  readonly documentKeys: readonly Buffer[];
+  /** What is to be authenticated. */
+  readonly authenticated: readonly { readonly cipher: Buffer; readonly mac: Buffer }[];
+  /** What is to be decrypted, with which of the document keys. */
+  readonly values: readonly {
+    readonly keyId: Buffer;
+    readonly cipher: Buffer;
+    readonly documentKey: number;
+  }[];
+}
+
+/** Holds against the rules what the document says; the private key is not needed for it. */
+function planOpening(
+  deliveries: readonly CpixDelivery[],
+  certificate: Buffer,
+  encrypted: readonly EncryptedKey[],
+  wanted: readonly EncryptedKey[],
+): Checked<Opening> {
+  const ours = deliveries.filter((delivery) => delivery.certificate?.equals(certificate));
+  const [delivery] = ours;
+  if (!delivery)
+    return notOpened(
+      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service`,
+    );
+  if (ours.length > 1) return notOpened('has two DeliveryData for the certificate of this service');
+  const macKey = macKeyOf(delivery.mac);
+  if (!macKey.ok) return macKey;
+  const authenticated: { cipher: Buffer; mac: Buffer }[] = [];
+  for (const { keyId, value } of encrypted) {
+    const of = `the key ${formatUuid(keyId)}`;
+    const odd = whyOdd(value.algorithm, AES_256_CBC, `the value of ${of}`);
+    if (odd) return odd;
+    if (!value.mac) return notOpened(`has no ValueMAC of ${of}; without one it is not decrypted`);
+    authenticated.push({ cipher: value.cipher, mac: value.mac });
+  }
+  const documentKeys: Buffer[] = [];
+  const values: { keyId: Buffer; cipher: Buffer; documentKey: number }[] = [];
+  for (const { keyId, value } of wanted) {
+    const found = documentKeyOf(keyId, delivery.documentKeys);
+    if (!found.ok) return found;
+    const known = documentKeys.indexOf(found.value);
+    const documentKey = known >= 0 ? known : documentKeys.push(found.value) - 1;
+    values.push({ keyId, cipher: value.cipher, documentKey });
+  }
+  if (documentKeys.length > MAX_DOCUMENT_KEYS)
+    return notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
+  return { ok: true, value: { macKey: macKey.value, documentKeys, authenticated, values } };
+}
+
+function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
+  if (!mac?.key)
+    return notOpened('has no MACMethod with a key for this certificate; unauthenticated values are refused');
+  const odd =
+    whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyOdd(mac.key.algorithm, RSA_OAEP, 'the MAC key');
+  return odd ?? { ok: true, value: mac.key.cipher };
+}
+
+/** The encrypted document key of a content key. */
+function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Checked<Buffer> {
+  const fitting = documentKeys.filter(({ keyIds }) => keyIds.length === 0 || isAmong(keyId, keyIds));
+  const [documentKey] = fitting;
+  const of = `the key ${formatUuid(keyId)}`;
+  if (!documentKey?.value) return notOpened(`has no DocumentKey of ${of} for this certificate`);
+  if (fitting.length > 1) return notOpened(`has two DocumentKeys of ${of} for this certificate`);
+  const { algorithm, value } = documentKey;
+  // Version 2.4 names it no more.
+  const odd =
+    (algorithm === '' ? undefined : whyOdd(algorithm, AES_256_CBC, 'a DocumentKey')) ??
+    whyOdd(value.algorithm, RSA_OAEP, 'a DocumentKey');
+  return odd ?? { ok: true, value: value.cipher };
+}
+
+/** Algorithms that a document may name, by their addresses, as people call them. */
+const KNOWN_ALGORITHMS: Readonly<Record<string, string>> = {
+  [RSA_OAEP]: 'RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)',
+  [AES_256_CBC]: 'AES-256-CBC',
+  [HMAC_SHA512]: 'HMAC-SHA512',
+  'http://www.w3.org/2001/04/xmlenc#rsa-1_5': 'RSA PKCS#1 v1.5 (rsa-1_5)',
+  'http://www.w3.org/2009/xmlenc11#rsa-oaep': 'RSA-OAEP with a digest of choice (xmlenc11#rsa-oaep)',
+  'http://www.w3.org/2001/04/xmlenc#tripledes-cbc': 'Triple DES',
+  'http://www.w3.org/2001/04/xmlenc#aes128-cbc': 'AES-128-CBC',
+  'http://www.w3.org/2001/04/xmlenc#aes192-cbc': 'AES-192-CBC',
+  'http://www.w3.org/2009/xmlenc11#aes128-gcm': 'AES-128-GCM',
+  'http://www.w3.org/2009/xmlenc11#aes192-gcm': 'AES-192-GCM',
+  'http://www.w3.org/2009/xmlenc11#aes256-gcm': 'AES-256-GCM',
+  'http://www.w3.org/2000/09/xmldsig#hmac-sha1': 'HMAC-SHA1',
+  'http://www.w3.org/2001/04/xmldsig-more#hmac-sha256': 'HMAC-SHA256',
+  'http://www.w3.org/2001/04/xmldsig-more#hmac-sha384': 'HMAC-SHA384',
+};
+
+function whyOdd(algorithm: string, needed: string, what: string) {
+  if (algorithm === needed) return undefined;
+  const known = Object.hasOwn(KNOWN_ALGORITHMS, algorithm) ? KNOWN_ALGORITHMS[algorithm] : undefined;
+  const named = algorithm === '' ? 'no algorithm' : (known ?? 'another algorithm');
+  return notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
+}
+
+/**
+ * The values by key id; undefined when any of them can't be opened. Nothing is decrypted that is not authentic. What
+ * fails is gone on with something derived in its place, so that the work is the same whatever fails.
+ */
+async function openValues(
+  opening: Opening,
+  privateKey: KeyObject,
+): Promise<ReadonlyMap<string, Buffer> | undefined> {
+  const unwrap = await unwrapperOf(privateKey);
+  const macKey = await unwrap(opening.macKey, (length) => length >= LEAST_MAC_KEY);
+  let isGood = macKey.isGood;
+  const documentKeys: Buffer[] = [];
+  // One after another: a document must not take all threads that others' files are written by.
+  for (const wrapped of opening.documentKeys) {
+    const documentKey = await unwrap(wrapped, (length) => length === DOCUMENT_KEY);
+    isGood = documentKey.isGood && isGood;
+    documentKeys.push(documentKey.bytes.subarray(0, DOCUMENT_KEY));
+  }
+  for (const { cipher, mac } of opening.authenticated) {
+    const expected = createHmac('sha512', macKey.bytes).update(cipher).digest();
+    const given = mac.length === expected.length ? mac : Buffer.alloc(expected.length);
+    isGood = timingSafeEqual(given, expected) && mac.length === expected.length && isGood;
+  }
+  const dummy = Buffer.alloc(CIPHER);
+  const isAuthentic = isGood;
+  const values = new Map<string, Buffer>();
+  for (const { keyId, cipher, documentKey } of opening.values) {
+    const isWhole = cipher.length === CIPHER;
+    const input = isAuthentic && isWhole ? cipher : dummy;
+    const padded = decrypt(input, documentKeys[documentKey] ?? dummy.subarray(0, DOCUMENT_KEY));
+    const bytes = padded.subarray(0, BLOCK);
+    // Padding is as long as its last byte says; its other bytes are anything (XML Encryption 5.2).
+    isGood = isWhole && padded.at(-1) === BLOCK && !isZero(bytes) && isGood;
+    values.set(formatUuid(keyId), bytes);
+  }
+  return isGood ? values : undefined;
+}
+
+function decrypt(cipher: Buffer, key: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-256-cbc', key, cipher.subarray(0, BLOCK));
+  decipher.setAutoPadding(false);
+  return Buffer.concat([decipher.update(cipher.subarray(BLOCK)), decipher.final()]);
+}
+
+interface Unwrapped {
+  readonly isGood: boolean;
+  /** What was wrapped; something derived of 64 bytes when it isn't good. */
+  readonly bytes: Buffer;
+}
+
+type Unwrap = (wrapped: Buffer, fits: (length: number) => boolean) => Promise<Unwrapped>;
+
+/** By private key: to make them anew costs as much as an operation. */
+const unwrappers = new WeakMap<KeyObject, Promise<Unwrap>>();
+
+function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
+  const known = unwrappers.get(privateKey);
+  if (known) return known;
+  const made = createUnwrap(privateKey);
+  unwrappers.set(privateKey, made);
+  return made;
+}
+
+const { subtle } = webcrypto;
+const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
+
+/**
+ * Opens what is encrypted by RSA-OAEP, on another thread: an operation with 4096 bits takes milliseconds. Whatever is
+ * wrong, there is one operation with the private key, one that fails at once or one like it, and one derivation.
+ */
+async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
+  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
+  const key = await subtle.importKey('pkcs8', pkcs8, OAEP, false, ['decrypt']);
+  const secret = createHash('sha256').update('packager-drm-api cpix rejection').update(pkcs8).digest();
+  const modulus = Buffer.from(privateKey.export({ format: 'jwk' }).n ?? '', 'base64url');
+  const inRange = Buffer.from(modulus).fill(0, 0, 1);
+  const tooLong = Buffer.alloc(modulus.length + 1);
+  const attempt = async (wrapped: Buffer): Promise<Buffer | undefined> => {
+    try {
+      return Buffer.from(await subtle.decrypt(OAEP, key, wrapped));
+    } catch {
+      return undefined;
+    }
+  };
+  return async (wrapped, fits) => {
+    const isOperable = wrapped.length === modulus.length && wrapped.compare(modulus) < 0;
+    const opened = await attempt(isOperable ? wrapped : inRange);
+    // To fail takes the time of an error with its stack; who has not failed takes it here.
+    await (opened ? attempt(tooLong) : subtle.digest('SHA-1', tooLong));
+    const derived = createHmac('sha512', secret).update(wrapped).digest();
+    const isGood = opened !== undefined && isOperable && fits(opened.length);
+    return { isGood, bytes: isGood ? opened : derived };
+  };
+}
+
+/**
+ * Encrypts the plain values of a document for recipients (CPIX 8.1). `certificates` are DER, of RSA keys with 2048 bits at
+ * least, as `readCertificate` answers them; deliveries that the document has are replaced.
+ * @throws RangeError without certificates, or with values that are encrypted already.
+ */
+export function sealCpix(
+  document: CpixDocument,
+  certificates: readonly Buffer[],
+  random: (bytes: number) => Buffer,
+): CpixDocument {
+  if (certificates.length === 0) throw new RangeError('nobody to encrypt content keys for');
+  if (document.keys.some(isEncrypted)) throw new RangeError('the content keys are encrypted already');
+  const documentKey = random(DOCUMENT_KEY);
+  const macKey = random(MAC_KEY);
+  const keys = document.keys.map((key): CpixKey => {
+    if (key.value?.kind !== 'plain') return key;
+    const iv = random(BLOCK);
+    const cipher = createCipheriv('aes-256-cbc', documentKey, iv);
+    const bytes = Buffer.concat([iv, cipher.update(key.value.bytes), cipher.final()]);
+    const mac = createHmac('sha512', macKey).update(bytes).digest();
+    return { ...key, value: { kind: 'encrypted', mac, algorithm: AES_256_CBC, cipher: bytes } };
+  });
+  const deliveries = certificates.map((certificate): CpixDelivery => {
+    const wrap = (bytes: Buffer): CpixCipher => ({
+      algorithm: RSA_OAEP,
+      cipher: publicEncrypt(
+        {
+          key: new X509Certificate(certificate).publicKey,
+          padding: constants.RSA_PKCS1_OAEP_PADDING,
+          oaepHash: 'sha1',
+        },
+        bytes,
+      ),
+    });
+    return {
+      certificate,
+      documentKeys: [{ algorithm: AES_256_CBC, value: wrap(documentKey), keyIds: [] }],
+      mac: { algorithm: HMAC_SHA512, key: wrap(macKey) },
+    };
+  });
+  return { ...document, keys, deliveries };
+}

@@ -1,0 +1,81 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { type Checked, faultsOf } from '../bytes';
+import type { CpixRecipient } from './encryption';
+
+const LEAST_RSA_BITS = 2048;
+
+const badCertificate = faultsOf('cpix_certificate');
+const badKey = faultsOf('cpix_key');
+
+/**
+ * Reads a recipient from PEM text. The certificate may be followed by those of its authorities. The fault goes on after
+ * the name of the certificate's file when its code is `cpix_certificate`, and after the key's when it is `cpix_key`.
+ */
+export function readRecipient(certificatePem: string, privateKeyPem: string): Checked<CpixRecipient> {
+  const certificate = readCertificate(certificatePem);
+  if (!certificate.ok) return certificate;
+  const privateKey = readPrivateKey(privateKeyPem);
+  if (!privateKey.ok) return privateKey;
+  if (!new X509Certificate(certificate.value).checkPrivateKey(privateKey.value)) {
+    const isLater = blocksOf(certificatePem).some((block) => fits(block, privateKey.value));
+    return isLater
+      ? badCertificate('must have the certificate of the key first, before those of its authorities')
+      : badKey('is not the key of the certificate');
+  }
+  return { ok: true, value: { certificate: certificate.value, privateKey: privateKey.value } };
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+function blocksOf(pem: string): readonly string[] {
+  return pem.match(CERTIFICATE) ?? [];
+}
+
+function fits(block: string, privateKey: KeyObject): boolean {
+  try {
+    return new X509Certificate(block).checkPrivateKey(privateKey);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Reads the certificate of a recipient, from PEM text, of which the first counts, or from DER; answers DER. The fault goes
+ * on after the name of what was read.
+ */
+export function readCertificate(certificate: string | Buffer): Checked<Buffer> {
+  const first = typeof certificate === 'string' ? blocksOf(certificate)[0] : certificate;
+  if (first === undefined)
+    return badCertificate('holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)');
+  let read: X509Certificate;
+  let publicKey: KeyObject;
+  try {
+    read = new X509Certificate(first);
+    publicKey = read.publicKey;
+  } catch {
+    return badCertificate('holds a certificate that cannot be read');
+  }
+  const why = whyUnfit(publicKey);
+  return why === undefined ? { ok: true, value: read.raw } : badCertificate(`is the certificate of ${why}`);
+}
+
+function readPrivateKey(pem: string): Checked<KeyObject> {
+  try {
+    const privateKey = createPrivateKey(pem);
+    const why = whyUnfit(privateKey);
+    return why === undefined ? { ok: true, value: privateKey } : badKey(`holds ${why}`);
+  } catch {
+    return /ENCRYPTED/.test(pem)
+      ? badKey('holds a key that is locked with a passphrase; write it without one')
+      : badKey('holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)');
+  }
+}
+
+/** Why a key is none that content keys can be encrypted for: what it is, and what to do. */
+function whyUnfit({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string | undefined {
+  if (asymmetricKeyType !== 'rsa')
+    return `a key that is not RSA (${asymmetricKeyType ?? 'unknown'}); CPIX encrypts with RSA: make a key of ${LEAST_RSA_BITS} bits or more`;
+  const bits = asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < LEAST_RSA_BITS) return `an RSA key of ${bits} bits; make one of ${LEAST_RSA_BITS} bits or more`;
+  return undefined;
+}

@@ -1,0 +1,98 @@
+import { FAIRPLAY_KEY_FORMAT } from '../key-file';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { buildPsshBox } from '../pssh';
+import { WIDEVINE_SYSTEM_ID } from '../widevine';
+import { type CpixSignal, type CpixSystem, FAIRPLAY_SYSTEM_ID } from './document';
+
+/** Every way to signal one system for one key; a system has only some. */
+type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
+
+/** HLS's methods: the first for the pattern encryption of AES-CBC, the second for AES-CTR. */
+const METHODS = { cbcs: 'SAMPLE-AES', cenc: 'SAMPLE-AES-CTR' } as const;
+
+type Scheme = keyof typeof METHODS;
+
+/** How Widevine is signalled. `data` is that of its box. */
+export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Signals {
+  const pssh = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
+  const box = pssh.toString('base64');
+  return {
+    pssh,
+    contentProtectionData: psshElement(box),
+    ...playlistLines([
+      `METHOD=${METHODS[scheme]}`,
+      `URI="data:text/plain;base64,${box}"`,
+      `KEYID=0x${keyId.toString('hex').toUpperCase()}`,
+      `KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+/** How PlayReady is signalled, by its object. */
+export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
+  const pssh = buildPsshBox(PLAYREADY_SYSTEM_ID, object);
+  const pro = object.toString('base64');
+  return {
+    pssh,
+    contentProtectionData: `${psshElement(pssh.toString('base64'))}<mspr:pro xmlns:mspr="urn:microsoft:playready">${pro}</mspr:pro>`,
+    protectionHeader: object,
+    ...playlistLines([
+      `METHOD=${METHODS[scheme]}`,
+      `URI="data:text/plain;charset=UTF-16;base64,${pro}"`,
+      'KEYFORMAT="com.microsoft.playready"',
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+/** How FairPlay is signalled, by its license address. */
+export function fairPlaySignals(licenseUrl: string): Signals {
+  return {
+    uriExtXKey: licenseUrl,
+    ...playlistLines([
+      `METHOD=${METHODS.cbcs}`,
+      `URI="${licenseUrl}"`,
+      `KEYFORMAT="${FAIRPLAY_KEY_FORMAT}"`,
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+/** The element of a DASH manifest (ISO/IEC 23001-7 § 11.2.2). */
+function psshElement(base64: string): string {
+  return `<cenc:pssh xmlns:cenc="urn:mpeg:cenc:2013">${base64}</cenc:pssh>`;
+}
+
+function playlistLines(attributes: readonly string[]): Signals {
+  const listed = attributes.join(',');
+  return { hlsMedia: `#EXT-X-KEY:${listed}`, hlsMultivariant: `#EXT-X-SESSION-KEY:${listed}` };
+}
+
+const SYSTEM_IDS = {
+  widevine: WIDEVINE_SYSTEM_ID,
+  playready: PLAYREADY_SYSTEM_ID,
+  fairplay: FAIRPLAY_SYSTEM_ID,
+} as const;
+
+/** A system of a key with the signals given, or with those of them that are asked for. */
+export function cpixSystem(
+  system: keyof typeof SYSTEM_IDS,
+  keyId: Buffer,
+  signals: Signals,
+  asked: readonly CpixSignal[] = Object.keys(signals) as CpixSignal[],
+): CpixSystem {
+  const of = <Name extends CpixSignal>(name: Name): CpixSystem[Name] | undefined =>
+    asked.includes(name) ? signals[name] : undefined;
+  return {
+    systemId: SYSTEM_IDS[system],
+    keyId,
+    pssh: of('pssh'),
+    contentProtectionData: of('contentProtectionData'),
+    uriExtXKey: of('uriExtXKey'),
+    hlsMedia: of('hlsMedia'),
+    hlsMultivariant: of('hlsMultivariant'),
+    protectionHeader: of('protectionHeader'),
+    asked: [],
+  };
+}

@@ -1,0 +1,95 @@
+import { uuidOfName } from '../bytes';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID } from '../widevine';
+import { type CpixDocument, type CpixSignal, type CpixSystem, FAIRPLAY_SYSTEM_ID } from './document';
+import { writeCpix } from './write';
+
+/** The schemes that a request asks for: one each, since providers refuse documents that mix them. */
+export type SpekeScheme = 'cenc' | 'cbcs';
+
+export interface SpekeQuestion {
+  /** AWS, "Secure Packager and Encoder Key Exchange API", v1.0 and v2.0. */
+  readonly version: 1 | 2;
+  readonly contentId: string;
+  readonly scheme: SpekeScheme;
+  /** DER. With one, the values of the answer come encrypted for it. */
+  readonly certificate?: Buffer | undefined;
+}
+
+/** A namespace of this project's own, made at random once. */
+const NAMESPACE = Buffer.from('c7c5b7f2a0d94b1c9a53d4c1f0f6e2a8', 'hex');
+
+/**
+ * The key id that a request asks for: the version 5 UUID of the content id and the scheme, so that the same content has
+ * the same keys. A provider may answer with another one, which counts then.
+ */
+export function spekeKeyId(contentId: string, scheme: SpekeScheme): Buffer {
+  return uuidOfName(NAMESPACE, `${scheme}:${contentId}`);
+}
+
+/** What each version is asked for; AWS's reference server answers v1 only where the elements stand ready. */
+const ASKED: Readonly<
+  Record<
+    1 | 2,
+    Readonly<Record<SpekeScheme, readonly (readonly [systemId: string, readonly CpixSignal[]])[]>>
+  >
+> = {
+  1: {
+    cenc: [
+      [WIDEVINE_SYSTEM_ID, ['pssh', 'contentProtectionData']],
+      [PLAYREADY_SYSTEM_ID, ['pssh', 'contentProtectionData', 'protectionHeader']],
+    ],
+    cbcs: [[FAIRPLAY_SYSTEM_ID, ['uriExtXKey']]],
+  },
+  2: {
+    cenc: [
+      [WIDEVINE_SYSTEM_ID, ['pssh', 'contentProtectionData']],
+      [PLAYREADY_SYSTEM_ID, ['pssh', 'contentProtectionData', 'protectionHeader']],
+    ],
+    cbcs: [[FAIRPLAY_SYSTEM_ID, ['hlsMedia', 'hlsMultivariant']]],
+  },
+};
+
+/** The document that a SPEKE provider is asked with: the key, and empty elements for what it is to fill in. */
+export function writeSpekeRequest({ version, contentId, scheme, certificate }: SpekeQuestion): string {
+  const keyId = spekeKeyId(contentId, scheme);
+  const systems = ASKED[version][scheme].map(
+    ([systemId, asked]): CpixSystem => ({
+      systemId,
+      keyId,
+      pssh: undefined,
+      contentProtectionData: undefined,
+      uriExtXKey: undefined,
+      hlsMedia: undefined,
+      hlsMultivariant: undefined,
+      protectionHeader: undefined,
+      asked,
+    }),
+  );
+  const isFirst = version === 1;
+  const document: CpixDocument = {
+    id: isFirst ? contentId : undefined,
+    contentId: isFirst ? undefined : contentId,
+    version: isFirst ? undefined : '2.3',
+    isSigned: false,
+    deliveries: certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [],
+    keys: [{ keyId, value: undefined, explicitIv: undefined, scheme: isFirst ? undefined : scheme }],
+    systems,
+    periods: [],
+    rules: isFirst
+      ? []
+      : [
+          {
+            keyId,
+            intendedTrackType: 'ALL',
+            periods: [],
+            labels: [],
+            isOfVideo: true,
+            isOfAudio: true,
+            isOfBitrates: false,
+            unknownFilters: [],
+          },
+        ],
+  };
+  return writeCpix(document, isFirst ? 'speke1' : 'cpix');
+}

@@ -1,0 +1,174 @@
+import Builder from 'fast-xml-builder';
+import { formatUuid } from '../bytes';
+import { FAIRPLAY_KEY_FORMAT } from '../key-file';
+import {
+  CPIX_NAMESPACE,
+  type CpixCipher,
+  type CpixDelivery,
+  type CpixDocument,
+  type CpixKey,
+  type CpixRule,
+  type CpixSystem,
+  ENCRYPTION_NAMESPACE,
+  PSKC_NAMESPACE,
+  SIGNATURE_NAMESPACE,
+  SPEKE_NAMESPACE,
+} from './document';
+
+/** Element and attribute names (these behind an `@`) in the order to write; undefined is left out. */
+interface Node {
+  readonly [name: string]: Node | readonly Node[] | string | undefined;
+}
+
+/** Which elements stand for FairPlay's key format and PlayReady's object: those of CPIX 2.3, or SPEKE v1's own. */
+export type CpixDialect = 'cpix' | 'speke1';
+
+/**
+ * Writes a document as XML that `readCpix` reads back. It is valid under the schema of CPIX 2.3, unless a document key
+ * names its content keys (2.4) or is left to the provider (SPEKE). Signatures and unknown filters are not written.
+ */
+export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix'): string {
+  const { id, contentId, version, deliveries, keys, systems, periods, rules } = document;
+  const isSealed = deliveries.length > 0 || keys.some(({ value }) => value?.kind === 'encrypted');
+  const root: Node = {
+    '@id': id,
+    '@contentId': contentId,
+    '@version': version,
+    '@xmlns:cpix': CPIX_NAMESPACE,
+    '@xmlns:pskc': PSKC_NAMESPACE,
+    ...(isSealed && { '@xmlns:ds': SIGNATURE_NAMESPACE, '@xmlns:enc': ENCRYPTION_NAMESPACE }),
+    ...(dialect === 'speke1' && { '@xmlns:speke': SPEKE_NAMESPACE }),
+    'cpix:DeliveryDataList': list('cpix:DeliveryData', deliveries.map(deliveryNode)),
+    'cpix:ContentKeyList': list('cpix:ContentKey', keys.map(keyNode)),
+    'cpix:DRMSystemList': list(
+      'cpix:DRMSystem',
+      systems.map((system) => systemNode(system, dialect)),
+    ),
+    'cpix:ContentKeyPeriodList': list(
+      'cpix:ContentKeyPeriod',
+      periods.map(({ id, index }) => ({ '@id': id, '@index': index })),
+    ),
+    'cpix:ContentKeyUsageRuleList': list('cpix:ContentKeyUsageRule', rules.map(ruleNode)),
+  };
+  const builder = new Builder({
+    ignoreAttributes: false,
+    attributeNamePrefix: '@',
+    suppressEmptyNode: true,
+    format: true,
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build({ 'cpix:CPIX': withoutAbsent(root) })}`;
+}
+
+function list(name: string, members: readonly Node[]): Node | undefined {
+  return members.length === 0 ? undefined : { [name]: members };
+}
+
+/** The builder would write what is undefined as an empty element. */
+function withoutAbsent(node: Node): Node {
+  const present: [string, Node[string]][] = Object.entries(node).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present.map(([name, value]) => [name, presentIn(value)]));
+}
+
+function presentIn(value: Node[string]): Node[string] {
+  if (value === undefined || typeof value === 'string') return value;
+  return isList(value) ? value.map(withoutAbsent) : withoutAbsent(value);
+}
+
+function isList(value: Node | readonly Node[]): value is readonly Node[] {
+  return Array.isArray(value);
+}
+
+function deliveryNode({ certificate, documentKeys, mac }: CpixDelivery): Node {
+  return {
+    'cpix:DeliveryKey': {
+      'ds:X509Data': certificate && { 'ds:X509Certificate': base64(certificate) },
+    },
+    // SPEKE asks with the certificate alone, and the provider adds the keys.
+    ...(documentKeys.length > 0 && {
+      'cpix:DocumentKey': documentKeys.map(({ algorithm, value, keyIds }) => ({
+        '@Algorithm': algorithm || undefined,
+        '@encryptsKey': keyIds.map(formatUuid).join(' ') || undefined,
+        'cpix:Data': value && { 'pskc:Secret': { 'pskc:EncryptedValue': cipherNode(value) } },
+      })),
+    }),
+    'cpix:MACMethod': mac && {
+      '@Algorithm': mac.algorithm,
+      'cpix:Key': mac.key && { 'pskc:EncryptedValue': cipherNode(mac.key) },
+    },
+  };
+}
+
+function cipherNode({ algorithm, cipher }: CpixCipher): Node {
+  return {
+    'enc:EncryptionMethod': algorithm === '' ? undefined : { '@Algorithm': algorithm },
+    'enc:CipherData': { 'enc:CipherValue': base64(cipher) },
+  };
+}
+
+function keyNode({ keyId, value, explicitIv, scheme }: CpixKey): Node {
+  const secret: Node | undefined =
+    value?.kind === 'encrypted'
+      ? {
+          'pskc:EncryptedValue': cipherNode(value),
+          'pskc:ValueMAC': value.mac && base64(value.mac),
+        }
+      : value && { 'pskc:PlainValue': base64(value.bytes) };
+  return {
+    '@kid': formatUuid(keyId),
+    '@explicitIV': explicitIv && base64(explicitIv),
+    '@commonEncryptionScheme': scheme,
+    'cpix:Data': secret && { 'pskc:Secret': secret },
+  };
+}
+
+function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
+  const { systemId, keyId, asked } = system;
+  /** What an element holds: its value in base64, nothing where it is asked for. */
+  const of = (signal: (typeof asked)[number]): string | undefined => {
+    const value = system[signal];
+    if (value === undefined) return asked.includes(signal) ? '' : undefined;
+    return base64(typeof value === 'string' ? Buffer.from(value, 'utf8') : value);
+  };
+  const hls = [
+    { playlist: 'media', lines: of('hlsMedia') },
+    { playlist: 'master', lines: of('hlsMultivariant') },
+  ].flatMap(({ playlist, lines }) =>
+    lines === undefined ? [] : [{ '@playlist': playlist, '#text': lines }],
+  );
+  const isSpeke1 = dialect === 'speke1';
+  const hasKeyFormat = isSpeke1 && of('uriExtXKey') !== undefined;
+  const format = (value: string) => (of('uriExtXKey') === '' ? '' : base64(Buffer.from(value)));
+  return {
+    '@kid': formatUuid(keyId),
+    '@systemId': systemId,
+    'cpix:PSSH': of('pssh'),
+    'cpix:ContentProtectionData': of('contentProtectionData'),
+    'cpix:URIExtXKey': of('uriExtXKey'),
+    ...(hls.length > 0 && { 'cpix:HLSSignalingData': hls }),
+    ...(!isSpeke1 && { 'cpix:SmoothStreamingProtectionHeaderData': of('protectionHeader') }),
+    ...(hasKeyFormat && {
+      'speke:KeyFormat': format(FAIRPLAY_KEY_FORMAT),
+      'speke:KeyFormatVersions': format('1'),
+    }),
+    ...(isSpeke1 && { 'speke:ProtectionHeader': of('protectionHeader') }),
+  };
+}
+
+function ruleNode({ keyId, intendedTrackType, ...rule }: CpixRule): Node {
+  const { periods, labels, isOfVideo, isOfAudio, isOfBitrates } = rule;
+  return {
+    '@kid': formatUuid(keyId),
+    '@intendedTrackType': intendedTrackType,
+    ...(periods.length > 0 && {
+      'cpix:KeyPeriodFilter': periods.map((periodId) => ({ '@periodId': periodId })),
+    }),
+    ...(labels.length > 0 && { 'cpix:LabelFilter': labels.map((label) => ({ '@label': label })) }),
+    'cpix:VideoFilter': isOfVideo ? '' : undefined,
+    'cpix:AudioFilter': isOfAudio ? '' : undefined,
+    'cpix:BitrateFilter': isOfBitrates ? '' : undefined,
+  };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
