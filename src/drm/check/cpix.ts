@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid, isZero } from '../bytes';
 import {
-  type CpixDelivery,
   type CpixDocument,
   type CpixKey,
   type CpixRule,
@@ -9,6 +8,7 @@ import {
   type CpixValue,
   FAIRPLAY_SYSTEM_ID,
 } from '../cpix/document';
+import { sealingFault } from '../cpix/encryption';
 import { decodeXml, looksLikeCpix, readCpix } from '../cpix/read';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
@@ -50,7 +50,7 @@ export function describeCpix(
     return undefined;
   }
   const document = read.value;
-  const { version, contentId, keys, deliveries, periods, systems, isSigned } = document;
+  const { version, contentId, keys, periods, systems, isSigned } = document;
   if (version !== undefined) report.field('version', version);
   if (contentId !== undefined) report.field('content_id', contentId);
   if (isSigned) {
@@ -74,7 +74,7 @@ export function describeCpix(
   periods.forEach(({ id, index }, at) => {
     report.field(`period[${at}]`, id ?? '', index === undefined ? undefined : `index ${index}`);
   });
-  describeDeliveries(report, deliveries, keys, subject);
+  describeDeliveries(report, document, subject);
   for (const key of placed)
     claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
   for (const system of systems) {
@@ -135,10 +135,6 @@ function describeValue(report: Report, at: string, value: CpixValue | undefined,
   const algorithm = shortName(value.algorithm);
   const mac = value.mac ? 'with a MAC' : 'without a MAC';
   report.field(at, 'encrypted', `${algorithm}, ${mac}; it is not opened here`);
-  if (!value.mac) {
-    const sentence = 'is encrypted without a MAC (ValueMAC), so anybody could have changed it; ask for one';
-    report.error('mac_missing', at, sentence);
-  }
 }
 
 /** The last part of the address of an algorithm: `aes256-cbc`. */
@@ -186,12 +182,8 @@ function useOf({ intendedTrackType, labels, isOfVideo, isOfAudio, isOfBitrates, 
   return parts.join(', ').slice(0, 400) || 'all tracks';
 }
 
-function describeDeliveries(
-  report: Report,
-  deliveries: readonly CpixDelivery[],
-  keys: readonly CpixKey[],
-  subject: Subject,
-): void {
+function describeDeliveries(report: Report, document: CpixDocument, subject: Subject): void {
+  const { deliveries } = document;
   deliveries.forEach(({ certificate, documentKeys, mac }, index) => {
     const at = deliveries.length > 1 ? `recipient[${index}]` : 'recipient';
     describeCertificate(report, at, certificate);
@@ -204,22 +196,12 @@ function describeDeliveries(
       );
     if (mac) report.field(`${at}.mac`, shortName(mac.algorithm));
   });
-  const isEncrypted = keys.some(({ value }) => value?.kind === 'encrypted');
-  if (isEncrypted && keys.some(({ value }) => value?.kind === 'plain')) {
-    const sentence = 'has plain values beside encrypted ones; ask for one kind';
-    report.error('plain_beside_encrypted', subject, sentence);
-  }
-  if (isEncrypted && deliveries.length === 0) {
-    const sentence = 'has encrypted values and no recipient (DeliveryData), so nobody can open them';
-    report.error('no_recipient', subject, sentence);
-  }
+  const odd = sealingFault(document);
+  if (odd) report.tell(subject, { severity: 'error', ...odd });
 }
 
 function describeCertificate(report: Report, at: string, certificate: Buffer | undefined): void {
-  if (!certificate) {
-    report.error('no_certificate', at, 'has no certificate (X509Certificate), so nobody can tell who it is');
-    return;
-  }
+  if (!certificate) return;
   try {
     const { subject, fingerprint256, validTo, publicKey } = new X509Certificate(certificate);
     const bits = publicKey.asymmetricKeyDetails?.modulusLength;
