@@ -39,7 +39,7 @@ export function describePlaylist(
   const isMultivariant = OF_MULTIVARIANT.test(text) && !OF_MEDIA.test(text);
   const isWhole = /^#EXTM3U\b/.test(text);
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
-  const lines = [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
+  const lines = keyLinesOf(text);
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
     if (!report.isFull)
@@ -73,6 +73,11 @@ function withoutQuery(address: string): string {
     .trim()
     .replace(/[?#].*$/s, '')
     .slice(0, 300);
+}
+
+/** What the key lines say, each once, without the name of the tag. */
+export function keyLinesOf(text: string): string[] {
+  return [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
 }
 
 /** The attributes of a line, by their names. */

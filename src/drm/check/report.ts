@@ -102,10 +102,6 @@ export class Report {
 
   /** Two checks may come upon one slip, and say it each in its own words: what is told already is told once. */
   tell(subject: Subject, { severity, code, sentence, end }: Slip): void {
-    if (this.isFull) {
-      this.#cut();
-      return;
-    }
     const isField = typeof subject === 'string';
     const fault: ReportedFault = {
       severity,
@@ -115,7 +111,15 @@ export class Report {
       sentence,
       end,
     };
-    if (!this.faults.some((told) => isSame(told, fault))) this.faults.push(fault);
+    if (this.faults.some((told) => isSame(told, fault))) return;
+    if (!this.isFull) {
+      this.faults.push(fault);
+      return;
+    }
+    this.#cut();
+    // A write is refused for an error, so none is lost behind what is only to be warned of.
+    const last = this.faults.findLastIndex((told) => told.severity === 'warning' && told !== CUT_SHORT);
+    if (severity === 'error' && last >= 0) this.faults[last] = fault;
   }
 
   /** Takes over what was found in a part; `this` keeps to its limits. */
