@@ -55,8 +55,11 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   }
 }
 
-/** XML says itself what it is encoded in: by its mark, by where its first zero byte is, or by its declaration. */
-function decodeXml(bytes: Buffer): Checked<string> {
+/**
+ * The text of an XML document. It says itself what it is encoded in: by its mark, by where its first zero byte is, or by
+ * its declaration. The fault goes on after the name of the document.
+ */
+export function decodeXml(bytes: Buffer): Checked<string> {
   if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
   const start = bytes.toString('hex', 0, 2);
   if (start === 'fffe' || start === '3c00') return decodeUtf16(bytes);
