@@ -68,8 +68,8 @@ export async function openCpix(
 ): Promise<Checked<CpixDocument>> {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return { ok: true, value: document };
-  if (document.keys.some(({ value }) => value?.kind === 'plain'))
-    return notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none');
+  const mixed = whyMixed(document);
+  if (mixed) return mixed;
   if (!recipient)
     return notOpened(
       'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
@@ -84,6 +84,38 @@ export async function openCpix(
     return bytes ? { ...key, value: { kind: 'plain', bytes } } : key;
   });
   return { ok: true, value: { ...document, keys } };
+}
+
+function whyMixed({ keys }: CpixDocument) {
+  return keys.some(({ value }) => value?.kind === 'plain')
+    ? notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none')
+    : undefined;
+}
+
+/**
+ * What keeps a document's encrypted content keys from being opened by one of those that it names, as far as the document
+ * says so itself; undefined where nothing does, or there are none. The fault goes on after the name of the document.
+ */
+export function sealingFault(document: CpixDocument): Fault | undefined {
+  const encrypted = document.keys.filter(isEncrypted);
+  if (encrypted.length === 0) return undefined;
+  const mixed = whyMixed(document);
+  if (mixed) return mixed.fault;
+  if (document.deliveries.length === 0)
+    return notOpened('has encrypted content keys and no DeliveryData, so nobody can open them').fault;
+  for (const { certificate, documentKeys } of document.deliveries) {
+    if (!certificate) return notOpened('has a DeliveryData without a certificate').fault;
+    // A recipient may get some of the keys.
+    const theirs = encrypted.filter(({ keyId }) =>
+      documentKeys.some((documentKey) => isFor(keyId, documentKey)),
+    );
+    const odd = [
+      planOpening(document.deliveries, certificate, encrypted, []),
+      ...theirs.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
+    ].find((read) => !read.ok);
+    if (odd && !odd.ok) return odd.fault;
+  }
+  return undefined;
 }
 
 /** One object for all, which says nothing of which of them it was. */
@@ -152,9 +184,13 @@ function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
   return odd ?? { ok: true, value: mac.key.cipher };
 }
 
+function isFor(keyId: Buffer, { keyIds }: CpixDocumentKey): boolean {
+  return keyIds.length === 0 || isAmong(keyId, keyIds);
+}
+
 /** The encrypted document key of a content key. */
 function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Checked<Buffer> {
-  const fitting = documentKeys.filter(({ keyIds }) => keyIds.length === 0 || isAmong(keyId, keyIds));
+  const fitting = documentKeys.filter((documentKey) => isFor(keyId, documentKey));
   const [documentKey] = fitting;
   const of = `the key ${formatUuid(keyId)}`;
   if (!documentKey?.value) return notOpened(`has no DocumentKey of ${of} for this certificate`);
