@@ -28,7 +28,7 @@ const context = createContext(config, {
   now: () => performance.now(),
   newId: randomUUID,
   newResourceId: () => randomUUID().slice(0, 8),
-  randomBytes,
+  newBytes: randomBytes,
   newSecret() {
     secrets += 1;
     return `secret-${secrets}`;

@@ -65,7 +65,7 @@ export interface Surroundings {
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
   readonly newSecret: () => string;
   /** So many unguessable bytes. */
-  readonly randomBytes: (count: number) => Buffer;
+  readonly newBytes: (count: number) => Buffer;
   readonly assets: Assets;
 }
 

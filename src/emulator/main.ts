@@ -34,7 +34,7 @@ function main(): void {
     newId: randomUUID,
     newResourceId: () => randomText(8),
     newSecret: () => randomText(40),
-    randomBytes,
+    newBytes: randomBytes,
     assets: readAssets(join(__dirname, 'public')),
   };
   const tls = configOrExit(

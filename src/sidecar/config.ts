@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { cmafFault } from '../api/key-file-request';
+import { cmafText } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
+import type { CpixFiles } from './provisioning/cpix-recipient';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig {
@@ -34,6 +35,8 @@ export interface SidecarConfig {
   readonly metrics: boolean;
   /** undefined: plain HTTP. */
   readonly tls: TlsFiles | undefined;
+  /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
+  readonly cpix?: CpixFiles | undefined;
   readonly connections: ConnectionLimits;
   /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
   readonly demo?: boolean;
@@ -61,6 +64,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   }
   const key = readApiKey(env, readText, faults);
   const tls = readTls(env, faults);
+  const cpix = readCpixFiles(env, faults);
   if (!values || faults.length > 0) throw new ConfigError(faults);
   return {
     apiKey: key,
@@ -83,6 +87,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls,
+    cpix,
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
@@ -143,6 +148,17 @@ function readTls(env: Environment, faults: string[]): TlsFiles | undefined {
   return undefined;
 }
 
+function readCpixFiles(env: Environment, faults: string[]): CpixFiles | undefined {
+  const certificate = env.PACKAGERDRMAPI_CPIXCERT || undefined;
+  const key = env.PACKAGERDRMAPI_CPIXKEY || undefined;
+  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  if (certificate !== undefined || key !== undefined)
+    faults.push(
+      'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
+    );
+  return undefined;
+}
+
 /** The most characters that an API key can have. */
 const MAX_KEY_CHARACTERS = 1000;
 
@@ -180,10 +196,6 @@ const keyFileMode = z
   .refine((mode) => (mode & 0o600) === 0o600, 'must let the owner read and write (06xx)')
   .refine((mode) => (mode & 0o111) === 0, 'must not make key files executable');
 
-const cmaf = z
-  .enum(['true', 'false', 'cenc'], { error: cmafFault('true (the same as cenc), cenc or false') })
-  .transform((value) => value !== 'false');
-
 /** In a container the service can't see where it is published; compose says so here. */
 const demo = z
   .string()
@@ -218,12 +230,14 @@ const variables = z.object({
   PACKAGERDRMAPI_PROVIDERCACHE: cacheFolder.optional(),
   PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
   PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
-  PACKAGERDRMAPI_CMAF: cmaf.default(false),
+  PACKAGERDRMAPI_CMAF: cmafText.default(false),
   PACKAGERDRMAPI_AUDIT: z.string().default('stdout'),
   PACKAGERDRMAPI_METRICS: z.enum(['on', 'off'], 'must be on or off').default('on'),
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),
   PACKAGERDRMAPI_TLSKEY: z.string().optional(),
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
+  PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
+  PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
   PACKAGERDRMAPI_DEMO: demo.optional(),

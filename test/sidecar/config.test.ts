@@ -31,6 +31,7 @@ const DEFAULTS = {
   audit: 'stdout',
   metrics: true,
   tls: undefined,
+  cpix: undefined,
   connections: { total: 512, perAddress: 256 },
   logLevel: 'info',
   unknownVariables: [],
@@ -94,6 +95,8 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt',
       PACKAGERDRMAPI_TLSKEY: '/etc/tls.key',
       PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt',
+      PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt',
+      PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key',
       PACKAGERDRMAPI_MAXCONNECTIONS: '100',
       PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: '10',
       PACKAGERDRMAPI_LOGLEVEL: 'silent',
@@ -114,6 +117,7 @@ describe('readSidecarConfig', () => {
       audit: '/var/log/audit.log',
       metrics: false,
       tls: { certificate: '/etc/tls.crt', key: '/etc/tls.key', clientAuthorities: '/etc/clients.crt' },
+      cpix: { certificate: '/etc/cpix.crt', key: '/etc/cpix.key' },
       connections: { total: 100, perAddress: 10 },
       logLevel: 'silent',
       unknownVariables: [],
@@ -161,7 +165,7 @@ describe('readSidecarConfig', () => {
         'cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS',
     ]);
     expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'yes' })).toEqual([
-      'PACKAGERDRMAPI_CMAF: must be true (the same as cenc), cenc or false',
+      'PACKAGERDRMAPI_CMAF: must be true, cenc or false',
     ]);
   });
 
@@ -270,6 +274,15 @@ test.each([
 ])('refuses half of what HTTPS needs: %j', (env) => {
   expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
     'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
+  ]);
+});
+
+test.each([
+  [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }],
+  [{ PACKAGERDRMAPI_CPIXCERT: '', PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key' }],
+])('refuses half of what encrypted content keys need: %j', (env) => {
+  expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
+    'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
   ]);
 });
 

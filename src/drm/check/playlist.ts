@@ -30,15 +30,20 @@ type DescribeBytes = (report: Report, bytes: Buffer) => void;
  * Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses; `describeBytes` takes
  * the data that stand in one of them.
  */
-export function describePlaylist(report: Report, text: string, describeBytes: DescribeBytes): void {
+export function describePlaylist(
+  report: Report,
+  text: string,
+  describeBytes: DescribeBytes,
+  called = 'key',
+): void {
   const isMultivariant = OF_MULTIVARIANT.test(text) && !OF_MEDIA.test(text);
   const isWhole = /^#EXTM3U\b/.test(text);
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
-  const lines = [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
+  const lines = keyLinesOf(text);
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
     if (!report.isFull)
-      describeLine(report, encrypted.length > 1 ? `key[${index}]` : 'key', line, describeBytes);
+      describeLine(report, encrypted.length > 1 ? `${called}[${index}]` : called, line, describeBytes);
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
@@ -68,6 +73,11 @@ function withoutQuery(address: string): string {
     .trim()
     .replace(/[?#].*$/s, '')
     .slice(0, 300);
+}
+
+/** What the key lines say, each once, without the name of the tag. */
+export function keyLinesOf(text: string): string[] {
+  return [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
 }
 
 /** The attributes of a line, by their names. */

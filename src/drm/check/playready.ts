@@ -1,5 +1,6 @@
 import { isZero, swapKeyIdOrder } from '../bytes';
 import { parsePlayReadyObject } from '../playready';
+import { child, type HeaderKey, headerKeys } from '../playready-header';
 import { parseXml, type XmlElement } from '../xml';
 import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
 import { type Report, type Subject, wholeOf } from './report';
@@ -85,7 +86,7 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   if (version === undefined)
     report.error('version_missing', header, 'has no version attribute; add version="4.0.0.0"');
   else report.field(`${at}version`, version);
-  const keys = readKeys(root);
+  const keys = headerKeys(root);
   checkHeaderLayout(report, header, version, root, keys);
   const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
   describeAddresses(report, at, root);
@@ -112,32 +113,6 @@ function checkSyntax(report: Report, header: Subject, root: XmlElement, xml: str
     const sentence = 'has an element that closes itself (<X/>); write an end tag, PlayReady asks for one';
     report.warning('self_closing_element', header, sentence);
   }
-}
-
-/** The keys that a header names, wherever its version puts them. */
-function readKeys(root: XmlElement): HeaderKey[] {
-  const data = child(root, 'DATA');
-  const info = child(data, 'PROTECTINFO');
-  const old = children(data, 'KID').map((kid) => ({
-    place: 'DATA/KID' as const,
-    value: kid.text,
-    algorithm: child(info, 'ALGID')?.text.trim(),
-    checksum: child(data, 'CHECKSUM')?.text.trim(),
-    attributes: [],
-  }));
-  const place = (kids: XmlElement[], where: HeaderKey['place']) =>
-    kids.map(({ attributes }) => ({
-      place: where,
-      value: attributes.VALUE ?? '',
-      algorithm: attributes.ALGID,
-      checksum: attributes.CHECKSUM,
-      attributes: Object.keys(attributes),
-    }));
-  return [
-    ...old,
-    ...place(children(info, 'KID'), 'PROTECTINFO/KID'),
-    ...place(children(child(info, 'KIDS'), 'KID'), 'PROTECTINFO/KIDS/KID'),
-  ];
 }
 
 function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
@@ -184,23 +159,6 @@ function describeAddresses(report: Report, at: string, root: XmlElement): void {
   const setup = child(data, 'DECRYPTORSETUP')?.text.trim();
   if (setup) report.field(`${at}decryptorsetup`, setup.slice(0, 100));
   if (child(data, 'CUSTOMATTRIBUTES')) report.field(`${at}customattributes`, 'present');
-}
-
-function child(element: XmlElement | undefined, name: string): XmlElement | undefined {
-  return element?.children.find((candidate) => candidate.name === name);
-}
-
-function children(element: XmlElement | undefined, name: string): XmlElement[] {
-  return element?.children.filter((candidate) => candidate.name === name) ?? [];
-}
-
-/** A key of a PlayReady header as it stands there. `attributes` are the names of its KID's, in their order. */
-interface HeaderKey {
-  readonly place: 'DATA/KID' | 'PROTECTINFO/KID' | 'PROTECTINFO/KIDS/KID';
-  readonly value: string;
-  readonly algorithm: string | undefined;
-  readonly checksum: string | undefined;
-  readonly attributes: readonly string[];
 }
 
 const PLACES: Readonly<Record<string, HeaderKey['place']>> = {

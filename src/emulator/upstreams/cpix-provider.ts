@@ -132,7 +132,7 @@ function sealed(
   const certificates = deliveries.flatMap(({ certificate }) => (certificate ? [certificate] : []));
   if (certificates.length === 0) return document;
   try {
-    return sealCpix(document, certificates, context.randomBytes);
+    return sealCpix(document, certificates, context.newBytes);
   } catch {
     throw refused(422, 'A certificate of DeliveryDataList is not an X.509 certificate of an RSA key.');
   }

@@ -94,7 +94,7 @@ export const NOT_MODIFIED = {
 
 const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
+    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
   schema: { type: 'string' },
 };
 
@@ -184,7 +184,7 @@ function write() {
       'body_too_large',
       {
         code: 'unsupported_media_type',
-        says: 'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+        says: 'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
       },
       ...(['client_unknown', 'client_api_key_refused'] as const),
       ...(['key_files_not_writable', 'key_files_not_readable'] as const),

@@ -1,0 +1,387 @@
+import { type Checked, type Fault, formatUuid } from '../bytes';
+import type { Finding } from '../cross-check';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixKey,
+  type CpixRule,
+  type CpixSystemName,
+  FAIRPLAY_SYSTEM_ID,
+} from './document';
+import {
+  isOfSound,
+  knownFilters,
+  listKeys,
+  listTracks,
+  rulesInPeriod,
+  rulesOfAllPeriods,
+  rulesOfTrack,
+} from './usage-rules';
+
+export type { CpixSystemName } from './document';
+
+/** What tells the keys of one key file from the others of a document. What is undefined or empty says nothing. */
+export interface CpixChoice {
+  readonly keyId?: Buffer | undefined;
+  /** A track type or a label of the usage rules, or `VIDEO` or `AUDIO` by their filters. */
+  readonly track?: string | undefined;
+  /** A key period by its id or its index. */
+  readonly period?: string | undefined;
+  /** The DRM systems to write; without them, those that the document has for the key. */
+  readonly systems?: readonly CpixSystemName[] | undefined;
+}
+
+export interface ChosenKey {
+  readonly keyId: Buffer;
+  readonly systems: readonly CpixSystemName[];
+}
+
+export interface ChosenKeys {
+  /** The key of the DASH lines, with Widevine and PlayReady. */
+  readonly cenc: ChosenKey | undefined;
+  readonly fairplay: ChosenKey | undefined;
+  /** What is left out or odd, as warnings. */
+  readonly findings: readonly Finding[];
+}
+
+export type Chosen =
+  | { readonly ok: true; readonly value: ChosenKeys }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/** Ends the choice. */
+class ChoiceFault extends Error {
+  readonly faults: readonly Fault[];
+
+  constructor(...faults: readonly Fault[]) {
+    super('No choice');
+    this.faults = faults;
+  }
+}
+
+const noChoice = (sentence: string): Fault => ({ code: 'cpix_choice', sentence });
+const notUsable = (sentence: string): Fault => ({ code: 'cpix_not_usable', sentence });
+const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
+
+/**
+ * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
+ * it works on a document that is still encrypted. A role (CENC, FairPlay) without a key in the document is left out. The
+ * sentences of faults go on after the name of the document.
+ */
+export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
+  try {
+    return { ok: true, value: choose(document, choice) };
+  } catch (thrown) {
+    if (thrown instanceof ChoiceFault) return { ok: false, faults: thrown.faults };
+    throw thrown;
+  }
+}
+
+function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
+  requireKey(document, choice.keyId);
+  const roles = rolesOf(document, choice);
+  const rules = rulesInForce(document, choice, roles);
+  const narrowed = roles.map((role) => narrow(role, choice, rules));
+  if (narrowed.every(({ matched }) => matched.length === 0)) throw nothingLeft(document, choice, rules);
+  const settled = narrowed.map((one) => settle(one, roles, document.rules, choice));
+  const faults = settled.flatMap((result) => result.faults);
+  if (faults.length > 0) throw new ChoiceFault(...withoutDoubles(faults));
+  const keyOf = (name: Role['name']) => settled.find(({ role }) => role.name === name)?.key;
+  const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
+  const taken = [cenc, fairplay].flatMap((key) => key ?? []);
+  requireValues(taken);
+  return {
+    cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
+    fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
+    findings: [
+      ...(document.isSigned ? [SIGNED] : []),
+      ...settled.flatMap(({ findings }) => findings),
+      ...soundFindings(taken, narrowed, rules),
+    ],
+  };
+}
+
+function requireKey({ keys, rules }: CpixDocument, keyId: Buffer | undefined): void {
+  if (keys.length === 0) throw refusal('has no content keys');
+  if (keyId === undefined || keys.some((key) => key.keyId.equals(keyId))) return;
+  throw refusal(`has no key ${formatUuid(keyId)}; it has ${listKeys(keys, rules)}`);
+}
+
+function requireValues(keys: readonly CpixKey[]): void {
+  const missing = keys.find(({ value }) => value === undefined);
+  if (!missing) return;
+  const kid = formatUuid(missing.keyId);
+  const sentence = `has no value for the key ${kid}: it is a request for keys; send what the key server answers to it`;
+  throw new ChoiceFault(notUsable(sentence));
+}
+
+const SIGNED = warning('signature_not_checked', 'is signed, and its signature was not checked');
+
+/** What one key is wanted for. */
+interface Role {
+  readonly name: 'cenc' | 'fairplay';
+  readonly called: string;
+  /** Whether it was asked for by the name of one of its systems. */
+  readonly isAsked: boolean;
+  /** The keys that there are for it, and those among them whose scheme can be written. */
+  readonly candidates: readonly CpixKey[];
+  readonly isUsable: (key: CpixKey) => boolean;
+}
+
+const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
+
+function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
+  const asked = systems?.length ? systems : undefined;
+  const roles: Role[] = [];
+  const ofCenc = asked?.filter((name) => OF_CENC.includes(name));
+  if (ofCenc?.length !== 0) {
+    roles.push({
+      name: 'cenc',
+      called: 'Widevine and PlayReady',
+      isAsked: ofCenc !== undefined,
+      candidates: cencCandidates(document, ofCenc),
+      isUsable: ({ scheme }) => scheme === undefined || scheme === 'cenc',
+    });
+  }
+  if (asked?.includes('fairplay') ?? true) {
+    const candidates = keysWith(document, ['fairplay']);
+    if (asked && candidates.length === 0) {
+      const sentence = `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can stand in for it; leave fairplay out`;
+      throw refusal(sentence);
+    }
+    roles.push({
+      name: 'fairplay',
+      called: 'FairPlay',
+      isAsked: asked !== undefined,
+      candidates,
+      isUsable: ({ scheme }) => scheme !== 'cens' && scheme !== 'cbc1',
+    });
+  }
+  return roles;
+}
+
+/** Systems that are asked for may be missing in the document: their signalling is made then. */
+function cencCandidates(
+  document: CpixDocument,
+  asked: readonly CpixSystemName[] | undefined,
+): readonly CpixKey[] {
+  const attempts = [...(asked ? [asked] : []), OF_CENC].map((names) => keysWith(document, names));
+  const found = attempts.find(({ length }) => length > 0);
+  if (found) return found;
+  const isBare = keysWith(document, ['widevine', 'playready', 'fairplay']).length === 0;
+  return asked || isBare ? document.keys : [];
+}
+
+/** The keys that have one of some systems. */
+function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
+  const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
+  const kids = new Set(
+    systems.filter(({ systemId }) => ids.includes(systemId)).map(({ keyId }) => formatUuid(keyId)),
+  );
+  return keys.filter(({ keyId }) => kids.has(formatUuid(keyId)));
+}
+
+function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }: CpixKey): CpixSystemName[] {
+  if (systems?.length) return OF_CENC.filter((name) => systems.includes(name));
+  const own = document.systems.filter((system) => system.keyId.equals(keyId));
+  return OF_CENC.filter((name) => own.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]));
+}
+
+/** The rules that the choice goes by. */
+interface Rules {
+  /** Of all candidates. */
+  readonly all: readonly CpixRule[];
+  /** In the period that was chosen. */
+  readonly inPeriod: readonly CpixRule[];
+  /** The same by the text of the key id. */
+  readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
+  /** The ids of the keys that have rules, in whatever period. */
+  readonly governed: ReadonlySet<string>;
+}
+
+function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, roles: readonly Role[]): Rules {
+  const kidsOf = ({ candidates }: Role) => candidates.map(({ keyId }) => formatUuid(keyId));
+  const candidates = new Set(roles.flatMap(kidsOf));
+  const all = document.rules.filter(({ keyId }) => candidates.has(formatUuid(keyId)));
+  if (track !== undefined) required(knownFilters(all));
+  if (period === undefined) {
+    const asked = track === undefined ? all : roles.flatMap((role) => rulesOfRole(role, all, track));
+    required(rulesOfAllPeriods(document, asked));
+  }
+  const inPeriod = period === undefined ? all : required(rulesInPeriod(document, all, period));
+  return { all, inPeriod, byKey: byKey(inPeriod), governed: new Set(byKey(all).keys()) };
+}
+
+/** The rules that a track means among those of a role's keys. */
+function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
+  const kids = new Set(candidates.map(({ keyId }) => formatUuid(keyId)));
+  return rulesOfTrack(
+    rules.filter(({ keyId }) => kids.has(formatUuid(keyId))),
+    track,
+  );
+}
+
+function required<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  throw new ChoiceFault(checked.fault);
+}
+
+function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
+  const found = new Map<string, CpixRule[]>();
+  for (const rule of rules) {
+    const kid = formatUuid(rule.keyId);
+    const own = found.get(kid);
+    if (own) own.push(rule);
+    else found.set(kid, [rule]);
+  }
+  return found;
+}
+
+/** What is left of a role's candidates. */
+interface Narrowed {
+  readonly role: Role;
+  /** In the period. */
+  readonly present: readonly CpixKey[];
+  /** Those that kid and track mean; all where none is given. */
+  readonly matched: readonly CpixKey[];
+  /** Those that no rule says to be for another track. */
+  readonly spare: readonly CpixKey[];
+}
+
+function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowed {
+  const present = role.candidates.filter((key) => {
+    const kid = formatUuid(key.keyId);
+    return !rules.governed.has(kid) || rules.byKey.has(kid);
+  });
+  const isMeant = (key: CpixKey) => keyId === undefined || key.keyId.equals(keyId);
+  if (track === undefined) return { role, present, matched: present.filter(isMeant), spare: present };
+  const kids = new Set(rulesOfRole(role, rules.inPeriod, track).map((rule) => formatUuid(rule.keyId)));
+  const ofTrack = present.filter((key) => kids.has(formatUuid(key.keyId)));
+  const free = present.filter((key) => !rules.governed.has(formatUuid(key.keyId)));
+  return {
+    role,
+    present,
+    matched: ofTrack.filter(isMeant),
+    spare: ofTrack.length > 0 ? ofTrack : free,
+  };
+}
+
+interface Settled {
+  readonly role: Role;
+  readonly key: CpixKey | undefined;
+  readonly faults: readonly Fault[];
+  readonly findings: readonly Finding[];
+}
+
+/** Takes the one key that is left for a role, or tells why there is none. */
+function settle(
+  { role, matched, spare }: Narrowed,
+  roles: readonly Role[],
+  rules: readonly CpixRule[],
+  { keyId, track }: CpixChoice,
+): Settled {
+  const without = (faults: readonly Fault[], findings: readonly Finding[] = []): Settled => ({
+    role,
+    key: undefined,
+    faults,
+    findings,
+  });
+  if (role.candidates.length === 0) return without([]);
+  const isMeant = matched.length > 0 || (keyId === undefined && track === undefined);
+  const keys = isMeant ? matched : spare;
+  const usable = bestOf(role, keys.filter(role.isUsable));
+  const [key, ...more] = usable;
+  if (!isMeant) {
+    const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
+    if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
+    if (!role.isAsked) return without([], [leftOut(role)]);
+    const sentence = `has no one key for ${role.called} by this choice; it has ${listKeys(role.candidates, rules)}`;
+    return without([noChoice(sentence)]);
+  }
+  if (!key) return without(keys.length === 0 ? [] : [unusable(role, keys)]);
+  if (more.length === 0) return take(role, key, keys);
+  const sentence = `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`;
+  return without([noChoice(sentence)]);
+}
+
+/** FairPlay under cenc is for those who have nothing else. */
+function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
+  const best = name === 'fairplay' ? keys.filter(({ scheme }) => scheme !== 'cenc') : keys;
+  return best.length > 0 ? best : keys;
+}
+
+function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
+  return { role, key, faults: [], findings: schemeFindings(role, key, keys) };
+}
+
+function leftOut({ called }: Role): Finding {
+  const sentence = `has no one key for ${called} that goes with this choice; the key file is written without`;
+  return warning('cpix_system_left_out', sentence);
+}
+
+function unusable(role: Role, keys: readonly CpixKey[]): Fault {
+  const schemes = [...new Set(keys.map(({ scheme }) => scheme))].join(' and ');
+  if (role.name === 'fairplay')
+    return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
+  const hint = schemes === 'cbcs' ? ', or write FairPlay alone with systems fairplay' : '';
+  return notUsable(
+    `has the scheme ${schemes} for ${role.called}, and the packager takes cenc alone; ask the key server for cenc${hint}`,
+  );
+}
+
+function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Finding[] {
+  const findings: Finding[] = [];
+  if (role.name === 'fairplay' && key.scheme === 'cenc') {
+    const sentence =
+      'has FairPlay with the scheme cenc; it is written all the same, but Apple players take cbcs alone';
+    findings.push(warning('fairplay_scheme', sentence));
+  }
+  const other = keys.find((candidate) => !role.isUsable(candidate));
+  if (other) {
+    const sentence = `has a key for ${role.called} with the scheme ${other.scheme}, too, which the packager does not take; it is left out`;
+    findings.push(warning('cpix_scheme_left_out', sentence));
+  }
+  return findings;
+}
+
+function warning(code: string, sentence: string): Finding {
+  return { severity: 'warning', code, description: `The CPIX document ${sentence}` };
+}
+
+/** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
+function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[], rules: Rules): Finding[] {
+  const isForSound = ({ keyId }: CpixKey) => {
+    const own = rules.byKey.get(formatUuid(keyId)) ?? [];
+    return own.length > 0 && own.every(isOfSound);
+  };
+  if (taken.every(isForSound)) return [];
+  const others = new Set(narrowed.flatMap(({ present }) => present).filter((key) => !taken.includes(key)));
+  const left = [...others].filter(isForSound);
+  if (left.length === 0) return [];
+  const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
+  const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';
+  const sentence = `has a key of its own for sound (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
+  return [warning('audio_key_left_out', sentence)];
+}
+
+const MAX_IDS = 3;
+
+function nothingLeft(
+  { keys, rules: every }: CpixDocument,
+  { keyId, track, period }: CpixChoice,
+  rules: Rules,
+): ChoiceFault {
+  const there = listKeys(keys, every);
+  if (keyId !== undefined) {
+    const kid = formatUuid(keyId);
+    return refusal(`has the key ${kid}, but not for the systems, track and period chosen; it has ${there}`);
+  }
+  if (track === undefined) return refusal(`has no key for this choice; it has ${there}`);
+  const tracks = listTracks(rules.inPeriod);
+  if (tracks === '')
+    return refusal(`has no usage rules that tell the key of a track; choose by kid: ${there}`);
+  return refusal(`has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`);
+}
+
+function withoutDoubles(faults: readonly Fault[]): Fault[] {
+  return [...new Map(faults.map((fault) => [fault.sentence, fault])).values()];
+}

@@ -1,0 +1,173 @@
+import { type Checked, type Fault, fault, formatUuid } from '../bytes';
+import type { Finding } from '../cross-check';
+import type { KeyFile } from '../key-file';
+import { playReadyChecksum } from '../playready';
+import { widevinePsshDataOf } from '../widevine';
+import type { ChosenKey, ChosenKeys } from './choose';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixKey,
+  type CpixSystem,
+  type CpixSystemName,
+} from './document';
+import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
+
+const unusable = (sentence: string) => fault('cpix_not_usable', sentence);
+
+export interface CpixKeyFileOptions {
+  /** The PlayReady license address, in place of the document's. */
+  readonly playReadyUrl?: string | undefined;
+  /** What Widevine data is made of that the document lacks; without it, the document's content id. */
+  readonly contentId?: string | undefined;
+}
+
+export type MadeKeyFile =
+  | {
+      readonly ok: true;
+      readonly keyFile: KeyFile;
+      /** What is odd about the document and yet written, as warnings. */
+      readonly findings: readonly Finding[];
+      /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
+      readonly isChecksumComputed: boolean;
+    }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/**
+ * Makes the key file of the keys that were chosen in a document, whose values must be plain. Signalling that names another
+ * key, or that can't be read, is refused. The sentences of faults go on after the name of the document.
+ */
+export function cpixKeyFile(
+  document: CpixDocument,
+  { cenc, fairplay }: ChosenKeys,
+  options: CpixKeyFileOptions,
+): MadeKeyFile {
+  const ofCenc = cenc && cencPart(document, cenc, options);
+  const ofFairPlay = fairplay && fairPlayPart(document, fairplay);
+  const faults = [ofCenc, ofFairPlay].flatMap((part) => (part && !part.ok ? part.fault : []));
+  if (ofCenc?.ok === false || ofFairPlay?.ok === false) return { ok: false, faults };
+  return {
+    ok: true,
+    keyFile: { ...ofCenc?.value.keyFile, ...(ofFairPlay && { fairplay: ofFairPlay.value }) },
+    findings: [...(ofCenc?.value.findings ?? [])],
+    isChecksumComputed: ofCenc?.value.isChecksumComputed ?? false,
+  };
+}
+
+interface CencPart {
+  readonly keyFile: KeyFile;
+  readonly findings: readonly Finding[];
+  readonly isChecksumComputed: boolean;
+}
+
+function cencPart(
+  document: CpixDocument,
+  { keyId, systems }: ChosenKey,
+  { playReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
+): Checked<CencPart> {
+  const value = plainValue(document, keyId);
+  if (!value.ok) return value;
+  const contentKey = value.value;
+  const findings: Finding[] = [];
+  let keyFile: KeyFile = {
+    cenc: { keyId: keyId.toString('base64'), contentKey: contentKey.toString('base64') },
+  };
+  if (systems.includes('widevine')) {
+    const system = systemOf(document, keyId, 'widevine');
+    const data = system ? widevineData(system) : ({ ok: true, value: undefined } as const);
+    if (!data.ok) return data;
+    if (data.value === undefined) findings.push(WIDEVINE_MADE);
+    keyFile = { ...keyFile, widevine: { psshData: data.value ?? widevinePsshDataOf(keyId, contentId) } };
+  }
+  if (!systems.includes('playready')) {
+    if (playReadyUrl !== undefined) findings.push(ADDRESS_UNUSED);
+    return { ok: true, value: { keyFile, findings, isChecksumComputed: false } };
+  }
+  const system = systemOf(document, keyId, 'playready');
+  const signal = system && playReadySignal(system, keyId, contentKey);
+  if (signal && !signal.ok) return signal;
+  const inDocument = signal?.value.licenseUrl;
+  const licenseUrl = playReadyUrl ?? inDocument;
+  if (licenseUrl === undefined)
+    return unusable(
+      `has no license address for PlayReady, for the key ${formatUuid(keyId)}; give playready.laurl`,
+    );
+  if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
+  if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);
+  const checksum = playReadyChecksum(keyId, contentKey);
+  return {
+    ok: true,
+    value: {
+      keyFile: { ...keyFile, playready: { licenseUrl, checksum } },
+      findings,
+      isChecksumComputed: !signal?.value.isProved,
+    },
+  };
+}
+
+const MAX_CONTENT_ID = 200;
+
+/** Anything may stand there; Widevine data is no place for all of it. */
+function shortContentId({ contentId }: CpixDocument): string | undefined {
+  return contentId !== undefined && contentId !== '' && contentId.length <= MAX_CONTENT_ID
+    ? contentId
+    : undefined;
+}
+
+function fairPlayPart(
+  document: CpixDocument,
+  { keyId }: ChosenKey,
+): Checked<NonNullable<KeyFile['fairplay']>> {
+  const value = plainValue(document, keyId);
+  if (!value.ok) return value;
+  const of = `for FairPlay, for the key ${formatUuid(keyId)}`;
+  const { explicitIv } = keyOf(document, keyId) ?? {};
+  const system = systemOf(document, keyId, 'fairplay');
+  const address = system ? fairPlayAddress(system, explicitIv) : ({ ok: true, value: undefined } as const);
+  if (!address.ok) return address;
+  if (address.value === undefined)
+    return unusable(`has no address ${of}; it belongs into URIExtXKey or HLSSignalingData`);
+  if (!explicitIv) return unusable(`has no explicitIV ${of}; ask the key server for it`);
+  return {
+    ok: true,
+    value: { licenseUrl: address.value, key: value.value.toString('hex'), iv: explicitIv.toString('hex') },
+  };
+}
+
+function keyOf({ keys }: CpixDocument, keyId: Buffer): CpixKey | undefined {
+  return keys.find((key) => key.keyId.equals(keyId));
+}
+
+function systemOf({ systems }: CpixDocument, keyId: Buffer, name: CpixSystemName): CpixSystem | undefined {
+  return systems.find((system) => system.systemId === CPIX_SYSTEM_IDS[name] && system.keyId.equals(keyId));
+}
+
+function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
+  const value = keyOf(document, keyId)?.value;
+  if (value?.kind === 'plain') return { ok: true, value: value.bytes };
+  const kid = formatUuid(keyId);
+  return value
+    ? fault('cpix_not_opened', `has an encrypted value of the key ${kid}, which was not opened`)
+    : unusable(`has no value for the key ${kid}`);
+}
+
+const WIDEVINE_MADE = warning(
+  'widevine_data_made',
+  'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers',
+);
+const ADDRESS_UNUSED = warning(
+  'playready_address_unused',
+  'playready.laurl is not used: no PlayReady is written; name it in systems',
+);
+const ADDRESS_REPLACED = warning(
+  'playready_address_replaced',
+  'The CPIX document has another license address for PlayReady; playready.laurl is written in its place',
+);
+const HEADER_IS_CBC = warning(
+  'scheme_mismatch',
+  'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
+);
+
+function warning(code: string, description: string): Finding {
+  return { severity: 'warning', code, description };
+}

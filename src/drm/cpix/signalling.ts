@@ -1,0 +1,265 @@
+import { type Checked, decodeBase64, decodeBase64Block, fault, isAmong, swapKeyIdOrder } from '../bytes';
+import { attributesOf, keyLinesOf } from '../check/playlist';
+import { isUtf16Xml } from '../check/playready';
+import { FAIRPLAY_KEY_FORMAT } from '../key-file';
+import { checkLicenseUrl } from '../license-url';
+import {
+  checkPlayReadyChecksum,
+  decodePlayReadyChecksum,
+  PLAYREADY_SYSTEM_ID,
+  parsePlayReadyObject,
+} from '../playready';
+import { type HeaderKey, headerAddress, headerKeys } from '../playready-header';
+import { looksLikePsshBox, parsePsshBox } from '../pssh';
+import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
+import { parseXml, type XmlElement } from '../xml';
+import type { CpixSystem } from './document';
+
+/** The sentences of all faults here go on after the name of the document. */
+const unusable = (sentence: string) => fault('cpix_not_usable', sentence);
+
+/**
+ * The Widevine data that a document has for a key, in base64 without its box: of PSSH, else of ContentProtectionData, else
+ * of the playlist lines; undefined when there is none.
+ */
+export function widevineData(system: CpixSystem): Checked<string | undefined> {
+  const read = (what: string, base64: string): Checked<string> => {
+    const data = readWidevinePsshData(base64);
+    return data.ok
+      ? { ok: true, value: data.value.payload }
+      : unusable(`has a ${what} for Widevine that ${data.fault.sentence}`);
+  };
+  if (system.pssh) return read('PSSH', system.pssh.toString('base64'));
+  if (system.contentProtectionData !== undefined) {
+    const elements = fragmentElements(system.contentProtectionData, WIDEVINE_SYSTEM_ID, 'Widevine');
+    if (!elements.ok) return elements;
+    const box = textOf(elements.value, 'pssh');
+    if (box !== undefined) return read('ContentProtectionData', box);
+  }
+  const line = inlineData(system, [`urn:uuid:${WIDEVINE_SYSTEM_ID}`]);
+  return line === undefined ? { ok: true, value: undefined } : read('HLSSignalingData', line);
+}
+
+/** What a document's PlayReady header tells, if it has one. */
+export interface PlayReadySignal {
+  readonly licenseUrl: string | undefined;
+  /** Whether the header has a checksum, and so proves key and key id. */
+  readonly isProved: boolean;
+  readonly isCbc: boolean;
+}
+
+/**
+ * The PlayReady license address that a document has for a key: of PSSH, else of ContentProtectionData, else of the
+ * protection header, else of the playlist lines. Each header that is read must be of this key. Key and key id have 16
+ * bytes, the key id is big endian.
+ */
+export function playReadySignal(
+  system: CpixSystem,
+  keyId: Buffer,
+  contentKey: Buffer,
+): Checked<PlayReadySignal> {
+  let isProved = false;
+  let isCbc = false;
+  for (const source of playReadySources(system)) {
+    if (!source.ok) return source;
+    const { what, object, address } = source.value;
+    let licenseUrl = address;
+    if (object) {
+      const header = readHeader(object, what);
+      if (!header.ok) return header;
+      const keys = headerKeys(header.value);
+      const held = holdKeys(keys, what, keyId, contentKey);
+      if (!held.ok) return held;
+      isProved ||= held.value;
+      isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
+      licenseUrl = headerAddress(header.value);
+    }
+    if (licenseUrl === undefined) continue;
+    const checked = checkLicenseUrl('playready')(licenseUrl);
+    if (!checked.ok) return unusable(`has a license address in the ${what} that ${checked.fault.sentence}`);
+    return { ok: true, value: { licenseUrl, isProved, isCbc } };
+  }
+  return { ok: true, value: { licenseUrl: undefined, isProved, isCbc } };
+}
+
+interface PlayReadySource {
+  /** The name of the element. */
+  readonly what: string;
+  readonly object?: Buffer;
+  readonly address?: string;
+}
+
+function* playReadySources(system: CpixSystem): Generator<Checked<PlayReadySource>> {
+  const { pssh, contentProtectionData, protectionHeader } = system;
+  if (pssh) yield objectIn('PSSH for PlayReady', pssh);
+  if (contentProtectionData !== undefined) {
+    const elements = fragmentElements(contentProtectionData, PLAYREADY_SYSTEM_ID, 'PlayReady');
+    if (!elements.ok) return yield elements;
+    const what = 'ContentProtectionData for PlayReady';
+    const text = textOf(elements.value, 'pro') ?? textOf(elements.value, 'pssh');
+    if (text !== undefined) yield objectInBase64(what, text);
+    const address = addressOf(elements.value);
+    if (address !== undefined) yield { ok: true, value: { what, address } };
+  }
+  if (protectionHeader) yield objectIn('protection header', protectionHeader);
+  const line = inlineData(system, ['com.microsoft.playready', `urn:uuid:${PLAYREADY_SYSTEM_ID}`]);
+  if (line !== undefined) yield objectInBase64('HLSSignalingData for PlayReady', line);
+}
+
+function objectInBase64(what: string, base64: string): Checked<PlayReadySource> {
+  const bytes = decodeBase64(base64);
+  return bytes.ok ? objectIn(what, bytes.value) : unusable(`has a ${what} that ${bytes.fault.sentence}`);
+}
+
+/** A PlayReady object, with or without its box. */
+function objectIn(what: string, bytes: Buffer): Checked<PlayReadySource> {
+  if (!looksLikePsshBox(bytes)) return { ok: true, value: { what, object: bytes } };
+  const box = parsePsshBox(bytes);
+  if (!box.ok) return unusable(`has a ${what} that ${box.fault.sentence}`);
+  const { systemId, data } = box.value;
+  return systemId === PLAYREADY_SYSTEM_ID
+    ? { ok: true, value: { what, object: data } }
+    : unusable(`has a ${what} that is a pssh box of system ${systemId}`);
+}
+
+const HEADER_RECORD = 1;
+
+function readHeader(object: Buffer, what: string): Checked<XmlElement> {
+  let header: Buffer | undefined = isUtf16Xml(object) ? object : undefined;
+  if (!header) {
+    const records = parsePlayReadyObject(object);
+    if (!records.ok) return unusable(`has a ${what} that ${records.fault.sentence}`);
+    header = records.value.find(({ type }) => type === HEADER_RECORD)?.value;
+    if (!header) return unusable(`has a ${what} without a header record`);
+  }
+  const root = parseXml(header.toString('utf16le'));
+  if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.fault.sentence}`);
+  return root.value.name === 'WRMHEADER'
+    ? root
+    : unusable(`has a ${what} whose PlayReady header is no WRMHEADER`);
+}
+
+/** Holds a header's key ids and checksums against a key; answers whether a checksum proves it. */
+function holdKeys(
+  keys: readonly HeaderKey[],
+  what: string,
+  keyId: Buffer,
+  contentKey: Buffer,
+): Checked<boolean> {
+  if (keys.length === 0) return { ok: true, value: false };
+  const guids: { key: HeaderKey; guid: Buffer }[] = [];
+  for (const key of keys) {
+    const guid = decodeBase64Block(key.value.trim());
+    if (!guid.ok) return unusable(`has a PlayReady header in the ${what} whose KID ${guid.fault.sentence}`);
+    guids.push({ key, guid: guid.value });
+  }
+  const own = guids.filter(({ guid }) => swapKeyIdOrder(guid).equals(keyId));
+  if (own.length === 0) {
+    const isSwapped = isAmong(
+      keyId,
+      guids.map(({ guid }) => guid),
+    );
+    return unusable(
+      isSwapped
+        ? `has a PlayReady header in the ${what} with its KID big endian; PlayReady's order belongs there`
+        : `has a PlayReady header of another key in the ${what}`,
+    );
+  }
+  let isProved = false;
+  for (const { key } of own) {
+    const { checksum, algorithm } = key;
+    if (!checksum || (algorithm !== undefined && algorithm !== 'AESCTR')) continue;
+    const decoded = decodePlayReadyChecksum(checksum);
+    if (!decoded.ok)
+      return unusable(`has a PlayReady header in the ${what} whose checksum ${decoded.fault.sentence}`);
+    if (checkPlayReadyChecksum(checksum, keyId, contentKey) !== 'match')
+      return unusable(`has a PlayReady checksum of another key in the ${what}`);
+    isProved = true;
+  }
+  return { ok: true, value: isProved };
+}
+
+/** The FairPlay address that a document has for a key; undefined when there is none. Two different ones are a fault. */
+export function fairPlayAddress(
+  system: CpixSystem,
+  explicitIv: Buffer | undefined,
+): Checked<string | undefined> {
+  const found = new Set<string>();
+  if (system.uriExtXKey !== undefined) found.add(system.uriExtXKey);
+  for (const text of [system.hlsMedia, system.hlsMultivariant]) {
+    for (const line of keyLinesOf(text ?? '')) {
+      const attributes = attributesOf(line);
+      const address = attributes.get('URI');
+      if (!address || !isOfFairPlay(attributes)) continue;
+      found.add(address);
+      const iv = /^0x([0-9a-f]{32})$/i.exec(attributes.get('IV') ?? '')?.[1];
+      if (iv !== undefined && explicitIv && !explicitIv.equals(Buffer.from(iv, 'hex')))
+        return unusable('has another IV for FairPlay in HLSSignalingData than in explicitIV');
+    }
+  }
+  const [address, ...others] = found;
+  if (address === undefined) return { ok: true, value: undefined };
+  if (others.length > 0)
+    return unusable('has different addresses for FairPlay in URIExtXKey and HLSSignalingData');
+  const checked = checkLicenseUrl('fairplay')(address);
+  return checked.ok ? checked : unusable(`has an address for FairPlay that ${checked.fault.sentence}`);
+}
+
+function isOfFairPlay(attributes: ReadonlyMap<string, string>): boolean {
+  const format = attributes.get('KEYFORMAT');
+  return format === undefined ? /^skd:/i.test(attributes.get('URI') ?? '') : format === FAIRPLAY_KEY_FORMAT;
+}
+
+/** The base64 of a data URI in the playlist lines of a system. */
+function inlineData(
+  { hlsMedia, hlsMultivariant }: CpixSystem,
+  formats: readonly string[],
+): string | undefined {
+  for (const line of [hlsMedia, hlsMultivariant].flatMap((text) => keyLinesOf(text ?? ''))) {
+    const attributes = attributesOf(line);
+    if (!formats.includes(attributes.get('KEYFORMAT')?.toLowerCase() ?? '')) continue;
+    const data = /^data:[\w/;=+.-]{0,100}base64,(.*)$/s.exec(attributes.get('URI') ?? '')?.[1];
+    if (data !== undefined) return data;
+  }
+  return undefined;
+}
+
+/**
+ * All elements of ContentProtectionData, but those in a ContentProtection of another system. It is a piece of a manifest:
+ * it may have several roots, and prefixes that the manifest binds.
+ */
+function fragmentElements(fragment: string, systemId: string, called: string): Checked<XmlElement[]> {
+  const pieces = fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '');
+  const parsed = parseXml(`<MPD>${pieces}</MPD>`);
+  if (!parsed.ok) return unusable(`has a ContentProtectionData for ${called} that ${parsed.fault.sentence}`);
+  const all: XmlElement[] = [];
+  const walk = (element: XmlElement) => {
+    const scheme = element.attributes.schemeIdUri?.trim().toLowerCase();
+    if (scheme?.startsWith('urn:uuid:') && scheme !== `urn:uuid:${systemId}`) return;
+    all.push(element);
+    element.children.forEach(walk);
+  };
+  parsed.value.children.forEach(walk);
+  return { ok: true, value: all };
+}
+
+/** The text of the first element of a name, without white space. */
+function textOf(elements: readonly XmlElement[], name: string): string | undefined {
+  const texts = elements
+    .filter((element) => localName(element) === name)
+    .map(({ text }) => text.replaceAll(/\s/g, ''));
+  return texts.find((text) => text !== '');
+}
+
+/** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>`. */
+function addressOf(elements: readonly XmlElement[]): string | undefined {
+  const addresses = elements
+    .filter((element) => localName(element) === 'laurl')
+    .map(({ attributes, text }) => attributes.licenseUrl ?? text);
+  return addresses.find((address) => address.trim() !== '');
+}
+
+function localName({ name }: XmlElement): string {
+  const local = name.slice(name.indexOf(':') + 1);
+  return /^laurl$/i.test(local) ? 'laurl' : local;
+}
