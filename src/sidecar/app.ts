@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
+import type { CpixRecipient } from '../drm/cpix/encryption';
 import { mountApiPage } from '../http/api-page';
 import { createRoutes, onlyMethods } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
@@ -47,6 +48,8 @@ export interface Ambient {
   readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
+  /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
+  readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
 }
 
 export interface Sidecar {

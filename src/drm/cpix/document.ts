@@ -39,6 +39,8 @@ export type CpixValue =
 /** Encrypted bytes, and the XML Encryption address of the algorithm; `''` where none is named. */
 export interface CpixCipher {
   readonly algorithm: string;
+  /** The digest's, where one is named; RSA-OAEP has SHA-1 without. */
+  readonly digest?: string;
   readonly cipher: Buffer;
 }
 

@@ -57,8 +57,11 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   }
 }
 
-/** XML says itself what it is encoded in: by its mark, by where its first zero byte is, or by its declaration. */
-function decodeXml(bytes: Buffer): Checked<string> {
+/**
+ * The text of an XML document. It says itself what it is encoded in: by its mark, by where its first zero byte is, or by
+ * its declaration. The fault goes on after the name of the document.
+ */
+export function decodeXml(bytes: Buffer): Checked<string> {
   if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
   const order = utf16Order(bytes);
   if (order !== undefined && bytes.length % 2 === 1)
@@ -220,7 +223,9 @@ function readCipher(element: XmlElement | undefined, what: string): CpixCipher |
   const value = only(only(element, 'CipherData', namespaces), 'CipherValue', namespaces);
   const cipher = bytesIn(value, what);
   if (!cipher) return undefined;
-  return { algorithm: only(element, 'EncryptionMethod', namespaces)?.attributes.Algorithm ?? '', cipher };
+  const method = only(element, 'EncryptionMethod', namespaces);
+  const digest = only(method, 'DigestMethod', [SIGNATURE_NAMESPACE])?.attributes.Algorithm;
+  return { algorithm: method?.attributes.Algorithm ?? '', ...(digest !== undefined && { digest }), cipher };
 }
 
 function readDelivery(element: XmlElement): CpixDelivery {
