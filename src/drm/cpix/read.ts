@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type Checked, decodeBase64, faultsOf, formatUuid, isZero, parseUuid } from '../bytes';
+import { type Checked, decodeBase64, faultsOf, formatUuid, isZero } from '../bytes';
 import { looksLikePlayReadyObject } from '../check/playready';
 import { looksLikePsshBox } from '../pssh';
 import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
@@ -171,8 +171,8 @@ function ofKey(parent: XmlElement | undefined, name: string): XmlElement | undef
 const KEY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function readKeyId(text: string | undefined, what: string): Buffer {
-  const read = parseUuid(text?.trim() ?? '');
-  if (read.ok && KEY_ID.test(text?.trim() ?? '')) return read.value;
+  const trimmed = text?.trim() ?? '';
+  if (KEY_ID.test(trimmed)) return Buffer.from(trimmed.replaceAll('-', ''), 'hex');
   return refuse(
     text === undefined
       ? `has a ${what} without kid`
