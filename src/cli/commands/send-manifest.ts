@@ -9,7 +9,7 @@ import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
 import { firstOf, tellRest } from '../output';
 import { confirm, type Progress, showProgress } from '../terminal';
-import { type ProviderOptions, providerFields } from './put';
+import { type ProviderOptions, providerFields } from './provider-options';
 
 /** What became of a manifest's items, of those that were reached. */
 export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
