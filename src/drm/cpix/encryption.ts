@@ -25,6 +25,7 @@ const notOpened = faultsOf('cpix_not_opened');
 
 /** The algorithms of encrypted content keys; CPIX has one for each purpose (8.1.5, "Mandatory algorithms"). */
 const RSA_OAEP = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
+const SHA1 = 'http://www.w3.org/2000/09/xmldsig#sha1';
 const AES_256_CBC = 'http://www.w3.org/2001/04/xmlenc#aes256-cbc';
 const HMAC_SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha512';
 
@@ -179,8 +180,7 @@ function planOpening(
 function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
   if (!mac?.key)
     return notOpened('has no MACMethod with a key for this certificate; unauthenticated values are refused');
-  const odd =
-    whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyOdd(mac.key.algorithm, RSA_OAEP, 'the MAC key');
+  const odd = whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyNotOaep(mac.key, 'the MAC key');
   return odd ?? { ok: true, value: mac.key.cipher };
 }
 
@@ -199,7 +199,7 @@ function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]):
   // Version 2.4 names it no more.
   const odd =
     (algorithm === '' ? undefined : whyOdd(algorithm, AES_256_CBC, 'a DocumentKey')) ??
-    whyOdd(value.algorithm, RSA_OAEP, 'a DocumentKey');
+    whyNotOaep(value, 'a DocumentKey');
   return odd ?? { ok: true, value: value.cipher };
 }
 
@@ -228,6 +228,12 @@ function whyOdd(algorithm: string, needed: string, what: string) {
   return notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
 }
 
+function whyNotOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string) {
+  const odd = whyOdd(algorithm, RSA_OAEP, what);
+  if (odd || digest === SHA1) return odd;
+  return notOpened(`names another digest than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
+}
+
 /**
  * The values by key id; undefined when any of them can't be opened. Nothing is decrypted that is not authentic. What
  * fails is gone on with something derived in its place, so that the work is the same whatever fails.
@@ -248,8 +254,9 @@ async function openValues(
   }
   for (const { cipher, mac } of opening.authenticated) {
     const expected = createHmac('sha512', macKey.bytes).update(cipher).digest();
+    // In the place of a MAC of another length, zeros are compared.
     const given = mac.length === expected.length ? mac : Buffer.alloc(expected.length);
-    isGood = timingSafeEqual(given, expected) && mac.length === expected.length && isGood;
+    isGood = timingSafeEqual(given, expected) && isGood;
   }
   const dummy = Buffer.alloc(CIPHER);
   const isAuthentic = isGood;
@@ -291,7 +298,6 @@ function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
   return made;
 }
 
-const { subtle } = webcrypto;
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
 /**
@@ -299,6 +305,7 @@ const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
  * wrong, there is one operation with the private key, one that fails at once or one like it, and one derivation.
  */
 async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
+  const { subtle } = webcrypto;
   const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
   const key = await subtle.importKey('pkcs8', pkcs8, OAEP, false, ['decrypt']);
   const secret = createHash('sha256').update('packager-drm-api cpix rejection').update(pkcs8).digest();
