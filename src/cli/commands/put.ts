@@ -1,6 +1,6 @@
 import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject, say } from '../../drm/bytes';
-import { looksLikeCpixBytes } from '../../drm/check/cpix';
+import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../http/terminal-text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
@@ -172,6 +172,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
   const isGiven = Object.values(fields).some((value) => value !== undefined);
   const source = cpix ?? file;
   if (source !== undefined) {
+    if (cpix === undefined && IN_A_BODY.some((name) => options[name] !== undefined)) throw twice();
     const bytes = await readInput(context, source);
     const name = nameOf(source);
     // Whoever has a document need not know that there is an option for it.
@@ -183,7 +184,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
     tellStray({ track, kid, period, systems });
-    if (isGiven) throw usageError('Give the fields in the file or as options, not both.');
+    if (isGiven) throw twice();
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
@@ -201,6 +202,13 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     fairplay: part({ key: others.fairplayKey, iv: others.fairplayIv, laurl: others.fairplayLaurl }),
   };
   return { body, isDocument: false };
+}
+
+/** Options that stand in the body of a request, and go with no document. */
+const IN_A_BODY = ['client', 'clientApiKey', 'clientApiKeyFile', 'cencKeyid', 'cencContentkey'] as const;
+
+function twice(): CliError {
+  return usageError('Give the fields in the file or as options, not both.');
 }
 
 /** @throws CliError when options that choose in a document are given without one. */
