@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createEmulatorApp } from '../../src/emulator/app';
 import { readEmulatorConfig } from '../../src/emulator/config';
@@ -28,6 +28,7 @@ const context = createContext(config, {
   now: () => performance.now(),
   newId: randomUUID,
   newResourceId: () => randomUUID().slice(0, 8),
+  newBytes: randomBytes,
   newSecret() {
     secrets += 1;
     return `secret-${secrets}`;

@@ -11,8 +11,15 @@ export interface DashKeys {
   readonly keyId: Buffer;
   /** 16 bytes. */
   readonly contentKey: Buffer;
+  readonly systems: readonly DrmSystemData[];
   /** Whole `pssh` boxes: those of the systems that the key file has, then the common one, which ClearKey players take. */
   readonly boxes: readonly Buffer[];
+}
+
+/** What signals a DRM system: the data of its `pssh` box. */
+export interface DrmSystemData {
+  readonly systemId: string;
+  readonly data: Buffer;
 }
 
 /** What encrypts and signals HLS under `cbcs`. */
@@ -48,8 +55,9 @@ type Read =
 /**
  * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
  * protection, or with a wrong one, is refused. Lines with unknown names are passed over.
+ * @param needsSystem refuses a key for DASH that no DRM system signals.
  */
-export function readPackagingKeys(text: string): Read {
+export function readPackagingKeys(text: string, needsSystem = true): Read {
   if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
   if (!/[\r\n]$/.test(text)) {
     const sentence = 'ends within a line, as if its writing was cut off; provision the stream again';
@@ -57,7 +65,9 @@ export function readPackagingKeys(text: string): Read {
   }
   const imported = importKeyFile(text, true);
   if (!imported.ok) {
-    const told = imported.faults.slice(0, 3).map((each) => `${each.subject} ${each.sentence}`);
+    const told = imported.faults
+      .slice(0, 3)
+      .map(({ subject, line, sentence }) => `${subject ?? `line ${line}`} ${sentence}`);
     const code = imported.faults.some(({ line }) => line !== undefined)
       ? 'key_file_foreign'
       : 'key_file_incomplete';
@@ -65,20 +75,20 @@ export function readPackagingKeys(text: string): Read {
   }
   const { cenc, widevine, playready, fairplay } = imported.keyFile;
   const keys = decodeKeys(keysIn(text));
-  const hasSystem = widevine !== undefined || playready !== undefined;
-  if (cenc && !hasSystem) {
+  if (cenc && !widevine && !playready && needsSystem) {
     const sentence =
       'has a key for DASH and neither Widevine nor PlayReady, so that no player could ask for it; provision the stream again';
     return refused('key_file_incomplete', sentence);
   }
-  const boxes: Buffer[] = [];
-  if (widevine) boxes.push(buildPsshBox(WIDEVINE_SYSTEM_ID, Buffer.from(widevine.psshData, 'base64')));
+  const systems: DrmSystemData[] = [];
+  if (widevine)
+    systems.push({ systemId: WIDEVINE_SYSTEM_ID, data: Buffer.from(widevine.psshData, 'base64') });
   if (keys && playready) {
     const { licenseUrl, checksum } = playready;
-    const object = playReadyObjectOf(keys.keyId, keys.contentKey, licenseUrl, checksum);
-    boxes.push(buildPsshBox(PLAYREADY_SYSTEM_ID, object));
+    const data = playReadyObjectOf(keys.keyId, keys.contentKey, licenseUrl, checksum);
+    systems.push({ systemId: PLAYREADY_SYSTEM_ID, data });
   }
-  const dash = keys && hasSystem ? { ...keys, boxes: [...boxes, commonBox(keys.keyId)] } : undefined;
+  const dash = keys && { ...keys, systems, boxes: [...systems.map(boxOf), commonBox(keys.keyId)] };
   const hls = fairplay && hlsKeysOf(fairplay);
   if (dash || hls) return { ok: true, keys: { dash, hls } };
   const sentence = 'has no lines of DASH or FairPlay; provision the stream with its keys';
@@ -98,6 +108,11 @@ function hlsKeysOf(fairplay: { licenseUrl: string; key: string; iv: string }): H
 
 function refused(code: PackagingFault['code'], sentence: string): Read {
   return { ok: false, fault: { code, sentence } };
+}
+
+/** The whole `pssh` box. */
+export function boxOf({ systemId, data }: DrmSystemData): Buffer {
+  return buildPsshBox(systemId, data);
 }
 
 function commonBox(keyId: Buffer): Buffer {

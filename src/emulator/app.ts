@@ -41,6 +41,14 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
         mountWebhooks(routes, context);
         mountLibrary(routes, context);
       }),
+      mountLazily(
+        app,
+        ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix'],
+        async (routes) => {
+          const { mountCpixProvider } = await import('./upstreams/cpix-provider');
+          mountCpixProvider(routes, context);
+        },
+      ),
       mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
       mountLazily(app, ['/v1'], async (routes) => {
         const { mountV1 } = await import('./v1/mount');

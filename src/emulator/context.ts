@@ -64,6 +64,8 @@ export interface Surroundings {
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
   readonly newSecret: () => string;
+  /** So many unguessable bytes. */
+  readonly newBytes: (count: number) => Buffer;
   readonly assets: Assets;
 }
 

@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { createConnections } from '../http/connections';
@@ -34,6 +34,7 @@ function main(): void {
     newId: randomUUID,
     newResourceId: () => randomText(8),
     newSecret: () => randomText(40),
+    newBytes: randomBytes,
     assets: readAssets(join(__dirname, 'public')),
   };
   const tls = configOrExit(

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { shakaFlags } from '../drm/export/shaka';
 import type { DashKeys, HlsKeys } from '../drm/packaging';
 import { SEGMENT_SECONDS } from './playlists/hls-playlists';
 
@@ -71,23 +72,11 @@ function flagsOf(job: ShakaJob): string[] {
 /** The flags that encrypt and signal: secrets, so that they go through a file that has no name any more. */
 function protectionFlagsOf(job: ShakaJob): string[] {
   if (job.keys === 'none') return [];
-  const { keyId, boxes } = job.keys;
-  const key = job.output === 'dash' ? job.keys.contentKey : job.keys.key;
-  return [
-    '--enable_raw_key_encryption',
-    `--keys=label=:key_id=${keyId.toString('hex')}:key=${key.toString('hex')}`,
-    `--pssh=${Buffer.concat(boxes).toString('hex')}`,
-    // By default five seconds would stay clear.
-    '--clear_lead=0',
-    ...(job.output === 'dash'
-      ? ['--protection_scheme=cenc']
-      : [
-          '--protection_scheme=cbcs',
-          `--iv=${job.keys.iv.toString('hex')}`,
-          '--protection_systems=FairPlay',
-          `--hls_key_uri=${job.keys.keyUri}`,
-        ]),
-  ];
+  if (job.output === 'dash') {
+    const { keyId, contentKey: key, boxes } = job.keys;
+    return shakaFlags({ scheme: 'cenc', keyId, key, boxes });
+  }
+  return shakaFlags({ scheme: 'cbcs', ...job.keys });
 }
 
 /** The descriptors of a job's streams. A comma would begin another field. */

@@ -17,6 +17,7 @@ export const PACKAGING_KEYS = {
   dash: {
     keyId: DASH_KEY_ID,
     contentKey: Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
+    systems: [],
     boxes: [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [DASH_KEY_ID])],
   },
   hls: {

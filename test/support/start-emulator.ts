@@ -101,6 +101,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
     assets: assets(),
+    newBytes: (size: number) => Buffer.alloc(size, count('bytes')),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
   const context = createContext(config, surroundings, PACKAGING);

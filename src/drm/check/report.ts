@@ -1,5 +1,5 @@
 import { type Slip, say } from '../bytes';
-import type { CmafScheme } from '../key-file';
+import type { ProtectionScheme } from '../widevine';
 import type { Cipher } from './protection';
 
 export type CheckKind =
@@ -14,6 +14,7 @@ export type CheckKind =
   | 'playready_header'
   | 'key_id'
   | 'manifest'
+  | 'cpix'
   | 'license_address'
   | 'unknown';
 
@@ -101,10 +102,6 @@ export class Report {
 
   /** Two checks may come upon one slip, and say it each in its own words: what is told already is told once. */
   tell(subject: Subject, { severity, code, sentence, end }: Slip): void {
-    if (this.isFull) {
-      this.#cut();
-      return;
-    }
     const isField = typeof subject === 'string';
     const fault: ReportedFault = {
       severity,
@@ -114,7 +111,23 @@ export class Report {
       sentence,
       end,
     };
-    if (!this.faults.some((told) => isSame(told, fault))) this.faults.push(fault);
+    if (this.faults.some((told) => isSame(told, fault))) return;
+    if (!this.isFull) {
+      this.faults.push(fault);
+      return;
+    }
+    this.#cut();
+    // A write is refused for an error, so none is lost behind what is only to be warned of.
+    const last = this.faults.findLastIndex((told) => told.severity === 'warning' && told !== CUT_SHORT);
+    if (severity === 'error' && last >= 0) this.faults[last] = fault;
+  }
+
+  /** Takes over what was found in a part; `this` keeps to its limits. */
+  take(part: Report): void {
+    for (const { name, value, note } of part.fields) this.field(name, value, note);
+    for (const { field, subject, ...slip } of part.faults) this.tell(field ?? { called: subject }, slip);
+    for (const secret of part.secrets) this.secrets.add(secret);
+    for (const claim of part.claims) this.claim(claim);
   }
 
   /** The faults as an answer has them. */
@@ -149,7 +162,7 @@ function isSame(told: ReportedFault, fault: ReportedFault): boolean {
 
 /** What one input says that another may contradict. Key ids are 16 bytes, big endian; `at` is where it stands. */
 export type Claim =
-  /** The key of a key file or a request; nothing else may hold its content key. */
+  /** The key of a key file, a request or a document; nothing else may hold its content key. */
   | {
       readonly of: 'key';
       readonly at: string;
@@ -157,9 +170,9 @@ export type Claim =
       readonly contentKey: Buffer | undefined;
     }
   /** The scheme that the lines of a key file ask for. */
-  | { readonly of: 'scheme'; readonly at: string; readonly scheme: CmafScheme }
-  /** That a key file, or a request, has a part for FairPlay. */
-  | { readonly of: 'fairplay'; readonly at: string }
+  | { readonly of: 'scheme'; readonly at: string; readonly scheme: ProtectionScheme }
+  /** That a key file, a request or a document has a part for FairPlay, and its key. */
+  | { readonly of: 'fairplay'; readonly at: string; readonly key: Buffer | undefined }
   /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
   | {
       readonly of: 'track';

@@ -77,7 +77,7 @@ export const KEY_ANSWERS: Readonly<
       playready_key_iv: lowerHex(keys.playReadyKeyIv),
       playready_laurl: PLAYREADY_LICENSE_URL,
       playready_checksum: playReadyChecksum(keys.keyId, keys.contentKey),
-      widevine_drm_specific_data: contentIdPsshData(contentId),
+      widevine_drm_specific_data: base64(widevineDataOf(contentId, 'cenc')),
       widevine_laurl: WIDEVINE_LICENSE_URL,
     }),
   },
@@ -128,14 +128,15 @@ function contentKeyOf({ keys }: Content): ClearKey {
   return { keyId: keys.keyId, key: keys.contentKey };
 }
 
-function fairPlayLicenseUrl(contentId: string): string {
+/** The address of FairPlay licenses for a content. */
+export function fairPlayLicenseUrl(contentId: string): string {
   return `${FAIRPLAY_LICENSE_URL}/${contentId}`;
 }
 
-/** The provider's CENC samples carry content id and scheme, and no key id. */
-function contentIdPsshData(contentId: string): string {
-  const data = { keyIds: [], contentId: Buffer.from(contentId), protectionScheme: PROTECTION_SCHEMES.cenc };
-  return base64(buildWidevinePsshData(data));
+/** The data of a Widevine box. The provider's CENC samples carry content id and scheme, and no key id. */
+export function widevineDataOf(contentId: string, scheme: 'cenc' | 'cbcs'): Buffer {
+  const protectionScheme = PROTECTION_SCHEMES[scheme];
+  return buildWidevinePsshData({ keyIds: [], contentId: Buffer.from(contentId), protectionScheme });
 }
 
 function base64(bytes: Buffer): string {

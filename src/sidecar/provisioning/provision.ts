@@ -19,7 +19,7 @@ export interface Provisioned {
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
 interface ProvisionOptions extends AskProviderOptions {
-  /** `strict` refuses values that contradict each other, `warn` lets them through. */
+  /** `strict` refuses values that contradict each other, `warn` lets them through, but for placeholders. */
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
   readonly cmaf: CmafScheme | false;
@@ -43,7 +43,8 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const keyFile = values.cenc && scheme ? { ...values, cmaf: scheme } : values;
     const findings = request.findings ?? findingsOf(answered, keyFile, request.contentId);
     const errors = findings.filter(({ severity }) => severity === 'error');
-    if (checks === 'strict' && errors.length > 0) throw refusal(request.source, errors);
+    const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
+    if (refused.length > 0) throw refusal(request.source, refused);
     if (request.source !== 'provider') return { keyFile, warnings: findings };
     if (kept) return { keyFile, warnings: [...findings, keptFinding(kept)], source: 'provider_cache' };
     cache?.keep(request, values);
@@ -69,6 +70,11 @@ function findingsOf(
   return [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
 }
 
+/** A key of zeros protects nothing, and no license server has it: there is no reason to write one. */
+function isNeverWritten(code: string): boolean {
+  return code === 'all_zero';
+}
+
 function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): HttpError {
   if (source !== 'provider') {
     return new HttpError(
@@ -77,7 +83,9 @@ function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): 
     );
   }
   const what = errors.map(({ description }) => description).join('; ');
-  const description = `The key provider's values contradict each other: ${what}. No key file was changed.`;
+  const isPlaceholder = errors.some(({ code }) => isNeverWritten(code));
+  const why = isPlaceholder ? "can't be used" : 'contradict each other';
+  const description = `The key provider's values ${why}: ${what}. No key file was changed.`;
   return apiError('key_provider_failed', description);
 }
 

@@ -1,0 +1,258 @@
+import * as fc from 'fast-check';
+import { readCpix } from '../../../src/drm/cpix/read';
+import { exportKeyFile, maskExport } from '../../../src/drm/export/export-key-file';
+import { EXPORT_FORMS } from '../../../src/drm/export/forms';
+import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../../src/drm/export/names';
+import { type KeyFile, keyFileLines, MASK, renderKeyFile } from '../../../src/drm/key-file';
+import { fairPlayKeyId } from '../../../src/drm/packaging';
+import { playReadyChecksum, playReadyObjectOf } from '../../../src/drm/playready';
+import { buildPsshBox } from '../../../src/drm/pssh';
+import { widevinePsshDataOf } from '../../../src/drm/widevine';
+import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
+
+const KEY_ID = '00112233445566778899aabbccddeeff';
+const KEY = '0f0e0d0c0b0a09080706050403020100';
+const [keyId, key] = [Buffer.from(KEY_ID, 'hex'), Buffer.from(KEY, 'hex')];
+const LICENSE_URL = 'https://license.example/rightsmanager.asmx?a=1&b=2';
+const KEY_URI = 'skd://license.example/news?a=1&b=2';
+const FAIRPLAY_KEY_ID = fairPlayKeyId(KEY_URI).toString('hex');
+const [FAIRPLAY_KEY, IV] = ['ab'.repeat(16), 'cd'.repeat(16)];
+const CENC: KeyFile = {
+  cenc: { keyId: keyId.toString('base64'), contentKey: key.toString('base64') },
+  widevine: { psshData: widevinePsshDataOf(keyId, 'news') },
+  playready: { licenseUrl: LICENSE_URL, checksum: playReadyChecksum(keyId, key) },
+};
+const FAIRPLAY: KeyFile = {
+  fairplay: { licenseUrl: KEY_URI, key: FAIRPLAY_KEY.toUpperCase(), iv: IV },
+};
+const WHOLE: KeyFile = { ...CENC, ...FAIRPLAY };
+const WIDEVINE_ID = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
+const PLAYREADY_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
+const WIDEVINE_DATA = Buffer.from(CENC.widevine?.psshData ?? '', 'base64');
+const PLAYREADY_DATA = playReadyObjectOf(keyId, key, LICENSE_URL);
+const WIDEVINE_BOX = buildPsshBox(WIDEVINE_ID, WIDEVINE_DATA);
+const PLAYREADY_BOX = buildPsshBox(PLAYREADY_ID, PLAYREADY_DATA);
+
+const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
+
+function exported(keyFile: KeyFile, as: ExportName, scheme?: 'cenc' | 'cbcs') {
+  const result = exportKeyFile(textOf(keyFile), as, scheme);
+  if (!result.ok) throw new Error(result.fault.sentence);
+  return result;
+}
+
+/** The flags of a file of flags, without its comments. */
+const flagsOf = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+describe('for shaka-packager', () => {
+  it('the key of DASH has its scheme, and the boxes of its systems without the common one', () => {
+    expect(flagsOf(exported(WHOLE, 'shaka', 'cenc').text)).toEqual([
+      '--enable_raw_key_encryption',
+      '--protection_scheme=cenc',
+      `--keys=label=:key_id=${KEY_ID}:key=${KEY}`,
+      `--pssh=${Buffer.concat([WIDEVINE_BOX, PLAYREADY_BOX]).toString('hex')}`,
+      '--clear_lead=0',
+    ]);
+  });
+
+  it('that of FairPlay has its IV and address, and no box', () => {
+    expect(flagsOf(exported(WHOLE, 'shaka', 'cbcs').text)).toEqual([
+      '--enable_raw_key_encryption',
+      '--protection_scheme=cbcs',
+      `--keys=label=:key_id=${FAIRPLAY_KEY_ID}:key=${FAIRPLAY_KEY}:iv=${IV}`,
+      '--protection_systems=FairPlay',
+      `--hls_key_uri=${KEY_URI}`,
+      '--clear_lead=0',
+    ]);
+  });
+});
+
+describe('for nginx-vod-module', () => {
+  it('the key of DASH comes as one object with the data of its boxes, and without an IV', () => {
+    const { text, findings } = exported(WHOLE, 'nginx-vod', 'cenc');
+    expect(JSON.parse(text)).toEqual([
+      {
+        pssh: [
+          { uuid: WIDEVINE_ID, data: WIDEVINE_DATA.toString('base64') },
+          { uuid: PLAYREADY_ID, data: PLAYREADY_DATA.toString('base64') },
+        ],
+        key: key.toString('base64'),
+        key_id: keyId.toString('base64'),
+      },
+    ]);
+    expect(findings).toEqual([]);
+  });
+
+  it('that of FairPlay comes with its IV, and without data', () => {
+    expect(JSON.parse(exported(WHOLE, 'nginx-vod', 'cbcs').text)).toEqual([
+      {
+        key: Buffer.from(FAIRPLAY_KEY, 'hex').toString('base64'),
+        key_id: Buffer.from(FAIRPLAY_KEY_ID, 'hex').toString('base64'),
+        iv: Buffer.from(IV, 'hex').toString('base64'),
+      },
+    ]);
+  });
+
+  it('more than the module takes by itself is warned of, with the directive that raises its limit', () => {
+    const psshData = widevinePsshDataOf(keyId, 'a'.repeat(3000));
+    const { text, findings } = exported({ ...CENC, widevine: { psshData } }, 'nginx-vod');
+    expect(findings).toEqual([
+      {
+        severity: 'warning',
+        code: 'export_too_long',
+        description: `The export has ${text.length} bytes, and nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised`,
+      },
+    ]);
+  });
+});
+
+describe('for Bento4', () => {
+  it('the key of DASH comes as options, a line each, with the headers of its systems', () => {
+    expect(exported(WHOLE, 'bento4', 'cenc').text.split('\n')).toEqual([
+      '--encryption-cenc-scheme=cenc',
+      `--encryption-key=${KEY_ID}:${KEY}`,
+      `--widevine-header=#${WIDEVINE_DATA.toString('base64')}`,
+      `--playready-header=#${PLAYREADY_DATA.toString('base64')}`,
+      '',
+    ]);
+  });
+
+  it('that of FairPlay comes with its IV and address, for HLS', () => {
+    expect(exported(WHOLE, 'bento4', 'cbcs').text.split('\n')).toEqual([
+      '--encryption-cenc-scheme=cbcs',
+      `--encryption-key=${FAIRPLAY_KEY_ID}:${FAIRPLAY_KEY}:${IV}`,
+      '--hls',
+      `--fairplay-key-uri=${KEY_URI}`,
+      '',
+    ]);
+  });
+});
+
+describe('as CPIX', () => {
+  const read = (text: string) => {
+    const document = readCpix(text);
+    if (!document.ok) throw new Error(document.fault.sentence);
+    return document.value;
+  };
+
+  it('both keys come in one document, each with its scheme and the signals of its systems', () => {
+    const { keys, systems, rules } = read(exported(WHOLE, 'cpix').text);
+    expect(keys).toEqual([
+      { keyId, value: { kind: 'plain', bytes: key }, explicitIv: undefined, scheme: 'cenc' },
+      {
+        keyId: Buffer.from(FAIRPLAY_KEY_ID, 'hex'),
+        value: { kind: 'plain', bytes: Buffer.from(FAIRPLAY_KEY, 'hex') },
+        explicitIv: Buffer.from(IV, 'hex'),
+        scheme: 'cbcs',
+      },
+    ]);
+    const attributes = `METHOD=SAMPLE-AES,URI="${KEY_URI}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"`;
+    expect(systems).toEqual([
+      expect.objectContaining({
+        systemId: WIDEVINE_ID,
+        keyId,
+        pssh: WIDEVINE_BOX,
+        contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${WIDEVINE_BOX.toString('base64')}</pssh>`,
+        uriExtXKey: undefined,
+        protectionHeader: undefined,
+      }),
+      expect.objectContaining({
+        systemId: PLAYREADY_ID,
+        keyId,
+        pssh: PLAYREADY_BOX,
+        contentProtectionData: `<pro xmlns="urn:microsoft:playready">${PLAYREADY_DATA.toString('base64')}</pro>`,
+        protectionHeader: PLAYREADY_DATA,
+      }),
+      expect.objectContaining({
+        systemId: '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
+        keyId: Buffer.from(FAIRPLAY_KEY_ID, 'hex'),
+        pssh: undefined,
+        contentProtectionData: undefined,
+        uriExtXKey: KEY_URI,
+        hlsMedia: `#EXT-X-KEY:${attributes}`,
+        hlsMultivariant: `#EXT-X-SESSION-KEY:${attributes}`,
+      }),
+    ]);
+    expect(rules).toEqual([]);
+  });
+
+  it.each(EXPORT_SCHEMES)('the key of %s comes alone when it is asked for', (scheme) => {
+    const { keys, systems } = read(exported(WHOLE, 'cpix', scheme).text);
+    expect(keys.map((each) => each.scheme)).toEqual([scheme]);
+    expect(systems).toHaveLength(scheme === 'cenc' ? 2 : 1);
+  });
+});
+
+test.each(['shaka', 'nginx-vod', 'bento4'] as const)(
+  'without a scheme, %s gets the key of DASH where there is one, else that of FairPlay',
+  (as) => {
+    expect(exported(WHOLE, as).text).toBe(exported(WHOLE, as, 'cenc').text);
+    expect(exported(FAIRPLAY, as).text).toBe(exported(FAIRPLAY, as, 'cbcs').text);
+  },
+);
+
+test('a key without a DRM system is exported with a warning, to shaka-packager with the common box', () => {
+  const { text, findings } = exported(
+    { ...FAIRPLAY, cenc: CENC.cenc as NonNullable<KeyFile['cenc']> },
+    'shaka',
+  );
+  const common = buildPsshBox('1077efec-c0b2-4d02-ace3-3c1e52e2fb4b', Buffer.alloc(0), [keyId]);
+  expect(flagsOf(text)).toContain(`--pssh=${common.toString('hex')}`);
+  expect(findings.map(({ code }) => code)).toEqual(['no_drm_system']);
+});
+
+test.each([
+  [
+    'cbcs',
+    CENC,
+    'has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc',
+  ],
+  [
+    'cenc',
+    FAIRPLAY,
+    'has no DASH lines, whose key cenc is for; provision the stream with cenc, or ask for the scheme cbcs',
+  ],
+] as const)(
+  'what the scheme %s needs and the file has not is told, with what to do',
+  (scheme, keyFile, sentence) => {
+    for (const as of EXPORT_NAMES) {
+      expect(exportKeyFile(textOf(keyFile), as, scheme)).toEqual({
+        ok: false,
+        fault: { code: 'keys_missing', sentence },
+      });
+    }
+  },
+);
+
+test('a file that no packager would take is refused as by a packager', () => {
+  expect(exportKeyFile(textOf(WHOLE).trimEnd(), 'shaka', undefined)).toEqual({
+    ok: false,
+    fault: { code: 'key_file_torn', sentence: expect.stringMatching(/^ends within a line/) },
+  });
+});
+
+test('of a masked export, no key and no IV can be read, whatever the form and the key file', () => {
+  fc.assert(
+    fc.property(arbitraryKeyFiles, fc.constantFrom(...EXPORT_NAMES), (keyFile, as) => {
+      const { text, keys } = exported(keyFile, as);
+      const masked = maskExport(text, keys);
+      for (const each of keys) {
+        for (const secret of each.iv ? [each.key, each.iv] : [each.key]) {
+          expect(text.includes(secret.toString('hex')) || text.includes(secret.toString('base64'))).toBe(
+            true,
+          );
+          expect(masked).not.toContain(secret.toString('hex'));
+          expect(masked).not.toContain(secret.toString('base64'));
+        }
+      }
+      expect(masked).toContain(MASK);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('each form has a media type and an extension of its own', () => {
+  expect(Object.keys(EXPORT_FORMS)).toEqual([...EXPORT_NAMES]);
+  const extensions = Object.values(EXPORT_FORMS).map(({ extension }) => extension);
+  expect(new Set(extensions).size).toBe(extensions.length);
+});
