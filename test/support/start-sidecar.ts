@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import request from 'supertest';
+import type { CpixRecipient } from '../../src/drm/cpix/encryption';
 import type { Connections } from '../../src/http/connections';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
@@ -51,6 +52,7 @@ afterEach(async () => {
 export async function startSidecar(
   overrides: Partial<SidecarConfig> = {},
   clock = () => new Date(0),
+  cpixRecipient?: () => CpixRecipient | undefined,
 ): Promise<TestSidecar> {
   const folder = await temporaryFolder();
   let monotonic = 0;
@@ -93,6 +95,7 @@ export async function startSidecar(
     audit,
     version: '1.2.3',
     publicFolder: publicFolder('sidecar'),
+    cpixRecipient,
   });
   await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {

@@ -37,6 +37,16 @@ export function looksLikeCpix(text: string): boolean {
   return /^\ufeff?\s*</.test(text) && /<(?:[\w.-]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, 4000));
 }
 
+/** In so many bytes the root element begins, whatever stands before it. */
+const HEAD = 8 * 1024;
+
+/** Whether bytes are most likely a CPIX document, in whatever encoding. */
+export function looksLikeCpixBytes(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, HEAD);
+  const text = decodeXml(head);
+  return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
+}
+
 /**
  * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. Whatever it says of keys is held against its list of
  * keys: nothing may name a key that is not there. Elements that this project has no use for are passed over, and

@@ -152,7 +152,11 @@ describe('a group that cannot be read fails as one', () => {
   const members = ['a', 'b'];
   it.each<[what: string, group: unknown, ...errors: [code: string, description: string][]]>([
     ['no object', 'a', ['invalid_body', 'groups.0: must be an object']],
-    ['no members', CENC_ONLY, ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks']],
+    [
+      'no members',
+      CENC_ONLY,
+      ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks'],
+    ],
     [
       'misspelt members',
       { memebrs: members, ...CENC_ONLY },
