@@ -28,12 +28,7 @@ export const ERRORS = {
   wrong_constant: {
     status: 400,
     when: 'Of an imported key file: a line whose value the packager does not accept.',
-    example: `${CMAF}-algorithm must be AESCTR (cenc) or AESCBC (cbcs).`,
-  },
-  checksum_with_aescbc: {
-    status: 400,
-    when: 'Of an imported key file: a PlayReady checksum beside `AESCBC`.',
-    example: `${CMAF}-keyserver-playready-checksum is for AESCTR only; remove it, PlayReady accepts none with AESCBC.`,
+    example: `${CMAF}-algorithm must be AESCTR.`,
   },
   cmaf_disagrees: {
     status: 400,
@@ -131,8 +126,14 @@ export const ERRORS = {
   },
   key_file_malformed: {
     status: 409,
-    when: 'JSON was asked for, but the file is not lines of `name: value`.',
+    when: 'JSON was asked for, but the file is not lines of `name: value`; or an export, but a packager would not take the file.',
     example: 'Line 3 of the key file is not "name: value". Read the file as text/plain, or write it again.',
+  },
+  keys_missing: {
+    status: 409,
+    when: 'An export was asked for, and the key file does not have the lines that it needs.',
+    example:
+      'The key file has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
   },
   cursor_expired: {
     status: 410,
