@@ -292,6 +292,15 @@ describe('key periods', () => {
     expect(choose(fixed, { track: 'SD' })).toEqual(took('3 widevine'));
   });
 
+  it('are no matter to a key that a rule allows in all of them', () => {
+    const rules =
+      rule(1) + rule(1, 'HD', inPeriod('first')) + rule(2, 'SD', inPeriod('first') + inPeriod('second'));
+    expect(choose({ ...rotated, rules })).toEqual([
+      expect.stringContaining('has several keys for CENC'),
+      expect.stringContaining('has several keys for FairPlay'),
+    ]);
+  });
+
   it('hold for rules without a period', () => {
     const text = {
       ...rotated,
@@ -440,6 +449,8 @@ describe('a key for sound', () => {
   it('is no matter where it is the chosen one, or has pictures too', () => {
     const rules = rule(1, 'VIDEO', VIDEO) + rule(2, 'AUDIO', AUDIO);
     expect(choose({ ...both, rules }, { track: 'AUDIO' })).toEqual(took('2 widevine', '2 fairplay'));
+    const sounds = { ...both, rules: rule(1, 'STEREO_AUDIO') + rule(2, 'MULTICHANNEL_AUDIO') };
+    expect(choose(sounds, { track: 'STEREO_AUDIO' })).toEqual(took('1 widevine', '1 fairplay'));
     const shared = { ...both, rules: rule(1, 'HD', VIDEO) + rule(2, 'SD', VIDEO) + rule(2, 'AUDIO', AUDIO) };
     expect(choose(shared, { track: 'HD' })).toEqual(took('1 widevine', '1 fairplay'));
   });
