@@ -24,7 +24,7 @@ const TRACKS: SampleKey[] = [
   { number: 2, track: 'HD' },
   { number: 3, track: 'AUDIO' },
 ];
-const SEVERAL = `several keys for Widevine and PlayReady; choose one by track or kid: SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), AUDIO (kid ${kidOf(3)})`;
+const SEVERAL = `several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), AUDIO (kid ${kidOf(3)})`;
 
 const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 
@@ -215,7 +215,7 @@ describe('a CPIX document', () => {
     ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
     ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
     ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],
-    ['?cmaf=cbcs', 'cmaf: must be true, cenc or false'],
+    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
     ['?track=SD&track=HD', 'track: must be a string'],
     [
       '?contentId=a',
