@@ -5,7 +5,7 @@ import type { CheckOptions } from './commands/check';
 import type { DeleteOptions } from './commands/delete';
 import type { GetOptions } from './commands/get';
 import type { ListOptions } from './commands/list';
-import type { PutOptions } from './commands/put';
+import type { PutOptions, Tracks } from './commands/put';
 import type { RotateOptions } from './commands/rotate';
 import type { VerifyOptions } from './commands/verify';
 import type { CliContext } from './context';
@@ -16,7 +16,7 @@ import type { DoctorOptions } from './doctor/doctor';
  * @param open answers what the command works with, once its options are read.
  */
 export function addCommands(program: Command, open: () => Promise<CliContext>): void {
-  describePut(program).action(async (streamId: string, options: PutOptions) =>
+  describePut(program).action(async (streamId: string | undefined, options: PutOptions) =>
     (await import('./commands/put')).put(await open(), streamId, options),
   );
   describeGet(program).action(async (streamId: string, options: GetOptions) =>
@@ -48,11 +48,23 @@ export function addCommands(program: Command, open: () => Promise<CliContext>): 
 
 function describePut(program: Command): Command {
   const command = program
-    .command('put <streamid>')
+    .command('put [streamid]')
     .description('write the key file of a stream')
     .option(
       '--file <file>',
-      'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
+      'body of the request, as JSON or YAML, an existing key file, or a CPIX document; - reads standard input',
+    )
+    .addOption(
+      new Option('--cpix <file>', 'CPIX document with the keys; - reads standard input').conflicts('file'),
+    )
+    .option('--track <name>', 'of a CPIX document: the keys of this track type or label (SD, HD, AUDIO)')
+    .option('--kid <uuid>', 'of a CPIX document: the key with this id')
+    .option('--period <name>', 'of a CPIX document: the keys of this period, by its id or index')
+    .option('--systems <names>', 'of a CPIX document: only these of widevine, playready, fairplay')
+    .option(
+      '--tracks <track=streamid>',
+      'of a CPIX document: several streams in one request, as SD=news_sd,HD=news_hd; may be given again',
+      tracksAdded,
     )
     .option(
       '--keep-unknown',
@@ -76,7 +88,17 @@ function describePut(program: Command): Command {
       ),
     )
     .option('--create-only', 'only when the stream has no key file yet')
-    .option('--reveal', 'show the key material of the file that was written');
+    .option('--reveal', 'show the key material of the file that was written')
+    .addHelpText(
+      'after',
+      `
+A CPIX document may have the keys of several tracks; a key file takes one for Widevine and PlayReady, and one for
+FairPlay, which may be the same. --track or --kid chooses. --tracks takes no stream id, and writes the key files of all
+that it names:
+  packager-drm put live/news --cpix news.xml --track HD
+  packager-drm put --cpix news.xml --tracks SD=news_sd,HD=news_hd --dry-run
+`,
+    );
 }
 
 function describeGet(program: Command): Command {
@@ -297,6 +319,18 @@ function withAllowances(command: Command): Command {
       'file that the manifest may name as clientApiKeyFile, or the folder of such; may be given again',
       added,
     );
+}
+
+/** Tracks and their streams: `SD=news_sd,HD=news_hd`. A label may have an = in it, a stream id none. */
+function tracksAdded(text: string, former: Tracks = {}): Tracks {
+  const tracks = new Map(Object.entries(former));
+  for (const pair of text.split(',').map((part) => part.trim())) {
+    const [, track = '', streamId = ''] = /^(.*)=([^=]*)$/s.exec(pair) ?? [];
+    if (track.trim() === '' || streamId.trim() === '')
+      throw new InvalidArgumentError('It must be a track and a stream id, as SD=news_sd.');
+    tracks.set(track.trim(), [...(tracks.get(track.trim()) ?? []), streamId.trim()]);
+  }
+  return Object.fromEntries(tracks);
 }
 
 function added(value: string, former: readonly string[] = []): readonly string[] {

@@ -164,7 +164,11 @@ describe('put', () => {
   });
 
   test.each<[string, readonly string[], string]>([
-    ['no fields', [], 'Which keys? Give --file, or --content-id with --client, or the keys as options.'],
+    [
+      'no fields',
+      [],
+      'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+    ],
     [
       'a file and fields',
       ['--file', 'x', '--client', 'c'],

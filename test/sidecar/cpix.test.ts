@@ -345,7 +345,7 @@ describe('an encrypted CPIX document', () => {
 
   it('is opened by the recipient who is in force', async () => {
     let name = 'Cert1';
-    const sidecar = await startSidecar({}, undefined, () => recipientNamed(name));
+    const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed(name) });
     await postXml(sidecar, sealed('Cert1')).expect(200, ONE_FILE);
     name = 'next';
     await sidecar.api
@@ -369,7 +369,7 @@ describe('an encrypted CPIX document', () => {
         'The CPIX document has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY.',
       ),
     );
-    const other = await startSidecar({}, undefined, () => recipientNamed('next'));
+    const other = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('next') });
     await postXml(other, sampleText(ONE)).expect(200);
     const refused = await postXml(other, sealed('Cert1')).expect(400);
     expect(refused.body.errors[0].code).toBe('cpix_not_opened');
@@ -377,7 +377,7 @@ describe('an encrypted CPIX document', () => {
   });
 
   it('is refused by a byte that was changed, and says no more than that', async () => {
-    const sidecar = await startSidecar({}, undefined, () => recipientNamed('Cert1'));
+    const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
     const text = sealed('Cert1');
     const [, value = ''] = /<pskc:ValueMAC>(.*?)<\/pskc:ValueMAC>/.exec(text) ?? [];
     const bytes = Buffer.from(value, 'base64');

@@ -17,7 +17,7 @@ import { tellNoSystem } from './part-values';
 import type { Report, Subject } from './report';
 import { keyIdField } from './values';
 
-export const THE_DOCUMENT: Subject = { called: 'The document' };
+const THE_DOCUMENT: Subject = { called: 'The CPIX document' };
 
 /**
  * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values

@@ -157,7 +157,7 @@ live/g,g-1,,SECRET,SECRET
     'a.csv:4: streamid is missing.',
     'a.csv:5: cmaf must be true, false or cenc.',
     'a.csv:6: A part of the stream id is empty.',
-    'a.csv:7: live/f lacks contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.csv:7: live/f lacks contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'a.csv:8: live/a is given before on line 2; give each stream once.',
     expect.stringMatching(/^a\.csv:9: cenc\.keyid /),
     expect.stringMatching(/^a\.csv:9: cenc\.contentkey /),
@@ -199,7 +199,7 @@ groups:
 `;
   expect(await faults('a.yaml', text)).toEqual([
     'a.yaml:3: streams.contentId must be text; put it in quotes.',
-    'a.yaml:4: live/b lacks clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.yaml:4: live/b lacks clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'a.yaml:6: groups.members is empty.',
     'a.yaml:6: groups.keys must be same, each, quality, or the keys of each quality.',
     'a.yaml:7: A part of the stream id is empty.',

@@ -147,7 +147,7 @@ groups:
     ]);
     expect(await faults('manifest.csv', `${text},f:SD g,quality,f\nh,i,quality,h\n,j:SD,none,j\n`)).toEqual([
       'manifest.csv:5: g has no quality; give it as streamid and quality.',
-      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members or smil.',
+      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members, smil or tracks.',
       'manifest.csv:7: keys must be same, each, quality, or the keys of each quality.',
     ]);
   });

@@ -275,14 +275,14 @@ groups:
   - { client: acme, clientApiKey: k, smil: none.smil }
 `;
   expect(await faults('manifest.yaml', text)).toEqual([
-    'manifest.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'manifest.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'manifest.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'manifest.yaml:5: clientApiKeyEnv names a variable that is not set.',
     'manifest.yaml:6: live/a is given before on line 2; give each stream once.',
     'manifest.yaml:8: live/b is given before on line 3; give each stream once.',
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
-    'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'manifest.yaml:9: a group has either members or smil.',
+    'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:9: a group has either members or smil, or with cpix tracks.',
     'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
     'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
   ]);
@@ -313,7 +313,7 @@ test.each([
   [
     'a.yaml',
     'streams: [{ streamid: a, clientApiKey:SECRET }]',
-    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
+    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.',
   ],
   ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
   [
