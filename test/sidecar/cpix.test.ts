@@ -215,7 +215,7 @@ describe('a CPIX document', () => {
     ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
     ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
     ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],
-    ['?cmaf=no', 'cmaf: must be true, cenc or false'],
+    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
     ['?track=SD&track=HD', 'track: must be a string'],
     [
       '?contentId=a',
