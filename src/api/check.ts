@@ -133,19 +133,16 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
   const parts = Object.fromEntries(
     PARTS.flatMap((name) => (isJsonObject(body[name]) ? [[name, body[name]]] : [])),
   );
-  const cmaf = body.cmaf === true ? 'cenc' : body.cmaf;
   const contentId = show(report, 'contentId', body.contentId);
-  const values = checkParts(report, parts, {
+  checkParts(report, parts, {
     source: 'request',
     scheme: 'cenc',
     contentId,
     names: REQUEST_NAMES,
   });
   if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) tellNoSystem(report, THE_BODY);
-  if (cmaf === 'cbcs') report.claim({ of: 'scheme', at: 'cmaf', scheme: 'cbcs' });
-  // The service writes the scheme itself into the data of the CMAF lines.
-  if (cmaf === false || cmaf === 'cenc' || cmaf === 'cbcs')
-    report.field('cmaf', String(cmaf), values.checksum && cmaf === 'cbcs' ? 'without a checksum' : undefined);
+  const { cmaf } = body;
+  if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }
 
 /** Shows a field of the provider's, and answers it, when the schema has nothing against it. */

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import type { ApplyOptions } from './commands/apply';
 import type { CheckOptions } from './commands/check';
 import type { DeleteOptions } from './commands/delete';
@@ -280,6 +281,14 @@ export function describeDoctor(program: Command): Command {
     );
 }
 
+const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
+
+function cmafChoice(text: string): string {
+  if (text === 'cbcs') throw new InvalidArgumentError(`It ${CMAF_CBCS_REFUSED}.`);
+  if (CMAF_CHOICES.includes(text)) return text;
+  throw new InvalidArgumentError(`Allowed choices are ${CMAF_CHOICES.join(', ')}.`);
+}
+
 /** Adds the options that name a content at the key provider. */
 function withProvider(command: Command): Command {
   return command
@@ -291,12 +300,9 @@ function withProvider(command: Command): Command {
     )
     .option('--client-api-key-file <file>', 'file that holds its API key')
     .addOption(
-      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc, or cbcs), or false for none').choices([
-        'cenc',
-        'cbcs',
-        'true',
-        'false',
-      ]),
+      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
+        .choices(CMAF_CHOICES)
+        .argParser(cmafChoice),
     );
 }
 

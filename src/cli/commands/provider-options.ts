@@ -15,6 +15,7 @@ export function providerFields(context: CliContext, options: ProviderOptions) {
   return {
     client,
     clientApiKey: clientApiKeyFile === undefined ? clientApiKey : readSecretFile(context, clientApiKeyFile),
-    cmaf: cmaf === 'true' ? true : cmaf === 'false' ? false : cmaf,
+    // Each of its choices but `false` asks for the lines.
+    cmaf: cmaf === undefined ? undefined : cmaf !== 'false',
   };
 }

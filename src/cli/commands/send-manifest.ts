@@ -85,9 +85,7 @@ export function givenDefaults(context: CliContext, options: ProviderOptions) {
   return {
     ...(client !== undefined && { client }),
     ...(clientApiKey !== undefined && { clientApiKey }),
-    ...(cmaf !== undefined && {
-      cmaf: cmaf === true ? true : cmaf === false ? false : (cmaf as 'cenc' | 'cbcs'),
-    }),
+    ...(cmaf !== undefined && { cmaf }),
   };
 }
 

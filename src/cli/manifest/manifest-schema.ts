@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { cpixBody, providerBody, suppliedBody } from '../../api/key-file-request';
+import { cmafFault, cpixBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames, schemaFaults } from '../../http/faults';
 import { namesOf } from '../cpix-document';
@@ -12,9 +12,7 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape
 /** What YAML may take a word for. */
 const ODD: readonly unknown[] = [true, false, null];
 
-const cmaf = z
-  .union([z.boolean(), z.literal('cenc'), z.literal('cbcs')], 'must be true, false, cenc or cbcs')
-  .nullish();
+const cmaf = z.union([z.boolean(), z.literal('cenc')], { error: cmafFault('true, false or cenc') }).nullish();
 
 const provider = {
   client: text.nullish(),

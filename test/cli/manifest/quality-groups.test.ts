@@ -94,7 +94,7 @@ groups:
     contentId: news
     keys:
       SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} }, widevine: null }
-      HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cbcs }
+      HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cenc }
 `;
     expect(await bodies('manifest.yaml', text, {})).toEqual([
       {
@@ -106,7 +106,7 @@ groups:
       {
         members: ['n_1080'],
         contentId: 'high',
-        cmaf: 'cbcs',
+        cmaf: 'cenc',
         cenc: HD,
         playready: { laurl: 'https://pr.example.com/high' },
         widevine: {},
