@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { batch } from './batch';
 import { channels } from './channels';
 import { checks } from './checks';
+import { cpix } from './cpix';
 import type { Figure, Plan } from './figure';
 import { listing } from './listing';
 import { median } from './load';
@@ -53,6 +54,7 @@ const GROUPS = {
   channels,
   migration,
   queries,
+  cpix,
 };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */

@@ -89,7 +89,7 @@ export const ERRORS = {
     status: 400,
     when: 'None of the keys of the CPIX document fits what was asked for, or several do. The sentence names those there are.',
     example:
-      'The CPIX document has several keys for Widevine and PlayReady; choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-e5e6-4ba9-8ddc-b9ab8ff88a77).',
+      'The CPIX document has several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-e5e6-4ba9-8ddc-b9ab8ff88a77).',
   },
   cpix_not_usable: {
     status: 400,
@@ -126,8 +126,14 @@ export const ERRORS = {
   },
   key_file_malformed: {
     status: 409,
-    when: 'JSON was asked for, but the file is not lines of `name: value`.',
+    when: 'JSON was asked for, but the file is not lines of `name: value`; or an export, but a packager would not take the file.',
     example: 'Line 3 of the key file is not "name: value". Read the file as text/plain, or write it again.',
+  },
+  keys_missing: {
+    status: 409,
+    when: 'An export was asked for, and the key file does not have the lines that it needs.',
+    example:
+      'The key file has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
   },
   cursor_expired: {
     status: 410,

@@ -149,7 +149,8 @@ describe('POST /api/check', () => {
   it.each(['text/html', 'application/x-www-form-urlencoded', 'application/octet-stream', 'nonsense'])(
     'answers 415 to %s',
     async (type) => {
-      const description = 'Send the body as text/plain, or as JSON with content-type: application/json.';
+      const description =
+        'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
       const { api } = startCheck();
       await api
         .post(CHECK)

@@ -343,7 +343,9 @@ function bytesOf(text: string | undefined, what: string): Buffer | undefined {
   const base64 = text?.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;
   const decoded = decodeBase64(base64);
-  return decoded.ok ? decoded.value : refuse(`has a ${what} that ${decoded.fault.sentence}`);
+  return decoded.ok
+    ? decoded.value
+    : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.fault.sentence}`);
 }
 
 function bytesIn(element: XmlElement | undefined, what: string): Buffer | undefined {

@@ -35,11 +35,11 @@ export function rulesOfAllPeriods(
   rules: readonly CpixRule[],
 ): Checked<readonly CpixRule[]> {
   const always = new Set(
-    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => formatUuid(keyId)),
+    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => keyId.toString('hex')),
   );
   const allowed = new Map<string, Set<string>>();
   for (const { keyId, periods } of rules) {
-    const kid = formatUuid(keyId);
+    const kid = keyId.toString('hex');
     for (const id of periods) {
       const kids = allowed.get(id) ?? new Set();
       allowed.set(id, always.has(kid) ? kids : kids.add(kid));

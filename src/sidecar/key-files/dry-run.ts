@@ -55,14 +55,20 @@ function isSwitchedOn(query: Readonly<Record<string, unknown>>, name: string): b
 
 /** Refuses parameters that a request which changes something does not know. */
 export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: readonly string[]): void {
+  const unknown = unknownParameter(query, known);
+  if (unknown !== undefined) throw apiError('invalid_query', `${unknown} Nothing was changed.`);
+}
+
+/** What is to be said of the first parameter that a request does not know. */
+export function unknownParameter(
+  query: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): string | undefined {
   const unknown = Object.keys(query).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
+  if (unknown === undefined) return undefined;
   const near = nearest(unknown, known);
   const hint = near === undefined ? '' : ` Did you mean ${near}?`;
-  throw apiError(
-    'invalid_query',
-    `${printable(unknown)} is not a parameter of this request.${hint} Nothing was changed.`,
-  );
+  return `${printable(unknown)} is not a parameter of this request.${hint}`;
 }
 
 function linesOf(text: string): readonly KeyFileLine[] {

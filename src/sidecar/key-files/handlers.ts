@@ -14,11 +14,12 @@ import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
-import { createReadRequest } from '../request-body';
+import { CPIX_TYPES, createReadRequest } from '../request-body';
 import type { KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
 import { isUnchanged, preconditionOf } from './etag';
+import { createExports, type ExportAnswer, exportQueryOf } from './exports';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -48,8 +49,6 @@ export interface KeyFileHandlers {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
-/** Whose bodies are CPIX documents. */
-const XML_TYPES = ['application/cpix+xml', 'application/xml'];
 
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
@@ -58,6 +57,7 @@ const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
 
 export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFileHandlers {
   const readJson = createReadRequest();
+  const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
   const readDocument = createReadBytes(MAX_CPIX_BYTES);
   const actorOf = (request: IncomingMessage, { apiKey, exchange }: KeyFileCall): Actor => ({
@@ -77,7 +77,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const keepUnknown = isKeepUnknown(query);
       return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
     }
-    if (type !== undefined && XML_TYPES.includes(type)) {
+    if (type !== undefined && CPIX_TYPES.includes(type)) {
       const document = await readDocument(...exchange);
       const { dryrun: _, ...choice } = query;
       return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
@@ -87,19 +87,24 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
   };
   return {
     get(request, response, call) {
-      const { streamId, apiKey } = call;
+      const { streamId, apiKey, query } = call;
       requireRead(apiKey, streamId);
+      const asked = exportQueryOf(query);
       const bytes = store.read(streamId);
       if (!bytes) throw apiError('key_file_not_found');
+      if (asked) {
+        call.exchange.logFields = { ...call.exchange.logFields, as: asked.as };
+        return exportKeyFile(bytes, asked).then((made) => answerExport(request, response, call, made));
+      }
       const etag = etagOf(bytes);
       if (isUnchanged(request.headers['if-none-match'], etag))
-        answer(response, call, 304, [...NOT_STORED, 'etag', etag], '');
-      else answerKeyFile(request, response, call, { bytes, etag });
+        return answer(response, call, 304, [...NOT_STORED, 'etag', etag], '');
+      return answerKeyFile(request, response, call, { bytes, etag });
     },
 
     async post(request, response, call) {
       const { streamId, query } = call;
-      const type = requireType(request, [JSON_TYPE, TEXT, ...XML_TYPES], WHICH_TYPES);
+      const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
       const { dryRun, read } = await readBody(type, query, request, response);
       const options = { precondition: preconditionOf(request.headers), dryRun };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);
@@ -155,6 +160,25 @@ function answerKeyFile(
   }
   headers.push(...AS_TEXT, 'content-length', String(bytes.length));
   answer(response, call, 200, headers, bytes.toString('latin1'), 'latin1');
+}
+
+/** What another packager takes: a file of its own, with an entity tag of its own. */
+function answerExport(
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: KeyFileCall,
+  { text, etag, mediaType, extension, warnings }: ExportAnswer,
+): void {
+  const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
+  if (isUnchanged(request.headers['if-none-match'], etag)) {
+    answer(response, call, 304, headers, '');
+    return;
+  }
+  // A stream id has no character that means something in a quoted string.
+  const name = `${call.streamId.split('/').at(-1)}.${extension}`;
+  headers.push('content-type', mediaType, 'content-disposition', `attachment; filename="${name}"`);
+  headers.push('content-length', String(Buffer.byteLength(text)));
+  answer(response, call, 200, headers, text);
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */

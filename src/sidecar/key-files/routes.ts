@@ -48,6 +48,9 @@ export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
 const PLAIN_PATH = /^\/api\/keyfile\/([^/?#%\\]+)$/;
 const NO_QUERY = {};
 
+/** The same of an export. */
+const PLAIN_EXPORT = /^\/api\/keyfile\/([^/?#%\\]+)\?as=([a-z0-9-]+)(?:&scheme=([a-z0-9]+))?$/;
+
 /**
  * Dispatches to the handlers without Express what packagers' tools and monitors send all day: a plain path and a valid
  * API key. Of every other request it answers undefined and leaves it alone.
@@ -64,7 +67,9 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
     exchange: Exchange,
   ): (() => void | Promise<void>) | undefined => {
     const handle = byMethod[request.method ?? ''];
-    const [, name] = (handle && PLAIN_PATH.exec(request.url ?? '')) || [];
+    const { url = '' } = request;
+    const [, name, as, scheme] =
+      (handle && (PLAIN_PATH.exec(url) ?? (request.method === 'GET' && PLAIN_EXPORT.exec(url)))) || [];
     if (!handle || name === undefined) return undefined;
     const apiKey = findApiKey(request.headers['x-api-key']);
     const streamId = parseStreamId(name);
@@ -72,7 +77,8 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
     exchange.route = KEY_FILE_PATH;
     exchange.apiKey = apiKey;
     exchange.logFields = { streamId: streamId.value };
-    return () => handle(request, response, { streamId: streamId.value, apiKey, exchange, query: NO_QUERY });
+    const query = as === undefined ? NO_QUERY : { as, ...(scheme !== undefined && { scheme }) };
+    return () => handle(request, response, { streamId: streamId.value, apiKey, exchange, query });
   };
 }
 

@@ -1,4 +1,7 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import { exportKeyFile } from '../../drm/export/export-key-file';
+import { EXPORT_FORMS } from '../../drm/export/forms';
+import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName, type ExportScheme } from '../../drm/export/names';
 import { type Example, schemaRef } from '../../http/openapi';
 import {
   CHANGED,
@@ -58,6 +61,24 @@ const KEEP_UNKNOWN: OpenApi.ParameterObject = {
   schema: { type: 'string', enum: ['true', 'false'] },
 };
 
+const AS: OpenApi.ParameterObject = {
+  name: 'as',
+  in: 'query',
+  required: false,
+  description:
+    'The keys as another packager takes them, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), or a CPIX 2.3 document for Unified Streaming and others.',
+  schema: { type: 'string', enum: [...EXPORT_NAMES] },
+};
+
+const SCHEME: OpenApi.ParameterObject = {
+  name: 'scheme',
+  in: 'query',
+  required: false,
+  description:
+    'Only with `as`: which of the two keys. `cenc` is the one of Widevine and PlayReady, `cbcs` the one of FairPlay, under a key id made of its license address. Without it, `cpix` holds all keys that there are, each with its scheme; the others hold that of `cenc` if there is one, else that of `cbcs`.',
+  schema: { type: 'string', enum: [...EXPORT_SCHEMES] },
+};
+
 const IF_MATCH: OpenApi.ParameterObject = {
   name: 'If-Match',
   in: 'header',
@@ -94,9 +115,53 @@ export const NOT_MODIFIED = {
 
 const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
+    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
   schema: { type: 'string' },
 };
+
+const EXPORT_WARNING: OpenApi.HeaderObject = {
+  description:
+    'Of an export, one for each warning: `no_drm_system` when a key has neither Widevine nor PlayReady, `export_too_long` when nginx-vod-module takes so much only with a higher `vod_drm_max_info_length`.',
+  schema: { type: 'string' },
+};
+
+const BASE64: OpenApi.SchemaObject = { type: 'string', description: 'base64' };
+const BLOCK: OpenApi.SchemaObject = { type: 'string', description: 'base64 of 16 bytes' };
+const DRM_INFO: OpenApi.SchemaObject = {
+  type: 'array',
+  description: 'With `as=nginx-vod`: one object.',
+  minItems: 1,
+  maxItems: 1,
+  items: {
+    type: 'object',
+    required: ['key', 'key_id'],
+    properties: {
+      pssh: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['uuid', 'data'],
+          properties: { uuid: { type: 'string', format: 'uuid' }, data: BASE64 },
+        },
+      },
+      key: BLOCK,
+      key_id: BLOCK,
+      iv: { ...BLOCK, description: 'base64 of 16 bytes; of FairPlay alone' },
+    },
+  },
+};
+
+const READ = {
+  'text/plain': {
+    ...TEXT,
+    description: `${TEXT.description} With \`as=shaka\` flags and comments, with \`as=bento4\` options, one a line.`,
+  },
+  'application/json': { oneOf: [schemaRef('KeyFile'), DRM_INFO] },
+  'application/cpix+xml': {
+    type: 'string',
+    description: 'With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.',
+  },
+} satisfies Record<string, OpenApi.SchemaObject>;
 
 const NO_ENTITY_TAG: AnsweredError = {
   code: 'invalid_header',
@@ -117,10 +182,14 @@ function read() {
     tag: KEY_FILES_TAG,
     summary: 'Read a key file',
     description:
-      'The key file of a stream, byte for byte. A client that would rather have JSON (`accept: application/json`) gets its lines. HEAD answers only the headers.',
-    parameters: [STREAM_ID, IF_CHANGED],
+      'The key file of a stream, byte for byte. A client that would rather have JSON (`accept: application/json`) gets its lines. With `as` it is exported for another packager; such an answer has an entity tag of its own. HEAD answers only the headers.',
+    parameters: [STREAM_ID, AS, SCHEME, IF_CHANGED],
     answers: {
-      200: { description: 'The key file.', headers: { ETag: ETAG }, content: FILE },
+      200: {
+        description: 'The key file, or its keys in the form that `as` names.',
+        headers: { ETag: ETAG, Warning: EXPORT_WARNING },
+        content: READ,
+      },
       304: NOT_MODIFIED,
     },
     examples: {
@@ -135,17 +204,45 @@ function read() {
         headers: { 'if-none-match': tagOf(file) },
         answer: { status: 304 },
       },
+      ...exporting(file),
     },
     errors: [
       'invalid_stream_id',
+      {
+        code: 'invalid_query',
+        says: 'as must be one of shaka, nginx-vod, bento4 and cpix, not shakka. Did you mean shaka?',
+      },
       'forbidden',
       'key_file_not_found',
       'not_a_key_file',
       'key_file_malformed',
+      'keys_missing',
       'key_files_not_readable',
       'too_many_open_files',
     ],
   });
+}
+
+/** What each form is for, and of which key it is shown. */
+const EXPORTS: Readonly<Record<ExportName, readonly [summary: string, scheme: ExportScheme | undefined]>> = {
+  shaka: ['For shaka-packager', 'cenc'],
+  'nginx-vod': ['For nginx-vod-module, FairPlay', 'cbcs'],
+  bento4: ['For Bento4', 'cenc'],
+  cpix: ['As CPIX', undefined],
+};
+
+function exporting(file: string): Record<string, Example> {
+  return Object.fromEntries(
+    EXPORT_NAMES.map((as): [string, Example] => {
+      const [summary, scheme] = EXPORTS[as];
+      const exported = exportKeyFile(file, as, scheme);
+      if (!exported.ok) throw new TypeError(`The example ${exported.fault.sentence}`);
+      const [type = ''] = EXPORT_FORMS[as].mediaType.split(';');
+      const value: unknown = type === 'application/json' ? JSON.parse(exported.text) : exported.text;
+      const query = { as, ...(scheme && { scheme }) };
+      return [as, { summary, query, answer: { status: 200, type, value } }];
+    }),
+  );
 }
 
 function write() {

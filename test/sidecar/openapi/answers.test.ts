@@ -28,6 +28,8 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
   ['a cursor that there is none of', { query: '?cursor=gone.1' }],
   ['a prefix against the rule', { query: '?prefix=..' }],
   ['key material to be shown', { query: '?reveal=true', body: SUPPLIED }],
+  ['an export', { query: '?as=cpix' }],
+  ['an export that there is none of', { query: '?as=another&scheme=cens' }],
   ['no API key', { headers: { 'x-api-key': '' } }],
   ['a wrong API key', { headers: { 'x-api-key': 'wrong' } }],
   ['an entity tag of another file', { headers: { 'if-match': '"another"' }, body: SUPPLIED }],

@@ -178,6 +178,15 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
     },
   ],
   [
+    'keys_missing',
+    'readKeyFile',
+    ({ sidecar }) => {
+      fs.writeFileSync(join(sidecar.folder, 'odd.key'), fileOf({ cenc }));
+      return sidecar.api.get('/api/keyfile/odd?as=cpix&scheme=cbcs');
+    },
+  ],
+  ['invalid_query', 'readKeyFile', get(`${KEY_FILE}?as=shakka`)],
+  [
     'precondition_failed',
     'writeKeyFile',
     ({ sidecar }) => sidecar.api.post(KEY_FILE).set('if-match', '"another"').send(SUPPLIED),

@@ -1,0 +1,111 @@
+import { isUtf8 } from 'node:buffer';
+import type { Finding } from '../../drm/cross-check';
+import type { ExportFault } from '../../drm/export/export-key-file';
+import {
+  EXPORT_NAMES,
+  EXPORT_SCHEMES,
+  type ExportName,
+  type ExportScheme,
+  isExportName,
+  isExportScheme,
+} from '../../drm/export/names';
+import { etagOf } from '../../http/etag';
+import { nearest, printable } from '../../http/faults';
+import { apiError } from '../errors';
+import { unknownParameter } from './dry-run';
+
+/** What `?as=` and `?scheme=` of a read ask for. */
+export interface ExportQuery {
+  readonly as: ExportName;
+  readonly scheme: ExportScheme | undefined;
+}
+
+/** Undefined: the key file itself. @throws HttpError 400. */
+export function exportQueryOf(query: Readonly<Record<string, unknown>>): ExportQuery | undefined {
+  const { as, scheme } = query;
+  if (as === undefined && scheme === undefined) return undefined;
+  if (as === undefined)
+    throw apiError('invalid_query', `scheme is for exports: add as, ${oneOf(EXPORT_NAMES)}.`);
+  if (!isExportName(as)) throw apiError('invalid_query', `as ${mustBe(EXPORT_NAMES, as)}`);
+  if (scheme !== undefined && !isExportScheme(scheme)) {
+    const sentence = mustBe(EXPORT_SCHEMES, scheme);
+    throw apiError(
+      'invalid_query',
+      `scheme ${sentence} cenc is the key of Widevine and PlayReady, cbcs that of FairPlay.`,
+    );
+  }
+  const unknown = unknownParameter(query, ['as', 'scheme']);
+  if (unknown !== undefined) throw apiError('invalid_query', unknown);
+  return { as, scheme };
+}
+
+function oneOf(names: readonly string[]): string {
+  return `one of ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+function mustBe(names: readonly string[], given: unknown): string {
+  const near = typeof given === 'string' ? nearest(given, names) : undefined;
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+  const told = typeof given === 'string' && given !== '' ? `, not ${printable(given)}` : '';
+  return `must be ${oneOf(names)}${told}.${hint}`;
+}
+
+/** A key file as another packager takes it. */
+export interface ExportAnswer {
+  readonly text: string;
+  readonly etag: string;
+  readonly mediaType: string;
+  readonly extension: string;
+  readonly warnings: readonly Finding[];
+}
+
+/** Answers an export of a key file's bytes. @throws HttpError 409 when they don't have what it needs. */
+export type ExportKeyFile = (bytes: Buffer, query: ExportQuery) => Promise<ExportAnswer>;
+
+/** Of 2 KB each, mostly. */
+const MAX_KEPT = 256;
+
+/**
+ * Exports key files, and keeps the last ones: to make one takes some times as long as all else of its request, and a
+ * packager that fetches a key for every segment asks for few files. A kept one is found by the bytes of its key file, so
+ * that it never outlives a change.
+ */
+export function createExports(): ExportKeyFile {
+  const kept = new Map<string, ExportAnswer>();
+  return async (bytes, query) => {
+    const name = `${query.as} ${query.scheme} ${etagOf(bytes)}`;
+    const last = kept.get(name);
+    const answer = last ?? (await makeExport(bytes, query));
+    // The one that was asked for last stands last.
+    kept.delete(name);
+    kept.set(name, answer);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= MAX_KEPT) break;
+      kept.delete(oldest);
+    }
+    return answer;
+  };
+}
+
+async function makeExport(bytes: Buffer, { as, scheme }: ExportQuery): Promise<ExportAnswer> {
+  if (!isUtf8(bytes))
+    throw apiError(
+      'key_file_malformed',
+      'The key file is not UTF-8, so that it cannot be exported. Write it again.',
+    );
+  // Few sidecars export, and what writes the forms would make the start of each longer.
+  const { exportKeyFile } = await import('../../drm/export/export-key-file');
+  const { EXPORT_FORMS } = await import('../../drm/export/forms');
+  const exported = exportKeyFile(bytes.toString('utf8'), as, scheme);
+  if (!exported.ok) throw apiError(CODES[exported.fault.code], `The key file ${exported.fault.sentence}.`);
+  const { text, findings: warnings } = exported;
+  const { mediaType, extension } = EXPORT_FORMS[as];
+  return { text, etag: etagOf(Buffer.from(text, 'utf8')), mediaType, extension, warnings };
+}
+
+const CODES = {
+  key_file_torn: 'key_file_malformed',
+  key_file_foreign: 'key_file_malformed',
+  key_file_incomplete: 'keys_missing',
+  keys_missing: 'keys_missing',
+} as const satisfies Readonly<Record<ExportFault['code'], string>>;

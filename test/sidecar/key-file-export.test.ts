@@ -1,0 +1,198 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { Response } from 'supertest';
+import { exportKeyFile } from '../../src/drm/export/export-key-file';
+import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
+import { createExports } from '../../src/sidecar/key-files/exports';
+import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { startSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/demo';
+const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {
+  shaka: ['text/plain; charset=utf-8', 'flags'],
+  'nginx-vod': ['application/json; charset=utf-8', 'json'],
+  bento4: ['text/plain; charset=utf-8', 'options'],
+  cpix: ['application/cpix+xml', 'cpix'],
+};
+
+function textOf(as: ExportName, scheme?: ExportScheme): string {
+  const exported = exportKeyFile(POST_MANUAL_FILE, as, scheme);
+  if (!exported.ok) throw new Error(exported.fault.sentence);
+  return exported.text;
+}
+
+async function started(file: string | Buffer = POST_MANUAL_FILE) {
+  const sidecar = await startSidecar();
+  await fs.writeFile(join(sidecar.folder, 'demo.key'), file);
+  return sidecar;
+}
+
+const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
+
+describe.each(EXPORT_NAMES)('?as=%s', (as) => {
+  it.each(['', 'cenc', 'cbcs'] as const)(
+    'answers the keys of the key file in that form, also to HEAD (scheme: %p)',
+    async (scheme) => {
+      const { api } = await started();
+      const path = `${PATH}?as=${as}${scheme && `&scheme=${scheme}`}`;
+      const text = textOf(as, scheme || undefined);
+      const [type, extension] = TYPES[as];
+      const [answer, head] = [await api.get(path).buffer(true).parse(asText), await api.head(path)];
+      expect(answer.status).toBe(200);
+      expect(answer.body).toBe(text);
+      expect(answer.headers).toMatchObject({
+        'content-type': type,
+        'content-length': String(Buffer.byteLength(text)),
+        'content-disposition': `attachment; filename="demo.${extension}"`,
+        'cache-control': 'no-store',
+        etag: expect.stringMatching(/^"[\w-]{27}"$/),
+      });
+      expect(head.status).toBe(200);
+      for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'content-disposition'])
+        expect(head.headers[name]).toBe(answer.headers[name]);
+    },
+  );
+});
+
+it('every export has an entity tag of its own, and is answered 304 to that alone', async () => {
+  const { api } = await started();
+  const paths = [
+    PATH,
+    ...EXPORT_NAMES.flatMap((as) => [`${PATH}?as=${as}&scheme=cenc`, `${PATH}?as=${as}&scheme=cbcs`]),
+  ];
+  const tags = new Map<string, string>();
+  for (const path of paths) tags.set(path, String((await api.head(path)).headers.etag));
+  expect(new Set(tags.values()).size).toBe(paths.length);
+  for (const path of paths) {
+    const own = tags.get(path) ?? '';
+    const others = [...tags.values()].filter((tag) => tag !== own);
+    await api.get(path).set('if-none-match', own).expect(304).expect('etag', own);
+    await api.get(path).set('if-none-match', others.join(', ')).expect(200);
+  }
+});
+
+it('a changed key file is exported as it is then, with another entity tag', async () => {
+  const { api } = await started();
+  const path = `${PATH}?as=nginx-vod`;
+  const before = await api.get(path).expect(200);
+  await api.post(PATH).send(CENC_ONLY).expect(200);
+  const after = await api.get(path).set('if-none-match', String(before.headers.etag)).expect(200);
+  expect(after.body).toEqual([{ key: CENC_ONLY.cenc.contentkey, key_id: CENC_ONLY.cenc.keyid }]);
+  expect(after.headers.warning).toBe(
+    '299 - "no_drm_system: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey)"',
+  );
+});
+
+it('a stream in a sub-folder gives its file the last part of its name', async () => {
+  const { api } = await startSidecar();
+  await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+  const { headers } = await api.get('/api/keyfile/live%2Fnews?as=shaka&scheme=cbcs').expect(200);
+  expect(headers['content-disposition']).toBe('attachment; filename="news.flags"');
+});
+
+it.each([
+  ['as=widevine', 'as must be one of shaka, nginx-vod, bento4 and cpix, not widevine.'],
+  ['as=shakka', 'as must be one of shaka, nginx-vod, bento4 and cpix, not shakka. Did you mean shaka?'],
+  ['as=', 'as must be one of shaka, nginx-vod, bento4 and cpix.'],
+  ['as=constructor', 'as must be one of shaka, nginx-vod, bento4 and cpix, not constructor.'],
+  ['as=cpix&as=shaka', 'as must be one of shaka, nginx-vod, bento4 and cpix.'],
+  [
+    'as=cpix&scheme=cens',
+    'scheme must be one of cenc and cbcs, not cens. Did you mean cenc? cenc is the key of Widevine and PlayReady, cbcs that of FairPlay.',
+  ],
+  ['scheme=cbcs', 'scheme is for exports: add as, one of shaka, nginx-vod, bento4 and cpix.'],
+  ['as=cpix&shceme=cbcs', 'shceme is not a parameter of this request. Did you mean scheme?'],
+])('a query that is not understood is refused with what there is: %s', async (query, description) => {
+  const { api } = await started();
+  await api.get(`${PATH}?${query}`).expect(400, problem('invalid_query', description));
+});
+
+it('other parameters are passed over where no export is asked for, as they were', async () => {
+  const { api } = await started();
+  await api.get(`${PATH}?_=1`).expect(200, POST_MANUAL_FILE);
+});
+
+it.each(EXPORT_NAMES)('a scheme that the key file has no key of is refused, as %s', async (as) => {
+  const { api } = await started(CENC_ONLY_FILE);
+  await api
+    .get(`${PATH}?as=${as}&scheme=cbcs`)
+    .expect(
+      409,
+      problem(
+        'keys_missing',
+        'The key file has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
+      ),
+    );
+});
+
+it.each([
+  ['is empty', '', 'key_file_malformed', 'The key file is empty; provision the stream again.'],
+  [
+    'is cut short',
+    POST_MANUAL_FILE.slice(0, 200),
+    'key_file_malformed',
+    'The key file ends within a line, as if its writing was cut off; provision the stream again.',
+  ],
+  [
+    'has no UTF-8',
+    Buffer.from('mpegdashstreaming-cenc-key-id: \xff\n', 'latin1'),
+    'key_file_malformed',
+    'The key file is not UTF-8, so that it cannot be exported. Write it again.',
+  ],
+  [
+    'has a line that is none',
+    `${CENC_ONLY_FILE}nothing\n`,
+    'key_file_malformed',
+    'The key file can\'t be used: line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
+  ],
+  [
+    'has no keys',
+    'vendor-tier: gold\n',
+    'keys_missing',
+    'The key file has no lines of DASH or FairPlay; provision the stream with its keys.',
+  ],
+])('a key file that %s is refused with what is wrong with it', async (_what, file, code, description) => {
+  const { api } = await started(file);
+  await api.get(`${PATH}?as=shaka`).expect(409, problem(code, description));
+  // A second time: what is refused is not kept.
+  await api.get(`${PATH}?as=shaka`).expect(409);
+});
+
+it('an export needs the right to read, and a key file', async () => {
+  const { api, unauthenticated } = await startSidecar();
+  await api.get(`${PATH}?as=shaka`).expect(404);
+  await unauthenticated.get(`${PATH}?as=shaka`).expect(401);
+});
+
+it('the log tells the form, and no secret', async () => {
+  const { api, logText } = await started();
+  for (const as of EXPORT_NAMES) await api.get(`${PATH}?as=${as}`).expect(200);
+  const log = await logText();
+  for (const as of EXPORT_NAMES) expect(log).toContain(`"as":"${as}"`);
+  const { cenc, fairplay } = POST_MANUAL;
+  for (const secret of [cenc.contentkey, fairplay.key, fairplay.iv]) {
+    expect(log).not.toContain(secret);
+    expect(log.toLowerCase()).not.toContain(Buffer.from(secret, 'base64').toString('hex'));
+  }
+});
+
+it('answers that are kept are those of their key files, however many there are', async () => {
+  const exportBytes = createExports();
+  const ask = async (index: number) => {
+    const key = Buffer.alloc(16, index % 251).fill(index >> 8, 0, 8);
+    const bytes = Buffer.from(CENC_ONLY_FILE.replace(CENC_ONLY.cenc.contentkey, key.toString('base64')));
+    const { text } = await exportBytes(bytes, { as: 'nginx-vod', scheme: undefined });
+    expect(JSON.parse(text)).toEqual([{ key: key.toString('base64'), key_id: CENC_ONLY.cenc.keyid }]);
+  };
+  for (let index = 1; index < 300; index += 1) await ask(index);
+  for (const index of [1, 2, 298, 299, 1]) await ask(index);
+});
+
+/** The body as it came, whatever its type. */
+function asText(response: Response, done: (error: Error | null, text: string) => void): void {
+  let text = '';
+  response.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8');
+  });
+  response.on('end', () => done(null, text));
+}
