@@ -7,10 +7,45 @@ const transform = {
   ],
 };
 
+/** In the context of a test file, a global is looked up a hundred times slower than a parameter. */
+const fast = [
+  'Array',
+  'ArrayBuffer',
+  'BigInt',
+  'Boolean',
+  'Buffer',
+  'DataView',
+  'Error',
+  'JSON',
+  'Map',
+  'Math',
+  'Number',
+  'Object',
+  'Promise',
+  'Proxy',
+  'RangeError',
+  'Reflect',
+  'RegExp',
+  'Set',
+  'String',
+  'Symbol',
+  'TypeError',
+  'URL',
+  'URLSearchParams',
+  'Uint8Array',
+  'Uint32Array',
+  'WeakMap',
+  'WeakSet',
+  'decodeURIComponent',
+  'encodeURIComponent',
+  'process',
+];
+
 /** Tests below a folder, without those of projects of their own. */
 const project = (displayName, folder, others = []) => ({
   displayName,
   transform,
+  sandboxInjectedGlobals: fast,
   testMatch: [`<rootDir>/${folder}/**/*.test.ts`],
   testPathIgnorePatterns: ['/node_modules/', ...others.map((other) => `<rootDir>/${other}/`)],
 });
