@@ -390,7 +390,7 @@ describe('an encrypted CPIX document', () => {
 
 it('leaves nothing of a document in log, errors and audit', async () => {
   const audited: string[] = [];
-  const sidecar = await startSidecar({ audit: 'log', checks: 'warn' });
+  const sidecar = await startSidecar({ audit: 'stdout', checks: 'warn' });
   const text = sampleText(TRACKS);
   for (const document of [
     text,
