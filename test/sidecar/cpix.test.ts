@@ -215,7 +215,7 @@ describe('a CPIX document', () => {
     ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
     ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
     ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],
-    ['?cmaf=no', 'cmaf: must be true, cenc or false'],
+    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
     ['?track=SD&track=HD', 'track: must be a string'],
     [
       '?contentId=a',
@@ -390,7 +390,7 @@ describe('an encrypted CPIX document', () => {
 
 it('leaves nothing of a document in log, errors and audit', async () => {
   const audited: string[] = [];
-  const sidecar = await startSidecar({ audit: 'log', checks: 'warn' });
+  const sidecar = await startSidecar({ audit: 'stdout', checks: 'warn' });
   const text = sampleText(TRACKS);
   for (const document of [
     text,
