@@ -104,7 +104,7 @@ const choice = fc.constantFrom(
 );
 
 it('never fails, and writes no key that is not the one in the document', async () => {
-  const sidecar = await startSidecar({}, undefined, () => recipientNamed('Cert1'));
+  const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
   await sidecar.api.post('/api/keyfile/demo').send(POST_MANUAL).expect(200);
   let written = 0;
   let file = POST_MANUAL_FILE;

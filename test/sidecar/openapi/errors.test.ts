@@ -146,7 +146,7 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
     'cpix_not_opened',
     'writeKeyFile',
     async () => {
-      const { api } = await startSidecar({}, undefined, () => recipientNamed('Cert1'));
+      const { api } = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
       const wrong = cpixVector('Invalid_WrongMac.xml');
       return api.post(KEY_FILE).type('application/cpix+xml').send(wrong);
     },
