@@ -96,6 +96,7 @@ export const checkAnswer = z
           'playready_header',
           'key_id',
           'manifest',
+          'cpix',
           'license_address',
           'unknown',
         ] as const),

@@ -1,8 +1,9 @@
 import * as z from 'zod';
-import { type JsonObject, say } from '../drm/bytes';
+import { isJsonObject, type JsonObject, say } from '../drm/bytes';
+import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
-import { importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
+import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
 import type { KeyFileRequest } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
@@ -11,10 +12,25 @@ export const MAX_STREAMS = 10_000;
 
 const SAME_FIELDS = 'These come in addition to the fields of a single request.';
 
+/** Each track is read by itself: one at fault fails alone. */
+const tracks = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .nullish()
+  .meta({
+    description:
+      'With `cpix`, the streams of each track: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once.',
+  });
+
 /** What the entry of a stream has beside the fields of a key-file request. */
 export const streamEntry = z
-  .looseObject({ streamid: z.string().meta({ description: 'The stream id; slashes as they are.' }) })
-  .meta({ description: SAME_FIELDS });
+  .looseObject({
+    streamid: z.string().nullish().meta({ description: 'The stream id; slashes as they are.' }),
+    tracks,
+  })
+  .meta({
+    description: SAME_FIELDS,
+    anyOf: ['streamid', 'tracks'].map((name) => ({ required: [name] })),
+  });
 
 /** A member of a group, when it is more than its stream id. */
 export const memberEntry = z.object({
@@ -51,7 +67,11 @@ export const groupEntry = z
       .refine((members) => members.length > 0, 'is empty')
       .meta({ minItems: 1 })
       .nullish()
-      .meta({ description: 'The member streams. Either these or `smil`.' }),
+      .meta({ description: 'The member streams. Either these, `smil` or `tracks`.' }),
+    tracks: z
+      .unknown()
+      .optional()
+      .meta(tracks.meta() ?? {}),
     smil: z.string('must be a string, the text of the document').nullish().meta({
       description:
         'The text of a SMIL document, whose `video` and `audio` name the members: 1 MiB and 1000 members at most, no DOCTYPE.',
@@ -173,7 +193,7 @@ export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
 export type Fields = JsonObject;
 
 const REQUEST_FIELDS = [
-  ...new Set([suppliedBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
+  ...new Set([suppliedBody, cpixBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
 ];
 
 /** An entry of more fields is nonsense, and no time is spent on their names. */
@@ -218,9 +238,19 @@ export function unknownField(name: string, hint: string): Problem {
   };
 }
 
-/** What an entry of a batch may have is what the body of a single POST may, told by its names and texts. */
-export function sizeFault(fields: Fields): Problem | undefined {
-  const waiting: unknown[] = [fields];
+/**
+ * What an entry of a batch may have is what the body of a single POST may, told by its names and texts. The texts of its
+ * CPIX documents do not count to it.
+ */
+export function sizeFault(fields: Fields, ofQualities: Fields = {}): Problem | undefined {
+  const documents = [fields, ...Object.values(ofQualities).filter(isJsonObject)].map(({ cpix }) => cpix);
+  for (const document of documents) {
+    if (typeof document === 'string' && document.length > MAX_CPIX_BYTES) return DOCUMENT_TOO_LARGE;
+  }
+  const counted = [fields, ...Object.values(ofQualities)].map((each) =>
+    isJsonObject(each) && typeof each.cpix === 'string' ? { ...each, cpix: '' } : each,
+  );
+  const waiting: unknown[] = [...counted, Object.keys(ofQualities)];
   let size = 0;
   while (waiting.length > 0) {
     const value = waiting.pop();
@@ -243,6 +273,11 @@ const TOO_LARGE: Problem = {
   description: `The fields have more than ${MAX_BODY_BYTES / 1024} KiB, the most that a request for one stream may have.`,
 };
 
+const DOCUMENT_TOO_LARGE: Problem = {
+  code: 'body_too_large',
+  description: `cpix has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have.`,
+};
+
 /** What a batch asks for one stream. */
 export type Planned = PlannedStream | PlannedMember | PlannedFailure;
 
@@ -253,7 +288,7 @@ export interface PlannedStream {
   readonly fields: Fields;
 }
 
-/** A stream that has the same keys as others: all those of one request object. */
+/** A stream whose keys are read already. All those of one request object have the same. */
 export interface PlannedMember {
   readonly kind: 'member';
   readonly streamId: StreamId;

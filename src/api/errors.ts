@@ -85,6 +85,28 @@ export const ERRORS = {
     when: 'A license address has `&amp;` where `&` belongs.',
     example: 'playready.laurl has &amp; where & belongs; it was copied from XML or HTML as it stood.',
   },
+  invalid_cpix: {
+    status: 400,
+    when: 'The CPIX document can not be used: it is not well-formed XML, or contradicts itself.',
+    example: 'The CPIX document has the key id 44da52ef-4523-098e-6854-777ee322681d twice.',
+  },
+  cpix_choice: {
+    status: 400,
+    when: 'None of the keys of the CPIX document fits what was asked for, or several do. The sentence names those there are.',
+    example:
+      'The CPIX document has several keys for Widevine and PlayReady; choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-e5e6-4ba9-8ddc-b9ab8ff88a77).',
+  },
+  cpix_not_usable: {
+    status: 400,
+    when: 'The chosen key can not be written: its scheme, signalling, license address or initialization vector is missing, or another than a packager takes.',
+    example: 'The CPIX document has no license address for PlayReady; give playready.laurl.',
+  },
+  cpix_not_opened: {
+    status: 400,
+    when: 'The encrypted content keys of the CPIX document can not be opened.',
+    example:
+      'The CPIX document has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one.',
+  },
   unauthorized: {
     status: 401,
     when: 'No API key came with the request, or a wrong one. The body is not read.',

@@ -1,5 +1,7 @@
 import * as z from 'zod';
-import { type Checked, decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from '../drm/bytes';
+import type { CpixSystemName } from '../drm/cpix/choose';
+import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
 import type { CmafScheme } from '../drm/key-file';
 import { checkLicenseUrl } from '../drm/license-url';
@@ -102,6 +104,13 @@ const fairplay = {
 /** The most that the body of a POST can have, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
+const choosing = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cpix`.' });
+const noDocument = {
+  cpix: z.null().optional().meta({ description: 'Not here: it would hold the keys.' }),
+  // Refused by the sentence that says what they need, not by the schema's.
+  ...{ kid: choosing, track: choosing, period: choosing, systems: choosing },
+};
+
 const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
 const noLines = {
   keyfile: z.null().optional().meta({ description: 'Not here: it would hold all of the key file.' }),
@@ -125,6 +134,7 @@ export const suppliedBody = z
       }),
       cmaf,
       ...noLines,
+      ...noDocument,
       ...anything,
     },
     'The body must be a JSON object.',
@@ -158,6 +168,7 @@ export const providerBody = z
       playready: withoutCenc,
       widevine: withoutCenc,
       ...noLines,
+      ...noDocument,
       ...anything,
     },
     'The body must be a JSON object.',
@@ -187,3 +198,81 @@ export const importedBody = z
     description:
       'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
   });
+
+const MAX_NAME = 200;
+const name = text
+  .refine((value) => value !== '' && value.length <= MAX_NAME, `must have 1 to ${MAX_NAME} characters`)
+  .meta({ minLength: 1, maxLength: MAX_NAME });
+
+/** What chooses among the keys of a document, the same in a body and in a query. */
+const choice = {
+  kid: checkedValue(parseUuid).nullish().meta({
+    format: 'uuid',
+    description:
+      'The key id, as the document has it: a UUID. For a system that this key has not, its only key is taken.',
+  }),
+  track: name.nullish().meta({
+    description:
+      'The track that the keys are for: a track type (`intendedTrackType`) or a label of the usage rules, or `VIDEO` or `AUDIO` by their filters.',
+  }),
+  period: name.nullish().meta({
+    description: 'The key period, by its id or its index. Needed where periods have different keys.',
+  }),
+};
+
+const SYSTEMS = ['widevine', 'playready', 'fairplay'] as const satisfies readonly CpixSystemName[];
+const systems = z
+  .array(z.enum(SYSTEMS, `must be one of ${SYSTEMS.join(', ')}`), `must be a list of ${SYSTEMS.join(', ')}`)
+  .refine((names) => names.length > 0, 'is empty')
+  .meta({ minItems: 1 });
+const SYSTEMS_SAID =
+  'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document has not is made.';
+
+const laurl = playready.laurl.meta({
+  description: "PlayReady's license address, in place of the one in the document. Needed where it has none.",
+});
+
+/** A body that holds a CPIX document. */
+export const cpixBody = z
+  .strictObject(
+    {
+      cpix: text.meta({
+        contentMediaType: 'application/cpix+xml',
+        description: `The text of a CPIX document (DASH-IF, 2.3 or 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
+      }),
+      ...choice,
+      systems: systems.nullish().meta({ description: SYSTEMS_SAID }),
+      playready: part({ laurl }).meta({ description: 'PlayReady.' }),
+      contentId: providerId.nullish().meta({
+        description: "The content id for Widevine data that is made. Left out: the document's.",
+      }),
+      client: withKeys,
+      clientApiKey: withKeys,
+      cmaf,
+      ...noLines,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'A CPIX document',
+    description:
+      'A document with the keys of a content, plain or encrypted for this service. One key is taken for Widevine and PlayReady and one for FairPlay, which may be the same. Where there are several, `track` or `kid` chooses.',
+  });
+
+/** The query of a request whose body is the document itself. */
+export const cpixQuery = z.strictObject({
+  ...choice,
+  systems: text
+    .transform((names) => names.split(','))
+    .pipe(systems)
+    .nullish()
+    .meta({ description: `${SYSTEMS_SAID} Names with commas between them.` }),
+  laurl: laurl.nullish(),
+  contentid: cpixBody.shape.contentId,
+  cmaf: z
+    .enum(['true', 'cenc', 'false'], 'must be true, cenc or false')
+    .transform((value): CmafScheme | false => value !== 'false' && 'cenc')
+    .nullish()
+    .meta({ description: cmaf.meta()?.description ?? '' }),
+});

@@ -23,6 +23,9 @@ import {
   TOO_MANY_STREAMS,
   unknownField,
 } from './batch';
+import { createDistinctKeys } from './distinct-keys';
+import { countStreams, planTracks, trackRules } from './plan-tracks';
+import { createReadOnce } from './read-cpix-request';
 import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
@@ -43,8 +46,11 @@ export async function planBatch(
   const claim = createClaim();
   const plan: Planned[] = [];
   for (const [index, stream] of streams.entries()) {
-    await pause();
-    plan.push(planStream(stream, `streams.${index}`, claim));
+    const tracks = tracksOf(stream);
+    // Its document is read here.
+    await (tracks === undefined ? pause() : yieldNow());
+    if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
+    for (const planned of planStream(stream, `streams.${index}`, claim)) plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
@@ -56,15 +62,38 @@ export async function planBatch(
   return { ok: true, value: plan };
 }
 
-function planStream(stream: unknown, place: string, claim: Claim): Planned {
-  if (!isJsonObject(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
+/** The tracks of an entry or a group; undefined for those of one that has none. */
+function tracksOf(entry: unknown): unknown {
+  return isJsonObject(entry) ? (entry.tracks ?? undefined) : undefined;
+}
+
+function planStream(stream: unknown, place: string, claim: Claim): readonly Planned[] {
+  if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(stream, streamEntry);
-  if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
+  if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  const tracks = tracksOf(own);
+  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim);
   const claimed = claim(own.streamid, place);
-  if (claimed.kind === 'failed') return claimed;
+  if (claimed.kind === 'failed') return [claimed];
   const { streamId } = claimed;
   const tooLarge = sizeFault(request);
-  return tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request };
+  return [tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request }];
+}
+
+function planEntryOfTracks(
+  tracks: unknown,
+  own: Fields,
+  request: Fields,
+  place: string,
+  claim: Claim,
+): readonly Planned[] {
+  const problems = trackRules(tracks, request);
+  if ((own.streamid ?? null) !== null)
+    problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
+  const tooLarge = sizeFault(request);
+  if (tooLarge) problems.push(tooLarge);
+  if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  return planTracks(tracks, request, place, claim);
 }
 
 interface Member {
@@ -93,18 +122,20 @@ async function readGroup(
   const { own, request, problems } = divideFields(group, groupEntry);
   // Before any of them is looked at.
   if (Array.isArray(own.members) && own.members.length > MAX_STREAMS) return undefined;
+  if (countStreams(own.tracks) > MAX_STREAMS) return undefined;
   const result = groupEntry.safeParse(own);
   const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
   problems.push(...faults.map(bodyProblem), ...groupRules(own, request, new Set(faults.map(fieldOf))));
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  const { folder, keys } = result.data;
+  const { folder, keys, tracks } = result.data;
+  const inFolder = typeof folder === 'string' ? `${folder}/` : '';
+  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, inFolder);
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
   const members: (Member | PlannedFailure)[] = [];
   for (const [index, member] of given.value.entries()) {
     await pause();
-    const inFolder = typeof folder === 'string' ? `${folder}/` : '';
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
   if (keys === 'each') return planEach(members, request);
@@ -120,12 +151,16 @@ function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey
   const { keys } = own;
   const byQuality = isByQuality(keys);
   const problems: Problem[] = [];
-  if (isGiven('members') === isGiven('smil')) {
-    const both = isGiven('members');
+  const naming = ['members', 'smil', 'tracks'].filter(isGiven);
+  if (naming.length === 0)
+    problems.push(invalidBody('give its members, or its smil, or with cpix its tracks'));
+  if (naming.length > 1)
     problems.push(
-      invalidBody(both ? 'give its members or its smil, not both' : 'give its members, or its smil'),
+      invalidBody(`give its ${naming.join(' or its ')}, not ${naming.length > 2 ? 'all' : 'both'}`),
     );
-  }
+  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request));
+  if (isGiven('tracks') && isGiven('keys'))
+    problems.push(invalidBody('keys: tracks chooses the keys; leave it out'));
   if (isJsonObject(keys)) problems.push(...keysFaults(keys));
   for (const name of ['heights', 'bitrates'] as const) {
     if (!isGiven(name) || wrong.has(name) || (byQuality && isGiven('smil'))) continue;
@@ -133,7 +168,7 @@ function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey
     problems.push(invalidBody(`${name}: ${what}`));
   }
   if (byQuality) problems.push(...commonKeyFaults(request));
-  const tooLarge = sizeFault(isJsonObject(keys) ? { ...request, ...keys } : request);
+  const tooLarge = sizeFault(request, isJsonObject(keys) ? keys : undefined);
   return tooLarge ? [...problems, tooLarge] : problems;
 }
 
@@ -233,7 +268,7 @@ const CONTENT_ID_OF_QUALITY = invalidBody(
 );
 
 function planEach(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
-  const isSupplied = (fields.cenc ?? fields.fairplay ?? fields.keyfile ?? null) !== null;
+  const isSupplied = (fields.cenc ?? fields.fairplay ?? fields.keyfile ?? fields.cpix ?? null) !== null;
   const uses = new Map<unknown, number>();
   for (const member of members) {
     if (member.kind === 'failed') continue;
@@ -259,7 +294,7 @@ function contentIdOf({ streamId, contentId }: Member, ofGroup: unknown): unknown
 }
 
 const EACH_OF_SUPPLIED = invalidBody(
-  'keys: "each" has the keys provisioned, so cenc, fairplay and keyfile must be left out; "same" gives these keys to all members.',
+  'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.',
 );
 
 const DUPLICATE_CONTENT_ID: Problem = {
@@ -299,7 +334,8 @@ function commonKeyFaults(common: Fields): Problem[] {
  */
 function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
   const requests = new Map<string, Parsed<KeyFileRequest>>();
-  const takenBy = new Map<string, string>();
+  const sameKeyAs = createDistinctKeys();
+  const readDocument = createReadOnce();
 
   const make = (quality: string): Parsed<KeyFileRequest> => {
     const own = keys === 'quality' ? {} : keys[quality];
@@ -307,17 +343,13 @@ function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
       return failure(
         `quality: the group's keys have no ${quality}; they have ${Object.keys(keys).join(', ')}.`,
       );
-    const parsed = parseKeyFileRequest(qualityFields(quality, own, common));
+    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), readDocument);
     if (!parsed.ok)
       return keys === 'quality'
         ? parsed
         : { ok: false, problems: atPlace(`keys.${quality}`, parsed.problems) };
-    for (const [what, value] of identities(parsed.value)) {
-      const other = takenBy.get(`${what} ${value}`);
-      if (other !== undefined) return sameKey(quality, what, other);
-    }
-    for (const [what, value] of identities(parsed.value)) takenBy.set(`${what} ${value}`, quality);
-    return parsed;
+    const same = sameKeyAs(quality, parsed.value);
+    return same ? sameKey(quality, same.what, same.other) : parsed;
   };
 
   return (quality) => {
@@ -325,16 +357,6 @@ function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
     requests.set(quality, made);
     return made;
   };
-}
-
-/** What two qualities must not both have, or they would have the same key. */
-function identities(request: KeyFileRequest): [what: string, value: string][] {
-  if (request.source === 'provider') return [['content id', [request.client, request.contentId].join('\n')]];
-  const { cenc, fairplay } = request.keyFile;
-  return [
-    ...(cenc ? [['key id', cenc.keyId] as [string, string]] : []),
-    ...(fairplay ? [['FairPlay key', fairplay.key.toLowerCase()] as [string, string]] : []),
-  ];
 }
 
 function sameKey(quality: string, what: string, other: string): Parsed<KeyFileRequest> {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { isJsonObject, say } from '../drm/bytes';
+import { looksLikeCpix, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
 import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
 import type { CmafScheme, KeyFile } from '../drm/key-file';
@@ -12,12 +13,17 @@ import {
   MAX_PROBLEMS,
   type Parsed,
   type Problem,
+  readQuery,
   type SchemaFault,
   schemaFaults,
 } from '../http/faults';
-import { importedBody, providerBody, suppliedBody } from './key-file-request';
+import { cpixBody, cpixQuery, importedBody, providerBody, suppliedBody } from './key-file-request';
+import { type CpixContent, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
-/** What a POST asks for: the key file of the values it holds, or the one of a content's keys at the key provider. */
+/**
+ * What a POST asks for: the key file of the values it holds, of some keys of a CPIX document, or of a content's keys at
+ * the key provider.
+ */
 export type KeyFileRequest = (
   | {
       readonly source: 'supplied';
@@ -27,6 +33,7 @@ export type KeyFileRequest = (
       /** What was odd about the values and is corrected in the key file. */
       readonly corrected?: readonly Finding[];
     }
+  | ({ readonly source: 'cpix' } & CpixContent)
   | ({ readonly source: 'provider' } & ProviderContent)
 ) & {
   /** The scheme of the CMAF lines, false for none; undefined: as the service is configured. */
@@ -58,20 +65,28 @@ interface BrokenRule {
 type FormedBody =
   | { readonly form: 'imported'; readonly value: z.output<typeof importedBody> }
   | { readonly form: 'supplied'; readonly value: z.output<typeof suppliedBody> }
+  | { readonly form: 'cpix'; readonly value: z.output<typeof cpixBody> }
   | { readonly form: 'provider'; readonly value: z.output<typeof providerBody> };
 
 /**
- * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cenc` or `fairplay` supplies the
- * keys; any other names a content at the key provider. What a key file needs and the body leaves out is computed:
- * PlayReady's checksum, Widevine's PSSH data.
+ * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with
+ * `cenc` or `fairplay` supplies the keys; any other names a content at the key provider. What a key file needs and the
+ * body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
+ * @param readDocument reads CPIX documents; requests that share one may have it read once.
  */
-export function parseKeyFileRequest(body: unknown): Parsed<KeyFileRequest> {
+export function parseKeyFileRequest(
+  body: unknown,
+  readDocument: ReadDocument = readCpix,
+): Parsed<KeyFileRequest> {
   const read = readForm(body);
   if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(problemOf) };
   const { form, value } = read;
   if (form === 'imported')
     return parseImport(value.keyfile, value.keepunknown ?? false, 'Give "keepunknown": true');
   const asked = value.cmaf ?? undefined;
+  if (form === 'cpix') {
+    return chooseInDocument(readDocument(value.cpix), { ...value, playReadyUrl: value.playready?.laurl });
+  }
   if (form === 'supplied')
     return { ok: true, value: { source: 'supplied', ...suppliedValues(value), cmaf: asked } };
   const { client, clientApiKey, contentId } = value;
@@ -90,14 +105,30 @@ export function readForm(
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly RequestFault[] } {
   const given = givenFields(body);
   if (given.has('keyfile')) {
-    const others = [...given].filter((name) => FIELDS.includes(name) && !(name in importedBody.shape));
+    const others = othersThan(importedBody, given);
     const rest = withoutFields(body, others);
     const result = importedBody.safeParse(rest);
-    const faults = [...faultsIn(importedBody, result, rest), ...besideKeyFile(others)];
+    const faults = [
+      ...faultsIn(importedBody, result, rest),
+      ...beside('keyfile', 'all of the key file', others),
+    ];
     if (!result.success || faults.length > 0) return { ok: false, faults };
     return { ok: true, form: 'imported', value: result.data };
   }
-  const orphans = [...partsWithoutCenc(given, body), ...flagWithoutLines(given)];
+  if (given.has('cpix')) {
+    const others = othersThan(cpixBody, given).filter((name) => name !== 'keepunknown');
+    const rest = withoutFields(body, others);
+    const result = cpixBody.safeParse(rest);
+    const orphans = [...beside('cpix', 'the keys', others), ...flagWithoutLines(given)];
+    const faults = [...orphans, ...faultsIn(cpixBody, result, rest)];
+    if (!result.success || faults.length > 0) return { ok: false, faults };
+    return { ok: true, form: 'cpix', value: result.data };
+  }
+  const orphans = [
+    ...partsWithoutCenc(given, body),
+    ...flagWithoutLines(given),
+    ...choiceWithoutDocument(given),
+  ];
   if (given.has('cenc') || given.has('fairplay')) {
     const result = suppliedBody.safeParse(body);
     const faults = [...orphans, ...faultsIn(suppliedBody, result, body)];
@@ -191,9 +222,20 @@ function rule(field: string | undefined, reason: BrokenRule['reason'], sentence:
   return { kind: 'rule', reason, field, sentence };
 }
 
-function besideKeyFile(others: readonly string[]): BrokenRule[] {
+/** The fields given that a form has not and others have. */
+function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[] {
+  return [...given].filter((name) => FIELDS.includes(name) && !(name in shape));
+}
+
+function beside(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): BrokenRule[] {
   if (others.length === 0) return [];
-  return [rule('keyfile', 'value', `holds all of the key file: leave ${others.join(', ')} out`)];
+  return [rule(field, 'value', `holds ${what}: leave ${others.join(', ')} out`)];
+}
+
+function choiceWithoutDocument(given: ReadonlySet<string>): BrokenRule[] {
+  return (['kid', 'track', 'period', 'systems'] as const)
+    .filter((name) => given.has(name))
+    .map((name) => rule(name, 'missing', 'needs cpix: give the text of a CPIX document with it'));
 }
 
 function flagWithoutLines(given: ReadonlySet<string>): BrokenRule[] {
@@ -215,7 +257,7 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): BrokenRule
 
 function nothingGiven(body: unknown): BrokenRule {
   const sentence = isJsonObject(body)
-    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId'
+    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with client, clientApiKey and contentId'
     : 'Send a JSON object with content-type: application/json';
   return rule(undefined, 'missing', sentence);
 }
@@ -247,10 +289,26 @@ export function readKeyFileLines(body: Buffer, keepUnknown: boolean): Parsed<Key
   return parseImport(body.toString('utf8'), keepUnknown, 'Send ?keepunknown=true');
 }
 
+const IS_JSON = 'The body is JSON. Send it with content-type: application/json.';
+
+function looksLikeJson(body: Buffer): boolean {
+  return /^\s*\{/.test(body.toString('latin1', 0, 100));
+}
+
+/** Reads a body that is a CPIX document, in the encoding that it says itself, with the fields of the query. */
+export function readCpixBody(body: Buffer, query: Readonly<Record<string, unknown>>): Parsed<KeyFileRequest> {
+  const parsed = readQuery(cpixQuery, query);
+  if (!parsed.ok) return parsed;
+  if (looksLikeJson(body)) return { ok: false, problems: [{ code: 'invalid_body', description: IS_JSON }] };
+  const { laurl, contentid, ...fields } = parsed.value;
+  return chooseInDocument(readCpix(body), { ...fields, playReadyUrl: laurl, contentId: contentid });
+}
+
 /** What keeps a body from being lines at all. */
 function bodyFault(body: Buffer): string | undefined {
-  if (/^\s*\{/.test(body.toString('latin1', 0, 100)))
-    return 'The body is JSON. Send it with content-type: application/json.';
+  if (looksLikeJson(body)) return IS_JSON;
+  if (looksLikeCpix(body.toString('latin1', 0, 4000).replace(/^\xef\xbb\xbf/, '')))
+    return 'The body is a CPIX document. Send it with content-type: application/cpix+xml.';
   if (isUtf8(body)) return undefined;
   const mark = body.toString('hex', 0, 2);
   if (mark === 'fffe' || mark === 'feff') return 'The body is UTF-16. Save the key file as UTF-8.';

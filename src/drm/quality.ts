@@ -28,6 +28,7 @@ export function commonKeys(common: JsonObject): string[] {
   const { fairplay } = common;
   return [
     ...SUPPLYING.filter((name) => name !== 'fairplay' && isGiven(common[name])),
+    ...['kid', 'track'].filter((name) => isGiven(common.cpix) && isGiven(common[name])),
     ...['key', 'iv'].flatMap((name) =>
       isJsonObject(fairplay) && isGiven(fairplay[name]) ? [`fairplay.${name}`] : [],
     ),
@@ -40,11 +41,17 @@ export const COMMON_KEY_FAULT =
 
 /**
  * The fields of a quality's request: its own, and those that hold for all qualities. A field of its own counts more; of
- * the systems' common parts those stay that its keys are for. Where the provider makes the keys, and the quality has no
- * content id of its own, it is the common one with the quality's name, in small letters, behind a hyphen.
+ * the systems' common parts those stay that its keys are for. Of a common CPIX document the quality has the track of its
+ * name, unless it chooses by itself. Where the provider makes the keys, and the quality has no content id of its own, it
+ * is the common one with the quality's name, in small letters, behind a hyphen.
  */
 export function qualityFields(quality: string, own: JsonObject, common: JsonObject): JsonObject {
-  if (!SUPPLYING.some((name) => isGiven(own[name]))) {
+  const supplies = SUPPLYING.some((name) => isGiven(own[name]));
+  if (!supplies && isGiven(own.cpix ?? common.cpix)) {
+    const isChosen = ['cpix', 'kid', 'track'].some((name) => isGiven(own[name]));
+    return withParts(common, { ...(!isChosen && { track: quality }), ...own });
+  }
+  if (!supplies) {
     const { contentId } = common;
     const made = typeof contentId === 'string' ? `${contentId}-${quality.toLowerCase()}` : contentId;
     return {
@@ -55,15 +62,22 @@ export function qualityFields(quality: string, own: JsonObject, common: JsonObje
   }
   const isFor = (name: string) => {
     if (name === 'playready' || name === 'widevine') return isGiven(own.cenc);
-    return name !== 'fairplay' || isGiven(own.fairplay);
+    return !OF_DOCUMENT.includes(name) && (name !== 'fairplay' || isGiven(own.fairplay));
   };
-  const kept = Object.entries(common).filter(([name]) => isFor(name));
+  return withParts(Object.fromEntries(Object.entries(common).filter(([name]) => isFor(name))), own);
+}
+
+/** Common fields and those of one's own, which count more; of a part that both have, field by field. */
+function withParts(common: JsonObject, own: JsonObject): JsonObject {
   const both = Object.entries(own).map(([name, value]) => {
-    const other = isFor(name) ? common[name] : undefined;
+    const other = common[name];
     return [name, isJsonObject(value) && isJsonObject(other) ? { ...other, ...value } : value];
   });
-  return Object.fromEntries([...kept, ...both]);
+  return Object.fromEntries([...Object.entries(common), ...both]);
 }
+
+/** What a request has for a CPIX document alone. */
+const OF_DOCUMENT = ['cpix', 'kid', 'track', 'period', 'systems'];
 
 /** What a request supplies keys by. */
 const SUPPLYING = ['cenc', 'fairplay', 'keyfile'];

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
+import type { CpixRecipient } from '../drm/cpix/encryption';
 import { mountApiPage } from '../http/api-page';
 import { createRoutes, onlyMethods } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
@@ -47,6 +48,8 @@ export interface Ambient {
   readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
+  /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
+  readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
 }
 
 export interface Sidecar {
@@ -66,7 +69,7 @@ const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
-  const { log, newId, now, findApiKey, audit, version, publicFolder } = ambient;
+  const { log, newId, now, findApiKey, audit, version, publicFolder, cpixRecipient } = ambient;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
@@ -89,7 +92,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const upstreams = createUpstreams(config, (name) =>
     createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, ...observation.calls(name) }),
   );
-  const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer });
+  const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer, cpixRecipient });
   const refusals = createRefusals(observation.audit);
   const changes = createKeyFileChanges({
     index,

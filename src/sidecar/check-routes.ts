@@ -1,6 +1,8 @@
 import express, { type Express, type RequestHandler } from 'express';
 import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
+import { looksLikeCpixBytes } from '../drm/check/cpix';
+import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { onlyMethods } from '../http/app';
 import { requireType } from '../http/body';
 import { parsedOr400 } from '../http/errors';
@@ -9,16 +11,26 @@ import { apiError } from './errors';
 
 const CHECK_PATH = '/api/check';
 
-const TYPES = ['text/plain', 'application/json'];
+/** A CPIX document, whose bytes say themselves how they are encoded. */
+const XML_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
+const TYPES = ['text/plain', 'application/json', ...XML_TYPES];
 
 // Behind requireText, which has looked at the type.
-const parseText = express.text({ limit: MAX_BODY_BYTES, type: 'text/plain' });
+const parseText = express.text({
+  limit: MAX_CPIX_BYTES,
+  type: 'text/plain',
+  verify: (_request, _response, body) => {
+    if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge();
+  },
+});
+// In UTF-16 each character takes two bytes.
+const parseXml = express.raw({ limit: 2 * MAX_CPIX_BYTES, type: XML_TYPES });
 const parseJson = express.json({ limit: MAX_BODY_BYTES, type: 'application/json' });
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
   const route = app.route(CHECK_PATH);
-  route.post(requireText, parseText, parseJson, async (request, response) => {
+  route.post(requireText, parseText, parseXml, parseJson, async (request, response) => {
     const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
     if (request.body === undefined) throw noBody();
     const { check } = await import('../api/check');
@@ -36,6 +48,11 @@ const requireText: RequestHandler = (request, _response, next) => {
 const query = z.strictObject({
   reveal: z.enum(['true', 'false'], 'must be true or false').default('false'),
 });
+
+function tooLarge() {
+  const limits = `${MAX_BODY_BYTES / 1024} KiB, or ${MAX_CPIX_BYTES / 1024} KiB for a CPIX document`;
+  return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
+}
 
 function noBody() {
   const description = 'Send a key file, a body of the key-file API or one value to check.';

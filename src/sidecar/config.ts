@@ -6,6 +6,7 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
+import type { CpixFiles } from './provisioning/cpix-recipient';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig {
@@ -34,6 +35,8 @@ export interface SidecarConfig {
   readonly metrics: boolean;
   /** undefined: plain HTTP. */
   readonly tls: TlsFiles | undefined;
+  /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
+  readonly cpix?: CpixFiles | undefined;
   readonly connections: ConnectionLimits;
   /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
   readonly demo?: boolean;
@@ -61,6 +64,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   }
   const key = readApiKey(env, readText, faults);
   const tls = readTls(env, faults);
+  const cpix = readCpixFiles(env, faults);
   if (!values || faults.length > 0) throw new ConfigError(faults);
   return {
     apiKey: key,
@@ -83,6 +87,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls,
+    cpix,
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
@@ -140,6 +145,17 @@ function readTls(env: Environment, faults: string[]): TlsFiles | undefined {
       'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
     );
   }
+  return undefined;
+}
+
+function readCpixFiles(env: Environment, faults: string[]): CpixFiles | undefined {
+  const certificate = env.PACKAGERDRMAPI_CPIXCERT || undefined;
+  const key = env.PACKAGERDRMAPI_CPIXKEY || undefined;
+  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  if (certificate !== undefined || key !== undefined)
+    faults.push(
+      'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
+    );
   return undefined;
 }
 
@@ -227,6 +243,8 @@ const variables = z.object({
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),
   PACKAGERDRMAPI_TLSKEY: z.string().optional(),
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
+  PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
+  PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
   PACKAGERDRMAPI_DEMO: demo.optional(),

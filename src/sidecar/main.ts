@@ -10,6 +10,7 @@ import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openAudit } from './observe/audit';
+import { openCpixRecipient } from './provisioning/cpix-recipient';
 import {
   guardDocumentedKeys,
   readSecret,
@@ -36,21 +37,31 @@ function main(): void {
 }
 
 function openAccess(config: SidecarConfig, log: Log) {
-  const { apiKey, apiKeysFile, tls, host, demo = false, providerCache, keyFilesPath } = config;
+  const { apiKey, apiKeysFile, tls, cpix, host, demo = false, providerCache, keyFilesPath } = config;
   refuseUnreadable({
     PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,
     PACKAGERDRMAPI_TLSCERT: tls?.certificate,
     PACKAGERDRMAPI_TLSKEY: tls?.key,
     PACKAGERDRMAPI_TLSCLIENTCA: tls?.clientAuthorities,
+    PACKAGERDRMAPI_CPIXCERT: cpix?.certificate,
+    PACKAGERDRMAPI_CPIXKEY: cpix?.key,
   });
   if (providerCache) refuseCacheFolder(providerCache.folder, keyFilesPath);
   const { find } = createKeyRing({ single: apiKey, file: apiKeysFile, log });
   const findApiKey = guardDocumentedKeys(find, { apiKey, host, demo }, log);
-  if (!tls) return { findApiKey, tls: undefined };
-  return { findApiKey, tls: openTls(tls, { log, clock: () => new Date() }) };
+  const options = { log, clock: () => new Date() };
+  return {
+    findApiKey,
+    tls: tls && openTls(tls, options),
+    recipient: cpix && openCpixRecipient(cpix, options),
+  };
 }
 
-async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: ReturnType<typeof openAccess>) {
+async function start(
+  config: SidecarConfig,
+  log: Log,
+  { findApiKey, tls, recipient }: ReturnType<typeof openAccess>,
+) {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
   const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
@@ -66,6 +77,7 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),
       certificateEnds: tls && (() => tls.ends),
+      cpixRecipient: recipient?.recipient,
     },
   );
   const server = await listen(sidecar.handler, config.host, config.port, {
@@ -86,6 +98,7 @@ async function start(config: SidecarConfig, log: Log, { findApiKey, tls }: Retur
     await server.stop(GRACE_MS);
     clearTimeout(hurry);
     await sidecar.close();
+    recipient?.close();
   };
   return { stop };
 }

@@ -64,7 +64,7 @@ describe('a POST that is no JSON request', () => {
         415,
         error(
           'unsupported_media_type',
-          'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+          'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
         ),
       );
     await expectUnchanged(sidecar);

@@ -17,7 +17,7 @@ const namingKeyId = (keyId: Buffer) => widevinePsshDataOf(keyId, undefined);
 function isRefused(body: unknown): boolean {
   const parsed = parseKeyFileRequest(body);
   if (!parsed.ok) return true;
-  if (parsed.value.source === 'provider') return false;
+  if (parsed.value.source !== 'supplied') return false;
   const findings = crossCheck(parsed.value.keyFile, parsed.value.contentId);
   return findings.some(({ severity }) => severity === 'error');
 }
@@ -25,7 +25,7 @@ function isRefused(body: unknown): boolean {
 /** What a POST says of a body that it takes, and what a check says of it: each as severity, code and field. */
 function bothSay(body: unknown): { post: string[]; check: string[] } | undefined {
   const parsed = parseKeyFileRequest(body);
-  if (!parsed.ok || parsed.value.source === 'provider') return undefined;
+  if (!parsed.ok || parsed.value.source !== 'supplied') return undefined;
   const { keyFile, contentId, isChecksumComputed = false, corrected = [] } = parsed.value;
   const post = [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
   const say = (found: readonly { severity: string; code: string; field?: string }[]) =>

@@ -127,14 +127,17 @@ describe('POST /api/check', () => {
     },
   );
 
-  it.each(['text/plain', 'application/json'])('answers 413 to more than 64 KiB of %s', async (type) => {
+  it.each([
+    ['text/plain', '64 KiB, or 256 KiB for a CPIX document'],
+    ['application/json', '64 KiB'],
+  ])('answers 413 to more than 64 KiB of %s', async (type, limits) => {
     const { api } = startCheck();
     const body = JSON.stringify({ value: 'A'.repeat(64 * 1024) });
     await api
       .post(CHECK)
       .set('content-type', type)
       .send(body)
-      .expect(413, error('body_too_large', 'The body is larger than this route accepts: 64 KiB.'));
+      .expect(413, error('body_too_large', `The body is larger than this route accepts: ${limits}.`));
   });
 
   it('answers 400 to JSON that is none, and quotes nothing of it', async () => {

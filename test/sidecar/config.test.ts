@@ -31,6 +31,7 @@ const DEFAULTS = {
   audit: 'stdout',
   metrics: true,
   tls: undefined,
+  cpix: undefined,
   connections: { total: 512, perAddress: 256 },
   logLevel: 'info',
   unknownVariables: [],
@@ -95,6 +96,8 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt',
       PACKAGERDRMAPI_TLSKEY: '/etc/tls.key',
       PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt',
+      PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt',
+      PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key',
       PACKAGERDRMAPI_MAXCONNECTIONS: '100',
       PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: '10',
       PACKAGERDRMAPI_LOGLEVEL: 'silent',
@@ -115,6 +118,7 @@ describe('readSidecarConfig', () => {
       audit: '/var/log/audit.log',
       metrics: false,
       tls: { certificate: '/etc/tls.crt', key: '/etc/tls.key', clientAuthorities: '/etc/clients.crt' },
+      cpix: { certificate: '/etc/cpix.crt', key: '/etc/cpix.key' },
       connections: { total: 100, perAddress: 10 },
       logLevel: 'silent',
       unknownVariables: [],
@@ -261,6 +265,15 @@ test.each([
 ])('refuses half of what HTTPS needs: %j', (env) => {
   expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
     'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
+  ]);
+});
+
+test.each([
+  [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }],
+  [{ PACKAGERDRMAPI_CPIXCERT: '', PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key' }],
+])('refuses half of what encrypted content keys need: %j', (env) => {
+  expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
+    'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
   ]);
 });
 

@@ -364,7 +364,7 @@ vendor-tier: gold-9f3c
       .expect(
         415,
         error(
-          'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+          'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
           'unsupported_media_type',
         ),
       );

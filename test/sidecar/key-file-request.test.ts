@@ -160,7 +160,7 @@ describe('a body that names a content of the key provider', () => {
 
 describe('a body that names no keys', () => {
   const NOTHING =
-    'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.';
+    'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with client, clientApiKey and contentId.';
   const NO_OBJECT = 'Send a JSON object with content-type: application/json.';
 
   it.each([
@@ -196,7 +196,7 @@ describe('a field that is not known', () => {
     problems: [{ code: 'unknown_field', description }],
   });
   const nothingNear =
-    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, keyfile, keepunknown, drmjson.';
+    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, keyfile, keepunknown, cpix, kid, track, period, systems, drmjson.';
 
   it.each([
     ['widewine', 'Did you mean widevine?'],

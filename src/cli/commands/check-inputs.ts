@@ -14,6 +14,7 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
+import { looksLikeCpixBytes } from '../../drm/check/cpix';
 import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { shown } from '../../http/terminal-text';
@@ -214,6 +215,8 @@ async function outlineManifest(reader: ForwardReader): Promise<string | undefine
 function contentOf(bytes: Buffer, name: string): string | Buffer {
   if (/\.key$/i.test(name)) return bytes.toString('utf8');
   if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
+  // XML says its encoding itself.
+  if (looksLikeCpixBytes(bytes)) return bytes;
   if (isUtf16Words(bytes)) throw unusable(`${name} is UTF-16; save it as UTF-8.`);
   // Text of another encoding is told to be that; a box or an object may lie in a file as it is.
   return isEightBitText(bytes) ? bytes.toString('utf8') : bytes;

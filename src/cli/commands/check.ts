@@ -50,6 +50,7 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   playready_header: 'a PlayReady header',
   key_id: 'a key id',
   manifest: 'a piece of a manifest or playlist',
+  cpix: 'a CPIX document',
   license_address: 'a license address',
   unknown: 'nothing that is known',
 };

@@ -44,10 +44,10 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
   compareBoxes(report, describeBoxList(report, boxes), []);
 }
 
-/** Shows boxes; answers what each names. */
-export function describeBoxList(report: Report, boxes: readonly Buffer[]): KeySignallingAt[] {
+/** Shows boxes, which are called `called`; answers what each names. */
+export function describeBoxList(report: Report, boxes: readonly Buffer[], called = 'box'): KeySignallingAt[] {
   return boxes.map((box, index) => {
-    const at = boxes.length > 1 ? `box[${index}]` : 'box';
+    const at = boxes.length > 1 ? `${called}[${index}]` : called;
     return { at, ...(report.isFull ? NO_SIGNALLING : describeBox(report, at, box)) };
   });
 }

@@ -7,9 +7,11 @@ import {
   parseUuid,
   swapKeyIdOrder,
 } from '../bytes';
+import { looksLikeCpix } from '../cpix/read';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
+import { describeCpix, looksLikeCpixBytes } from './cpix';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
 import { describeManifest, looksLikeManifest } from './manifest';
@@ -58,8 +60,8 @@ export interface CheckedInput {
 
 /**
  * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
- * an object or as JSON text), `{"value": text}`, a key file's text, a piece of a manifest or playlist, a license address,
- * or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
+ * an object or as JSON text), `{"value": text}`, a key file's text, a CPIX document, a piece of a manifest or playlist, a
+ * license address, or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
 export function check(input: unknown, options: CheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
@@ -138,6 +140,10 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
 }
 
 function checkXml(report: Report, xml: string): CheckKind {
+  if (looksLikeCpix(xml)) {
+    describeCpix(report, xml);
+    return 'cpix';
+  }
   if (looksLikeManifest(xml)) {
     describeManifest(report, xml);
     return 'manifest';
@@ -215,9 +221,9 @@ function unrecognised(report: Report): CheckKind {
   return unknown(
     report,
     'unrecognised',
-    'is nothing that is known here; send a key file, a body of the key-file API, a license address, the protection ' +
-      'elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in base64, hex ' +
-      'or as a UUID',
+    'is nothing that is known here; send a key file, a body of the key-file API, a CPIX document, a license address, ' +
+      'the protection elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in ' +
+      'base64, hex or as a UUID',
   );
 }
 
@@ -236,6 +242,10 @@ export function checkBytes(report: Report, bytes: Buffer, isInner = false): Chec
   if (looksLikePlayReadyObject(bytes)) {
     describePlayReadyObject(report, '', bytes);
     return 'playready_object';
+  }
+  if (looksLikeCpixBytes(bytes)) {
+    describeCpix(report, bytes);
+    return 'cpix';
   }
   if (isXml(bytes)) {
     describeHeaderBytes(report, '', bytes);

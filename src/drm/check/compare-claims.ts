@@ -131,6 +131,39 @@ function compareIds(
   return true;
 }
 
+/** Holds the keys of a key file against those of the documents that they come from. */
+export function compareOrigin(comparison: Comparison, documents: Side, keyFile: Side): void {
+  const known = keyIdsOf(documents);
+  const names = [...keyFile.names, ...documents.names];
+  const again = 'check whether they are of one stream, or write the key file again from the document';
+  for (const { keyId } of keyFile.of('key')) {
+    comparison.note('key_id');
+    if (isAmong(keyId, known)) continue;
+    const isSwapped = isAmong(swapKeyIdOrder(keyId), known);
+    const sentence = isSwapped
+      ? swappedSentence(documents, keyFile, keyId)
+      : `${keyFile.called} has key id ${formatUuid(keyId)}, which ${documents.called} ${documents.has} no key for; ${again}`;
+    comparison.error(isSwapped ? 'key_id_byte_order' : 'key_id_mismatch', names, sentence);
+  }
+  const fairPlayKeys = documents.of('fairplay').flatMap(({ key }) => key ?? []);
+  for (const { key } of fairPlayKeys.length > 0 ? keyFile.of('fairplay') : []) {
+    if (!key) continue;
+    comparison.note('key');
+    if (isAmong(key, fairPlayKeys)) continue;
+    const sentence = `The FairPlay key of ${keyFile.called} is not one of ${documents.called}; ${again}`;
+    comparison.error('fairplay_key_differs', names, sentence);
+  }
+  const [ivs, found] = [documents, keyFile].map((side) => side.of('iv').map(({ iv }) => iv));
+  if (!ivs?.length || !found?.length) return;
+  comparison.note('iv');
+  if (found.some((iv) => isAmong(iv, ivs))) return;
+  comparison.error(
+    'iv_mismatch',
+    names,
+    `The FairPlay IV of ${keyFile.called} is not one of ${documents.called}; ${again}`,
+  );
+}
+
 function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
   const right = swapKeyIdOrder(keyId);
   const wrong = wrongOrder(reference, other, keyId);
@@ -322,7 +355,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
   }
 }
 
-function compareFairPlay(comparison: Comparison, reference: Side, other: Side): void {
+export function compareFairPlay(comparison: Comparison, reference: Side, other: Side): void {
   const known = addressesOf(reference, 'fairplay');
   const found = addressesOf(other, 'fairplay');
   if (known.length === 0 || found.length === 0) return;

@@ -3,8 +3,10 @@ import type { CheckedInput } from './check';
 import {
   compareContent,
   compareContentIds,
+  compareFairPlay,
   compareHeaders,
   compareKeyIdsOf,
+  compareOrigin,
   comparePlayReady,
   compareRotation,
   compareSchemes,
@@ -25,15 +27,20 @@ export function compareInputs(
 ): ComparisonResult {
   const comparison = new Comparison();
   const isKeyFile = ({ result }: CheckedInput) => result.kind === 'key_file' || result.kind === 'request';
-  const keyFiles = inputs.filter(isKeyFile);
-  const others = inputs.filter((input) => !isKeyFile(input));
-  compareKeyFiles(comparison, keyFiles);
-  compareExchangedKeyFiles(comparison, keyFiles);
+  const isDocument = ({ result }: CheckedInput) => result.kind === 'cpix';
+  const ofPackager = inputs.filter(isKeyFile);
+  const documents = inputs.filter(isDocument);
+  const others = inputs.filter((input) => !isKeyFile(input) && !isDocument(input));
+  compareKeyFiles(comparison, [...ofPackager, ...documents]);
+  compareExchangedKeyFiles(comparison, [...ofPackager, ...documents]);
+  compareDocuments(comparison, documents, ofPackager);
+  // What the packager reads counts; a document only where nothing was made of it yet.
+  const keyFiles = ofPackager.length > 0 ? ofPackager : documents;
   const media = others.filter(({ result }) => isMedia(result.kind));
   const manifests = others.filter(({ result }) => result.kind === 'manifest');
   const hasKeyFiles = hasKeys(keyFiles);
   if (hasKeyFiles) {
-    const reference = sideOf(keyFiles, 'key file');
+    const reference = sideOf(keyFiles, keyFiles === documents ? 'document' : 'key file');
     for (const other of others) {
       const side = sideOf([other]);
       compareKeyIdsOf(comparison, reference, side);
@@ -138,6 +145,22 @@ function maskFaults(faults: readonly ComparedFault[], inputs: readonly CheckedIn
     const [masked] = maskSecrets({ kind: 'unknown', fields: [], faults: [fault] }, new Set(quoted)).faults;
     return { ...fault, description: finder.mask(masked?.description ?? '') };
   });
+}
+
+/** Holds key files against the CPIX documents that they were made of. */
+function compareDocuments(
+  comparison: Comparison,
+  documents: readonly CheckedInput[],
+  keyFiles: readonly CheckedInput[],
+): void {
+  if (!hasKeys(documents)) return;
+  const reference = sideOf(documents, 'document');
+  for (const keyFile of keyFiles) {
+    const side = sideOf([keyFile]);
+    compareOrigin(comparison, reference, side);
+    comparePlayReady(comparison, reference, side);
+    compareFairPlay(comparison, reference, side);
+  }
 }
 
 type Compare = (comparison: Comparison, reference: Side, other: Side) => void;

@@ -15,12 +15,6 @@ const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
 const MAX_PROTECTIONS = 100;
 const THE_MANIFEST: Subject = { called: 'The manifest' };
 
-interface Elements {
-  readonly boxes: readonly Buffer[];
-  readonly objects: readonly Buffer[];
-  readonly protections: readonly Protection[];
-}
-
 /** The root element of a whole manifest, behind whatever stands before it. */
 const ROOT = /^[^<]*(?:<\?[^<>]*>\s*)*<(?:[\w-]{1,20}:)?(MPD|SmoothStreamingMedia)[\s>/]/;
 const ROOTS: Readonly<Record<string, string>> = {
@@ -42,16 +36,12 @@ export function describeManifest(report: Report, manifest: string): void {
   const root = rootOf(manifest);
   const xml = withoutComments(manifest);
   if (root !== undefined) report.field('type', root);
-  const { boxes, objects, protections } = readElements(report, xml);
-  const ofObjects = objects.map((object, index): KeySignallingAt => {
-    const at = objects.length > 1 ? `pro[${index}]` : 'pro';
-    return { at, ...describePlayReadyObject(report, `${at}.`, object) };
-  });
-  const named = [...describeBoxList(report, boxes), ...ofObjects];
+  const protections = readProtections(report, xml);
+  const { named } = describeElements(report, xml, { at: '', subject: THE_MANIFEST });
   compareBoxes(report, named, protections);
   describeProtections(report, protections, named, { rotates: false, hasAllBoxes: false });
   describeLicenseAddresses(report, xml);
-  if (boxes.length + objects.length + protections.length > 0) return;
+  if (named.length + protections.length > 0) return;
   if (xml.search(PROTECTION) < 0) {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning(
@@ -67,18 +57,29 @@ export function describeManifest(report: Report, manifest: string): void {
   report.warning('names_nothing', THE_MANIFEST, sentence);
 }
 
-/** What stands in the elements; each once, for a manifest repeats them in every set. */
-function readElements(report: Report, xml: string): Elements {
+/**
+ * Shows the boxes and PlayReady objects that stand in elements; each once, for a manifest repeats them in every set. The
+ * names of fields begin with `at`; `subject` is what has the elements.
+ */
+export function describeElements(
+  report: Report,
+  xml: string,
+  { at, subject }: { readonly at: string; readonly subject: Subject },
+): { readonly boxes: readonly Buffer[]; readonly named: readonly KeySignallingAt[] } {
   const texts = new Map<string, string>();
   for (const [, name = '', text = ''] of xml.matchAll(ELEMENT)) texts.set(text.replaceAll(/\s+/g, ''), name);
   const boxes: Buffer[] = [];
   const objects: Buffer[] = [];
   for (const [text, name] of texts) {
     const bytes = readByteText(text)?.bytes;
-    if (!bytes) report.error('not_base64', THE_MANIFEST, `has a ${name} element that is not base64`);
+    if (!bytes) report.error('not_base64', subject, `has a ${name} element that is not base64`);
     else (name === 'pssh' ? boxes : objects).push(bytes);
   }
-  return { boxes, objects, protections: readProtections(report, xml) };
+  const ofObjects = objects.map((object, index): KeySignallingAt => {
+    const called = `${at}${objects.length > 1 ? `pro[${index}]` : 'pro'}`;
+    return { at: called, ...describePlayReadyObject(report, `${called}.`, object) };
+  });
+  return { boxes, named: [...describeBoxList(report, boxes, `${at}box`), ...ofObjects] };
 }
 
 function readProtections(report: Report, xml: string): Protection[] {

@@ -69,7 +69,7 @@ function claimParts(report: Report, parts: Parts, values: PartValues, { scheme, 
   const { laurl } = parts.playready ?? {};
   if (typeof laurl === 'string')
     report.claim({ of: 'address', at: names['playready.laurl'], system: 'playready', address: laurl });
-  if (parts.fairplay) report.claim({ of: 'fairplay', at: names['fairplay.laurl'] });
+  if (parts.fairplay) report.claim({ of: 'fairplay', at: names['fairplay.laurl'], key: fairplay?.key });
   if (!fairplay) return;
   const { licenseUrl, iv } = fairplay;
   if (licenseUrl !== undefined)

@@ -30,7 +30,12 @@ type DescribeBytes = (report: Report, bytes: Buffer) => void;
  * Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses; `describeBytes` takes
  * the data that stand in one of them.
  */
-export function describePlaylist(report: Report, text: string, describeBytes: DescribeBytes): void {
+export function describePlaylist(
+  report: Report,
+  text: string,
+  describeBytes: DescribeBytes,
+  called = 'key',
+): void {
   const isMultivariant = OF_MULTIVARIANT.test(text) && !OF_MEDIA.test(text);
   const isWhole = /^#EXTM3U\b/.test(text);
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
@@ -38,7 +43,7 @@ export function describePlaylist(report: Report, text: string, describeBytes: De
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
     if (!report.isFull)
-      describeLine(report, encrypted.length > 1 ? `key[${index}]` : 'key', line, describeBytes);
+      describeLine(report, encrypted.length > 1 ? `${called}[${index}]` : called, line, describeBytes);
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);

@@ -1,5 +1,5 @@
 import { type Slip, say } from '../bytes';
-import type { CmafScheme } from '../key-file';
+import type { ProtectionScheme } from '../widevine';
 import type { Cipher } from './protection';
 
 export type CheckKind =
@@ -14,6 +14,7 @@ export type CheckKind =
   | 'playready_header'
   | 'key_id'
   | 'manifest'
+  | 'cpix'
   | 'license_address'
   | 'unknown';
 
@@ -121,6 +122,14 @@ export class Report {
     if (severity === 'error' && last >= 0) this.faults[last] = fault;
   }
 
+  /** Takes over what was found in a part; `this` keeps to its limits. */
+  take(part: Report): void {
+    for (const { name, value, note } of part.fields) this.field(name, value, note);
+    for (const { field, subject, ...slip } of part.faults) this.tell(field ?? { called: subject }, slip);
+    for (const secret of part.secrets) this.secrets.add(secret);
+    for (const claim of part.claims) this.claim(claim);
+  }
+
   /** The faults as an answer has them. */
   described(): CheckFault[] {
     return this.faults.map(({ severity, field, subject, ...fault }) => ({
@@ -153,7 +162,7 @@ function isSame(told: ReportedFault, fault: ReportedFault): boolean {
 
 /** What one input says that another may contradict. Key ids are 16 bytes, big endian; `at` is where it stands. */
 export type Claim =
-  /** The key of a key file or a request; nothing else may hold its content key. */
+  /** The key of a key file, a request or a document; nothing else may hold its content key. */
   | {
       readonly of: 'key';
       readonly at: string;
@@ -161,9 +170,9 @@ export type Claim =
       readonly contentKey: Buffer | undefined;
     }
   /** The scheme that the lines of a key file ask for. */
-  | { readonly of: 'scheme'; readonly at: string; readonly scheme: CmafScheme }
-  /** That a key file, or a request, has a part for FairPlay. */
-  | { readonly of: 'fairplay'; readonly at: string }
+  | { readonly of: 'scheme'; readonly at: string; readonly scheme: ProtectionScheme }
+  /** That a key file, a request or a document has a part for FairPlay, and its key. */
+  | { readonly of: 'fairplay'; readonly at: string; readonly key: Buffer | undefined }
   /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
   | {
       readonly of: 'track';

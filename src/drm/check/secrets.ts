@@ -7,13 +7,19 @@ import { readByteText, readTwiceEncoded } from './values';
 /** No key is as long as the one, and an engine may refuse a pattern of more than the other. */
 const LONGEST_SECRET = 1000;
 const LONGEST_PATTERN = 5000;
+const MAX_PATTERNS = 50;
 
 /** The result with every secret masked, in whatever form one stands in it. */
 export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): CheckResult {
   if (secrets.size === 0) return result;
   const patterns = patternsOf(secrets);
-  const mask = (text: string) =>
-    secrets.has(text) ? MASK : patterns.reduce((rest, pattern) => rest.replaceAll(pattern, MASK), text);
+  // Patterns of all the keys of a document would be too many.
+  const finder = secrets.size > MAX_PATTERNS ? new KeyFinder([{ secrets }]) : undefined;
+  const mask = (text: string) => {
+    if (secrets.has(text)) return MASK;
+    const masked = patterns.reduce((rest, pattern) => rest.replaceAll(pattern, MASK), text);
+    return finder?.mask(masked) ?? masked;
+  };
   return maskTexts(result, mask);
 }
 
@@ -33,7 +39,7 @@ function maskTexts(result: CheckResult, mask: (text: string) => string): CheckRe
 
 /** Patterns that find the secrets, the longest of their forms first. */
 function patternsOf(secrets: ReadonlySet<string>): RegExp[] {
-  const real = [...secrets].filter((secret) => secret.length <= LONGEST_SECRET).slice(0, 50);
+  const real = [...secrets].filter((secret) => secret.length <= LONGEST_SECRET).slice(0, MAX_PATTERNS);
   const forms = [...new Set(real.flatMap(formsOf))].sort((one, other) => other.length - one.length);
   const sources: string[] = [];
   for (const form of forms.map(escapePattern)) {
@@ -139,7 +145,7 @@ export class KeyFinder {
   /** The longest first. */
   #lengths: number[] = [];
 
-  constructor(inputs: readonly CheckedInput[]) {
+  constructor(inputs: readonly Pick<CheckedInput, 'secrets'>[]) {
     for (const { secrets } of inputs) {
       for (const secret of secrets) {
         const key = readKey(secret);

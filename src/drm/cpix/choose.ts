@@ -1,17 +1,24 @@
-import { type Fault, formatUuid } from '../bytes';
+import { type Checked, type Fault, formatUuid } from '../bytes';
 import type { Finding } from '../cross-check';
-import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { type CpixDocument, type CpixKey, type CpixRule, FAIRPLAY_SYSTEM_ID } from './document';
-import { listKeys, listPeriods, listTracks, namesOf, shown } from './listed';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixKey,
+  type CpixRule,
+  type CpixSystemName,
+  FAIRPLAY_SYSTEM_ID,
+} from './document';
+import {
+  isOfSound,
+  knownFilters,
+  listKeys,
+  listTracks,
+  rulesInPeriod,
+  rulesOfAllPeriods,
+  rulesOfTrack,
+} from './usage-rules';
 
-export type CpixSystemName = 'widevine' | 'playready' | 'fairplay';
-
-export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
-  widevine: WIDEVINE_SYSTEM_ID,
-  playready: PLAYREADY_SYSTEM_ID,
-  fairplay: FAIRPLAY_SYSTEM_ID,
-};
+export type { CpixSystemName } from './document';
 
 /** What tells the keys of one key file from the others of a document. What is undefined or empty says nothing. */
 export interface CpixChoice {
@@ -51,8 +58,9 @@ class ChoiceFault extends Error {
   }
 }
 
-const choiceFault = (sentence: string): Fault => ({ code: 'cpix_choice', sentence });
-const schemeFault = (sentence: string): Fault => ({ code: 'cpix_not_usable', sentence });
+const noChoice = (sentence: string): Fault => ({ code: 'cpix_choice', sentence });
+const notUsable = (sentence: string): Fault => ({ code: 'cpix_not_usable', sentence });
+const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
 
 /**
  * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
@@ -69,48 +77,44 @@ export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
 }
 
 function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
-  if (document.keys.length === 0) throw new ChoiceFault(choiceFault('has no content keys'));
+  requireKey(document, choice.keyId);
   const roles = rolesOf(document, choice);
   const rules = rulesInForce(document, choice, roles);
   const narrowed = roles.map((role) => narrow(role, choice, rules));
-  const { keyId, track } = choice;
-  if (narrowed.every(({ matched }) => matched.length === 0))
-    throw new ChoiceFault(nothingLeft(document, choice, rules));
-  const results = narrowed.map((one) => {
-    const others = roles.filter((role) => role !== one.role).flatMap(({ candidates }) => candidates);
-    return settle(one, others, document.rules, keyId !== undefined || track !== undefined);
-  });
-  const faults = results.flatMap((result) => result.faults);
+  if (narrowed.every(({ matched }) => matched.length === 0)) throw nothingLeft(document, choice, rules);
+  const settled = narrowed.map((one) => settle(one, roles, document.rules, choice));
+  const faults = settled.flatMap((result) => result.faults);
   if (faults.length > 0) throw new ChoiceFault(...withoutDoubles(faults));
-  const chosen = (name: Role['name']) => {
-    const key = results.find(({ role }) => role.name === name)?.key;
-    return key && { keyId: key.keyId, systems: systemsFor(document, choice, name, key) };
-  };
-  const taken = results.flatMap(({ key }) => key ?? []);
-  const valueless = taken.filter(({ value }) => value === undefined);
-  if (valueless.length > 0) throw new ChoiceFault(...withoutDoubles(valueless.map(withoutValue)));
+  const keyOf = (name: Role['name']) => settled.find(({ role }) => role.name === name)?.key;
+  const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
+  const taken = [cenc, fairplay].flatMap((key) => key ?? []);
+  requireValues(taken);
   return {
-    cenc: chosen('cenc'),
-    fairplay: chosen('fairplay'),
+    cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
+    fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
     findings: [
       ...(document.isSigned ? [SIGNED] : []),
-      ...results.flatMap(({ findings }) => findings),
+      ...settled.flatMap(({ findings }) => findings),
       ...soundFindings(taken, narrowed, rules),
     ],
   };
 }
 
-function withoutValue({ keyId }: CpixKey): Fault {
-  return schemeFault(
-    `has no value for the key ${formatUuid(keyId)}: it is a request for keys; send what the key server answers to it`,
-  );
+function requireKey({ keys, rules }: CpixDocument, keyId: Buffer | undefined): void {
+  if (keys.length === 0) throw refusal('has no content keys');
+  if (keyId === undefined || keys.some((key) => key.keyId.equals(keyId))) return;
+  throw refusal(`has no key ${formatUuid(keyId)}; it has ${listKeys(keys, rules)}`);
 }
 
-const SIGNED: Finding = {
-  severity: 'warning',
-  code: 'signature_not_checked',
-  description: 'The CPIX document is signed, and its signature was not checked',
-};
+function requireValues(keys: readonly CpixKey[]): void {
+  const missing = keys.find(({ value }) => value === undefined);
+  if (!missing) return;
+  const kid = formatUuid(missing.keyId);
+  const sentence = `has no value for the key ${kid}: it is a request for keys; send what the key server answers to it`;
+  throw new ChoiceFault(notUsable(sentence));
+}
+
+const SIGNED = warning('signature_not_checked', 'is signed, and its signature was not checked');
 
 /** What one key is wanted for. */
 interface Role {
@@ -142,7 +146,7 @@ function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
     const candidates = keysWith(document, ['fairplay']);
     if (asked && candidates.length === 0) {
       const sentence = `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can stand in for it; leave fairplay out`;
-      throw new ChoiceFault(choiceFault(sentence));
+      throw refusal(sentence);
     }
     roles.push({
       name: 'fairplay',
@@ -176,114 +180,60 @@ function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemNam
   return keys.filter(({ keyId }) => kids.has(formatUuid(keyId)));
 }
 
-function systemsFor(
-  document: CpixDocument,
-  { systems }: CpixChoice,
-  role: Role['name'],
-  { keyId }: CpixKey,
-): CpixSystemName[] {
-  if (role === 'fairplay') return ['fairplay'];
+function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }: CpixKey): CpixSystemName[] {
   if (systems?.length) return OF_CENC.filter((name) => systems.includes(name));
   const own = document.systems.filter((system) => system.keyId.equals(keyId));
   return OF_CENC.filter((name) => own.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]));
 }
 
-/** The rules that the choice goes by: those of the candidates, in the period that was chosen, for the track. */
+/** The rules that the choice goes by. */
 interface Rules {
-  /** Of all candidates, whatever the period. */
+  /** Of all candidates. */
   readonly all: readonly CpixRule[];
-  /** In the period. */
+  /** In the period that was chosen. */
   readonly inPeriod: readonly CpixRule[];
-  /** By the text of a key id: the rules in the period, and the ids that have rules at all. */
+  /** The same by the text of the key id. */
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
+  /** The ids of the keys that have rules, in whatever period. */
   readonly governed: ReadonlySet<string>;
 }
 
-function rulesInForce(document: CpixDocument, choice: CpixChoice, roles: readonly Role[]): Rules {
-  const candidates = new Set(roles.flatMap((role) => role.candidates.map(({ keyId }) => formatUuid(keyId))));
+function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, roles: readonly Role[]): Rules {
+  const kidsOf = ({ candidates }: Role) => candidates.map(({ keyId }) => formatUuid(keyId));
+  const candidates = new Set(roles.flatMap(kidsOf));
   const all = document.rules.filter(({ keyId }) => candidates.has(formatUuid(keyId)));
-  const { track, period } = choice;
-  if (track !== undefined) requireKnownFilters(all);
-  const ids = period === undefined ? undefined : idsOfPeriod(document, period);
-  const inPeriod = ids
-    ? all.filter(({ periods }) => periods.length === 0 || periods.some((id) => ids.has(id)))
-    : all;
-  if (!ids) {
-    const asked =
-      track === undefined ? inPeriod : roles.flatMap((role) => rulesOfTrack(inPeriod, role, track));
-    requireOnePeriod(document, asked);
+  if (track !== undefined) required(knownFilters(all));
+  if (period === undefined) {
+    const asked = track === undefined ? all : roles.flatMap((role) => rulesOfRole(role, all, track));
+    required(rulesOfAllPeriods(document, asked));
   }
-  const byKey = new Map<string, CpixRule[]>();
-  for (const rule of inPeriod) {
+  const inPeriod = period === undefined ? all : required(rulesInPeriod(document, all, period));
+  return { all, inPeriod, byKey: byKey(inPeriod), governed: new Set(byKey(all).keys()) };
+}
+
+/** The rules that a track means among those of a role's keys. */
+function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
+  const kids = new Set(candidates.map(({ keyId }) => formatUuid(keyId)));
+  return rulesOfTrack(
+    rules.filter(({ keyId }) => kids.has(formatUuid(keyId))),
+    track,
+  );
+}
+
+function required<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  throw new ChoiceFault(checked.fault);
+}
+
+function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
+  const found = new Map<string, CpixRule[]>();
+  for (const rule of rules) {
     const kid = formatUuid(rule.keyId);
-    byKey.set(kid, [...(byKey.get(kid) ?? []), rule]);
+    const own = found.get(kid);
+    if (own) own.push(rule);
+    else found.set(kid, [rule]);
   }
-  const governed = new Set(all.map(({ keyId }) => formatUuid(keyId)));
-  return { all, inPeriod, byKey, governed };
-}
-
-function requireKnownFilters(rules: readonly CpixRule[]): void {
-  const unknown = [...new Set(rules.flatMap(({ unknownFilters }) => unknownFilters))];
-  if (unknown.length === 0) return;
-  const names = unknown.slice(0, 3).map(shown).join(', ');
-  throw new ChoiceFault(
-    choiceFault(
-      `has usage rules with a filter that is not known here (${names}), so a track can't tell its key; choose by kid`,
-    ),
-  );
-}
-
-/** The ids of the periods that a text names: by id, else by index. */
-function idsOfPeriod({ periods, rules }: CpixDocument, asked: string): Set<string> {
-  const isNamed = (id: string | undefined) => id === asked;
-  const byId = periods.some(({ id }) => isNamed(id)) || rules.some((rule) => rule.periods.some(isNamed));
-  if (byId) return new Set([asked]);
-  const byIndex = periods.filter(({ index }) => isNamed(index?.trim()));
-  if (byIndex.length > 0) return new Set(byIndex.flatMap(({ id }) => id ?? []));
-  const there = listPeriods(periods, rules);
-  const sentence =
-    there === '' ? 'has no key periods; leave period out' : `has no such key period; it has ${there}`;
-  throw new ChoiceFault(choiceFault(sentence));
-}
-
-/** Without a period, the rules must allow the same keys in each. */
-function requireOnePeriod(document: CpixDocument, rules: readonly CpixRule[]): void {
-  const always = new Set(
-    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => formatUuid(keyId)),
-  );
-  const allowed = new Map<string, Set<string>>();
-  for (const { keyId, periods } of rules) {
-    for (const id of periods) {
-      const keys = allowed.get(id) ?? new Set();
-      if (!always.has(formatUuid(keyId))) keys.add(formatUuid(keyId));
-      allowed.set(id, keys);
-    }
-  }
-  const sets = new Set([...allowed.values()].map((keys) => [...keys].sort().join()));
-  if (sets.size < 2) return;
-  const there = listPeriods(document.periods, rules);
-  throw new ChoiceFault(choiceFault(`has other keys in each key period; choose one by period: ${there}`));
-}
-
-/** The rules that a track means, the nearest meaning first. */
-function rulesOfTrack(rules: readonly CpixRule[], role: Role, track: string): readonly CpixRule[] {
-  const own = new Set(role.candidates.map(({ keyId }) => formatUuid(keyId)));
-  const wanted = track.toLowerCase();
-  const meanings: ((rule: CpixRule) => boolean)[] = [
-    (rule) => namesOf(rule).includes(track),
-    (rule) => namesOf(rule).some((name) => name.toLowerCase() === wanted),
-    // SPEKE v2 joins the types that share a key: SD+HD1.
-    ({ intendedTrackType = '' }) => intendedTrackType.toLowerCase().split('+').includes(wanted),
-    ({ isOfVideo, isOfAudio }) =>
-      wanted === 'video' ? isOfVideo && !isOfAudio : wanted === 'audio' && isOfAudio && !isOfVideo,
-    ({ intendedTrackType }) => intendedTrackType?.toLowerCase() === 'all',
-  ];
-  const ofRole = rules.filter(({ keyId }) => own.has(formatUuid(keyId)));
-  for (const isMeant of meanings) {
-    const found = ofRole.filter(isMeant);
-    if (found.length > 0) return found;
-  }
-  return [];
+  return found;
 }
 
 /** What is left of a role's candidates. */
@@ -304,7 +254,7 @@ function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowe
   });
   const isMeant = (key: CpixKey) => keyId === undefined || key.keyId.equals(keyId);
   if (track === undefined) return { role, present, matched: present.filter(isMeant), spare: present };
-  const kids = new Set(rulesOfTrack(rules.inPeriod, role, track).map((rule) => formatUuid(rule.keyId)));
+  const kids = new Set(rulesOfRole(role, rules.inPeriod, track).map((rule) => formatUuid(rule.keyId)));
   const ofTrack = present.filter((key) => kids.has(formatUuid(key.keyId)));
   const free = present.filter((key) => !rules.governed.has(formatUuid(key.keyId)));
   return {
@@ -325,62 +275,76 @@ interface Settled {
 /** Takes the one key that is left for a role, or tells why there is none. */
 function settle(
   { role, matched, spare }: Narrowed,
-  others: readonly CpixKey[],
+  roles: readonly Role[],
   rules: readonly CpixRule[],
-  isNarrowed: boolean,
+  { keyId, track }: CpixChoice,
 ): Settled {
-  const left = (faults: readonly Fault[], findings: readonly Finding[] = []) =>
-    ({ role, key: undefined, faults, findings }) as const;
-  if (role.candidates.length === 0) return left([]);
-  const keys = matched.length > 0 ? matched : spare;
-  const usable = keys.filter(role.isUsable);
+  const without = (faults: readonly Fault[], findings: readonly Finding[] = []): Settled => ({
+    role,
+    key: undefined,
+    faults,
+    findings,
+  });
+  if (role.candidates.length === 0) return without([]);
+  const isMeant = matched.length > 0 || (keyId === undefined && track === undefined);
+  const keys = isMeant ? matched : spare;
+  const usable = bestOf(role, keys.filter(role.isUsable));
   const [key, ...more] = usable;
-  if (matched.length === 0 && isNarrowed) {
-    if (!key || more.length > 0 || others.includes(key)) {
-      if (role.isAsked)
-        return left([
-          choiceFault(`has no one key for ${role.called} by this choice: ${listKeys(keys, rules)}`),
-        ]);
-      return left([], [leftOut(role)]);
-    }
-  } else if (!key) {
-    return left(keys.length === 0 ? [] : [unusable(role, keys)]);
-  } else if (more.length > 0) {
-    const sentence = `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`;
-    return left([choiceFault(sentence)]);
+  if (!isMeant) {
+    const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
+    if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
+    if (!role.isAsked) return without([], [leftOut(role)]);
+    const sentence = `has no one key for ${role.called} by this choice; it has ${listKeys(role.candidates, rules)}`;
+    return without([noChoice(sentence)]);
   }
-  return { role, key, faults: [], findings: [...schemeFindings(role, key, keys)] };
+  if (!key) return without(keys.length === 0 ? [] : [unusable(role, keys)]);
+  if (more.length === 0) return take(role, key, keys);
+  const sentence = `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`;
+  return without([noChoice(sentence)]);
+}
+
+/** FairPlay under cenc is for those who have nothing else. */
+function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
+  const best = name === 'fairplay' ? keys.filter(({ scheme }) => scheme !== 'cenc') : keys;
+  return best.length > 0 ? best : keys;
+}
+
+function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
+  return { role, key, faults: [], findings: schemeFindings(role, key, keys) };
 }
 
 function leftOut({ called }: Role): Finding {
-  return {
-    severity: 'warning',
-    code: 'cpix_system_left_out',
-    description: `The CPIX document has ${called} for other keys than the chosen one; the key file is written without`,
-  };
+  const sentence = `has no one key for ${called} that goes with this choice; the key file is written without`;
+  return warning('cpix_system_left_out', sentence);
 }
 
 function unusable(role: Role, keys: readonly CpixKey[]): Fault {
   const schemes = [...new Set(keys.map(({ scheme }) => scheme))].join(' and ');
   if (role.name === 'fairplay')
-    return schemeFault(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
-  const hint = schemes === 'cbcs' ? '; choose systems fairplay to write FairPlay alone' : '';
-  return schemeFault(
+    return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
+  const hint = schemes === 'cbcs' ? ', or write FairPlay alone with systems fairplay' : '';
+  return notUsable(
     `has the scheme ${schemes} for ${role.called}, and the packager takes cenc alone; ask the key server for cenc${hint}`,
   );
 }
 
-function* schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Generator<Finding> {
+function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Finding[] {
+  const findings: Finding[] = [];
   if (role.name === 'fairplay' && key.scheme === 'cenc') {
-    const description =
-      'The CPIX document has FairPlay with the scheme cenc, and Apple players take cbcs; it is written all the same, as SAMPLE-AES';
-    yield { severity: 'warning', code: 'fairplay_scheme', description };
+    const sentence =
+      'has FairPlay with the scheme cenc; it is written all the same, but Apple players take cbcs alone';
+    findings.push(warning('fairplay_scheme', sentence));
   }
   const other = keys.find((candidate) => !role.isUsable(candidate));
   if (other) {
-    const description = `The CPIX document has ${role.called} with the scheme ${other.scheme}, too; that key is left out`;
-    yield { severity: 'warning', code: 'cpix_scheme_left_out', description };
+    const sentence = `has a key for ${role.called} with the scheme ${other.scheme}, too, which the packager does not take; it is left out`;
+    findings.push(warning('cpix_scheme_left_out', sentence));
   }
+  return findings;
+}
+
+function warning(code: string, sentence: string): Finding {
+  return { severity: 'warning', code, description: `The CPIX document ${sentence}` };
 }
 
 /** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
@@ -393,34 +357,29 @@ function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[],
   const others = new Set(narrowed.flatMap(({ present }) => present).filter((key) => !taken.includes(key)));
   const left = [...others].filter(isForSound);
   if (left.length === 0) return [];
-  const ids = left.slice(0, 3).map(({ keyId }) => formatUuid(keyId));
+  const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
   const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';
-  const description = `The CPIX document has a key of its own for sound (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
-  return [{ severity: 'warning', code: 'audio_key_left_out', description }];
+  const sentence = `has a key of its own for sound (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
+  return [warning('audio_key_left_out', sentence)];
 }
 
-function isOfSound({ intendedTrackType = '', isOfAudio, isOfVideo, labels }: CpixRule): boolean {
-  if (isOfVideo) return false;
-  return isOfAudio || [intendedTrackType, ...labels].some((name) => /audio/i.test(name));
-}
+const MAX_IDS = 3;
 
-function nothingLeft(document: CpixDocument, { keyId, track }: CpixChoice, rules: Rules): Fault {
-  const kids = listKeys(document.keys, document.rules);
+function nothingLeft(
+  { keys, rules: every }: CpixDocument,
+  { keyId, track, period }: CpixChoice,
+  rules: Rules,
+): ChoiceFault {
+  const there = listKeys(keys, every);
   if (keyId !== undefined) {
     const kid = formatUuid(keyId);
-    if (!document.keys.some((key) => key.keyId.equals(keyId)))
-      return choiceFault(`has no key ${kid}; it has ${kids}`);
-    return choiceFault(`has the key ${kid}, but not for these systems and this choice; it has ${kids}`);
+    return refusal(`has the key ${kid}, but not for the systems, track and period chosen; it has ${there}`);
   }
-  if (track !== undefined) {
-    const tracks = listTracks(rules.all);
-    return choiceFault(
-      tracks === ''
-        ? `has no usage rules that tell the key of a track; choose by kid: ${kids}`
-        : `has no such track; it has ${tracks}`,
-    );
-  }
-  return choiceFault(`has no key for this choice; it has ${kids}`);
+  if (track === undefined) return refusal(`has no key for this choice; it has ${there}`);
+  const tracks = listTracks(rules.inPeriod);
+  if (tracks === '')
+    return refusal(`has no usage rules that tell the key of a track; choose by kid: ${there}`);
+  return refusal(`has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`);
 }
 
 function withoutDoubles(faults: readonly Fault[]): Fault[] {

@@ -1,4 +1,5 @@
-import type { ProtectionScheme } from '../widevine';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
 
 /**
  * What a CPIX document says (DASH-IF, "Content Protection Information Exchange Format", 2.3 and 2.4), in its order. Key
@@ -38,6 +39,8 @@ export type CpixValue =
 /** Encrypted bytes, and the XML Encryption address of the algorithm; `''` where none is named. */
 export interface CpixCipher {
   readonly algorithm: string;
+  /** The digest's, where one is named; RSA-OAEP has SHA-1 without. */
+  readonly digest?: string;
   readonly cipher: Buffer;
 }
 
@@ -123,3 +126,12 @@ export const SPEKE_NAMESPACE = 'urn:aws:amazon:com:speke';
 
 /** FairPlay's system id, which stands in CPIX documents alone: no box has it. */
 export const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
+
+export type CpixSystemName = 'widevine' | 'playready' | 'fairplay';
+
+/** The DRM systems that are known here; of others a document's text is passed over. */
+export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
+  widevine: WIDEVINE_SYSTEM_ID,
+  playready: PLAYREADY_SYSTEM_ID,
+  fairplay: FAIRPLAY_SYSTEM_ID,
+};

@@ -25,6 +25,7 @@ const notOpened = faultsOf('cpix_not_opened');
 
 /** The algorithms of encrypted content keys; CPIX has one for each purpose (8.1.5, "Mandatory algorithms"). */
 const RSA_OAEP = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
+const SHA1 = 'http://www.w3.org/2000/09/xmldsig#sha1';
 const AES_256_CBC = 'http://www.w3.org/2001/04/xmlenc#aes256-cbc';
 const HMAC_SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha512';
 
@@ -67,8 +68,8 @@ export async function openCpix(
 ): Promise<Checked<CpixDocument>> {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return { ok: true, value: document };
-  if (document.keys.some(({ value }) => value?.kind === 'plain'))
-    return notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none');
+  const mixed = whyMixed(document);
+  if (mixed) return mixed;
   if (!recipient)
     return notOpened(
       'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
@@ -83,6 +84,38 @@ export async function openCpix(
     return bytes ? { ...key, value: { kind: 'plain', bytes } } : key;
   });
   return { ok: true, value: { ...document, keys } };
+}
+
+function whyMixed({ keys }: CpixDocument) {
+  return keys.some(({ value }) => value?.kind === 'plain')
+    ? notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none')
+    : undefined;
+}
+
+/**
+ * What keeps a document's encrypted content keys from being opened by one of those that it names, as far as the document
+ * says so itself; undefined where nothing does, or there are none. The fault goes on after the name of the document.
+ */
+export function sealingFault(document: CpixDocument): Fault | undefined {
+  const encrypted = document.keys.filter(isEncrypted);
+  if (encrypted.length === 0) return undefined;
+  const mixed = whyMixed(document);
+  if (mixed) return mixed.fault;
+  if (document.deliveries.length === 0)
+    return notOpened('has encrypted content keys and no DeliveryData, so nobody can open them').fault;
+  for (const { certificate, documentKeys } of document.deliveries) {
+    if (!certificate) return notOpened('has a DeliveryData without a certificate').fault;
+    // A recipient may get some of the keys.
+    const theirs = encrypted.filter(({ keyId }) =>
+      documentKeys.some((documentKey) => isFor(keyId, documentKey)),
+    );
+    const odd = [
+      planOpening(document.deliveries, certificate, encrypted, []),
+      ...theirs.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
+    ].find((read) => !read.ok);
+    if (odd && !odd.ok) return odd.fault;
+  }
+  return undefined;
 }
 
 /** One object for all, which says nothing of which of them it was. */
@@ -147,14 +180,17 @@ function planOpening(
 function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
   if (!mac?.key)
     return notOpened('has no MACMethod with a key for this certificate; unauthenticated values are refused');
-  const odd =
-    whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyOdd(mac.key.algorithm, RSA_OAEP, 'the MAC key');
+  const odd = whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyNotOaep(mac.key, 'the MAC key');
   return odd ?? { ok: true, value: mac.key.cipher };
+}
+
+function isFor(keyId: Buffer, { keyIds }: CpixDocumentKey): boolean {
+  return keyIds.length === 0 || isAmong(keyId, keyIds);
 }
 
 /** The encrypted document key of a content key. */
 function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Checked<Buffer> {
-  const fitting = documentKeys.filter(({ keyIds }) => keyIds.length === 0 || isAmong(keyId, keyIds));
+  const fitting = documentKeys.filter((documentKey) => isFor(keyId, documentKey));
   const [documentKey] = fitting;
   const of = `the key ${formatUuid(keyId)}`;
   if (!documentKey?.value) return notOpened(`has no DocumentKey of ${of} for this certificate`);
@@ -163,7 +199,7 @@ function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]):
   // Version 2.4 names it no more.
   const odd =
     (algorithm === '' ? undefined : whyOdd(algorithm, AES_256_CBC, 'a DocumentKey')) ??
-    whyOdd(value.algorithm, RSA_OAEP, 'a DocumentKey');
+    whyNotOaep(value, 'a DocumentKey');
   return odd ?? { ok: true, value: value.cipher };
 }
 
@@ -192,6 +228,12 @@ function whyOdd(algorithm: string, needed: string, what: string) {
   return notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
 }
 
+function whyNotOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string) {
+  const odd = whyOdd(algorithm, RSA_OAEP, what);
+  if (odd || digest === SHA1) return odd;
+  return notOpened(`names another digest than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
+}
+
 /**
  * The values by key id; undefined when any of them can't be opened. Nothing is decrypted that is not authentic. What
  * fails is gone on with something derived in its place, so that the work is the same whatever fails.
@@ -212,8 +254,9 @@ async function openValues(
   }
   for (const { cipher, mac } of opening.authenticated) {
     const expected = createHmac('sha512', macKey.bytes).update(cipher).digest();
+    // In the place of a MAC of another length, zeros are compared.
     const given = mac.length === expected.length ? mac : Buffer.alloc(expected.length);
-    isGood = timingSafeEqual(given, expected) && mac.length === expected.length && isGood;
+    isGood = timingSafeEqual(given, expected) && isGood;
   }
   const dummy = Buffer.alloc(CIPHER);
   const isAuthentic = isGood;
@@ -255,7 +298,6 @@ function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
   return made;
 }
 
-const { subtle } = webcrypto;
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
 /**
@@ -263,6 +305,7 @@ const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
  * wrong, there is one operation with the private key, one that fails at once or one like it, and one derivation.
  */
 async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
+  const { subtle } = webcrypto;
   const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
   const key = await subtle.importKey('pkcs8', pkcs8, OAEP, false, ['decrypt']);
   const secret = createHash('sha256').update('packager-drm-api cpix rejection').update(pkcs8).digest();

@@ -3,8 +3,14 @@ import type { Finding } from '../cross-check';
 import type { KeyFile } from '../key-file';
 import { playReadyChecksum } from '../playready';
 import { widevinePsshDataOf } from '../widevine';
-import { type ChosenKey, type ChosenKeys, CPIX_SYSTEM_IDS, type CpixSystemName } from './choose';
-import type { CpixDocument, CpixKey, CpixSystem } from './document';
+import type { ChosenKey, ChosenKeys } from './choose';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixKey,
+  type CpixSystem,
+  type CpixSystemName,
+} from './document';
 import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
 
 const unusable = (sentence: string) => fault('cpix_not_usable', sentence);

@@ -1,10 +1,10 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type Checked, decodeBase64, faultsOf, formatUuid, isZero, parseUuid } from '../bytes';
-import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { PROTECTION_SCHEMES, type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
+import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import {
   CPIX_NAMESPACE,
+  CPIX_SYSTEM_IDS,
   type CpixCipher,
   type CpixDelivery,
   type CpixDocument,
@@ -15,7 +15,6 @@ import {
   type CpixSystem,
   type CpixValue,
   ENCRYPTION_NAMESPACE,
-  FAIRPLAY_SYSTEM_ID,
   PSKC_NAMESPACE,
   SIGNATURE_NAMESPACE,
   SPEKE_NAMESPACE,
@@ -56,8 +55,11 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   }
 }
 
-/** XML says itself what it is encoded in: by its mark, by where its first zero byte is, or by its declaration. */
-function decodeXml(bytes: Buffer): Checked<string> {
+/**
+ * The text of an XML document. It says itself what it is encoded in: by its mark, by where its first zero byte is, or by
+ * its declaration. The fault goes on after the name of the document.
+ */
+export function decodeXml(bytes: Buffer): Checked<string> {
   if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
   const start = bytes.toString('hex', 0, 2);
   if (start === 'fffe' || start === '3c00') return decodeUtf16(bytes);
@@ -213,7 +215,9 @@ function readCipher(element: XmlElement | undefined, what: string): CpixCipher |
   const value = only(only(element, 'CipherData', namespaces), 'CipherValue', namespaces);
   const cipher = bytesOf(value?.text, what);
   if (!cipher) return undefined;
-  return { algorithm: only(element, 'EncryptionMethod', namespaces)?.attributes.Algorithm ?? '', cipher };
+  const method = only(element, 'EncryptionMethod', namespaces);
+  const digest = only(method, 'DigestMethod', [SIGNATURE_NAMESPACE])?.attributes.Algorithm;
+  return { algorithm: method?.attributes.Algorithm ?? '', ...(digest !== undefined && { digest }), cipher };
 }
 
 function readDelivery(element: XmlElement): CpixDelivery {
@@ -240,7 +244,7 @@ function readDelivery(element: XmlElement): CpixDelivery {
   };
 }
 
-const KNOWN_SYSTEMS: readonly string[] = [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID, FAIRPLAY_SYSTEM_ID];
+const KNOWN_SYSTEMS: readonly string[] = Object.values(CPIX_SYSTEM_IDS);
 
 function readSystem(element: XmlElement): CpixSystem {
   const keyId = readKeyId(element.attributes.kid, 'DRMSystem');

@@ -2,7 +2,7 @@ import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { buildPsshBox } from '../pssh';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { type CpixSignal, type CpixSystem, FAIRPLAY_SYSTEM_ID } from './document';
+import { CPIX_SYSTEM_IDS, type CpixSignal, type CpixSystem, type CpixSystemName } from './document';
 
 /** Every way to signal one system for one key; a system has only some. */
 type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
@@ -69,15 +69,9 @@ function playlistLines(attributes: readonly string[]): Signals {
   return { hlsMedia: `#EXT-X-KEY:${listed}`, hlsMultivariant: `#EXT-X-SESSION-KEY:${listed}` };
 }
 
-const SYSTEM_IDS = {
-  widevine: WIDEVINE_SYSTEM_ID,
-  playready: PLAYREADY_SYSTEM_ID,
-  fairplay: FAIRPLAY_SYSTEM_ID,
-} as const;
-
 /** A system of a key with the signals given, or with those of them that are asked for. */
 export function cpixSystem(
-  system: keyof typeof SYSTEM_IDS,
+  system: CpixSystemName,
   keyId: Buffer,
   signals: Signals,
   asked: readonly CpixSignal[] = Object.keys(signals) as CpixSignal[],
@@ -85,7 +79,7 @@ export function cpixSystem(
   const of = <Name extends CpixSignal>(name: Name): CpixSystem[Name] | undefined =>
     asked.includes(name) ? signals[name] : undefined;
   return {
-    systemId: SYSTEM_IDS[system],
+    systemId: CPIX_SYSTEM_IDS[system],
     keyId,
     pssh: of('pssh'),
     contentProtectionData: of('contentProtectionData'),

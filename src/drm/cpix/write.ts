@@ -98,9 +98,10 @@ function deliveryNode({ certificate, documentKeys, mac }: CpixDelivery): Node {
   };
 }
 
-function cipherNode({ algorithm, cipher }: CpixCipher): Node {
+function cipherNode({ algorithm, digest, cipher }: CpixCipher): Node {
+  const digestMethod = digest !== undefined && { 'ds:DigestMethod': { '@Algorithm': digest } };
   return {
-    'enc:EncryptionMethod': algorithm === '' ? undefined : { '@Algorithm': algorithm },
+    'enc:EncryptionMethod': algorithm === '' ? undefined : { '@Algorithm': algorithm, ...digestMethod },
     'enc:CipherData': { 'enc:CipherValue': base64(cipher) },
   };
 }

@@ -1,4 +1,5 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import { cpixOperations } from './cpix-operations';
 import { DELIVERY_TAG, deliveryOperations } from './delivery-operations';
 import { NOTIFICATIONS_TAG, notifications } from './notifications';
 import { type PathItem, SECRET_VARIABLE, type Seeded, URL_VARIABLE } from './operation';
@@ -43,6 +44,7 @@ export function openApiDocument(seeded: Seeded) {
     ...uploadOperations(seeded),
     ...deliveryOperations(seeded),
     ...providerOperations(seeded),
+    ...cpixOperations(seeded),
     ...v1Operations(seeded),
     ...serviceOperations(),
   };

@@ -1,4 +1,4 @@
-import type { Planned, PlannedMember, PlannedStream } from '../../api/batch';
+import type { Fields, Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
 import { createSemaphore, type Semaphore } from '../../http/semaphore';
@@ -45,6 +45,19 @@ export function createRunBatch({
   const writes = createSemaphore(MAX_WRITES);
   const provisionings = createSemaphore(MAX_PROVISIONINGS);
 
+  const documents = createSemaphore(1);
+
+  /** A CPIX document may take some milliseconds to read: others are served between one and the next. */
+  const read = async (fields: Fields) => {
+    if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields);
+    const leave = await documents.enter();
+    try {
+      return parseKeyFileRequest(fields);
+    } finally {
+      leave();
+    }
+  };
+
   return async ({ plan, actor, dryRun, report, pause }) => {
     const options = { dryRun, skipUnchanged: true };
     const breaker = createCircuitBreaker();
@@ -70,7 +83,7 @@ export function createRunBatch({
 
     const putStream = async (planned: PlannedStream): Promise<PutOutcome> => {
       const { streamId, fields } = planned;
-      const put = () => changes.put(streamId, () => parseKeyFileRequest(fields), actor, options);
+      const put = () => changes.put(streamId, () => read(fields), actor, options);
       return asksProvider(planned) ? breaker(fields, put) : put();
     };
 
@@ -100,7 +113,7 @@ export function createRunBatch({
     const groupTasks = (chosen: readonly Group[]): Task[] => chosen.map((group) => () => putGroup(group));
     const supplied = [
       ...streamTasks(streams.filter((stream) => !asksProvider(stream))),
-      ...groupTasks(groups.filter(({ request }) => request.source === 'supplied')),
+      ...groupTasks(groups.filter(({ request }) => request.source !== 'provider')),
     ];
     const provided = [
       ...streamTasks(streams.filter(asksProvider)),
@@ -117,8 +130,8 @@ export function stoppingError(): HttpError {
 }
 
 /** Whether a stream's keys will be provisioned, told without reading its fields to the end. */
-function asksProvider({ fields: { cenc, fairplay, keyfile } }: PlannedStream): boolean {
-  return (cenc ?? fairplay ?? keyfile ?? null) === null;
+function asksProvider({ fields: { cenc, fairplay, keyfile, cpix } }: PlannedStream): boolean {
+  return (cenc ?? fairplay ?? keyfile ?? cpix ?? null) === null;
 }
 
 interface Group {

@@ -53,7 +53,7 @@ export interface KeyFileChanges {
   /** Provisions what a request asks for, and writes it. What `read` refuses is a 400. */
   put(
     streamId: StreamId,
-    read: () => Parsed<KeyFileRequest>,
+    read: () => Parsed<KeyFileRequest> | Promise<Parsed<KeyFileRequest>>,
     actor: Actor,
     options?: PutOptions,
   ): Promise<PutOutcome>;
@@ -133,7 +133,8 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
   return {
     async put(streamId, read, actor, options) {
       requireWrite(actor.apiKey, streamId);
-      return putKeyFile(streamId, await provision(parsedOr400(read()), actor.requestId), actor, options);
+      const request = parsedOr400(await read());
+      return putKeyFile(streamId, await provision(request, actor.requestId), actor, options);
     },
     async putKeyFile(streamId, provisioned, actor, options) {
       requireWrite(actor.apiKey, streamId);

@@ -1,18 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import accepts from 'accepts';
-import { MAX_BODY_BYTES } from '../../api/key-file-request';
-import { parseKeyFileRequest, readKeyFileLines } from '../../api/read-key-file-request';
+import { cpixQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
+import { parseKeyFileRequest, readCpixBody, readKeyFileLines } from '../../api/read-key-file-request';
 import type { StreamId } from '../../api/stream-id';
+import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
-import { createReadJson, createReadText, requireType } from '../../http/body';
+import { createReadBytes, createReadText, requireType } from '../../http/body';
 import type { HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
+import { createReadRequest } from '../request-body';
 import type { KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
@@ -47,19 +49,44 @@ export interface KeyFileHandlers {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
+/** Whose bodies are CPIX documents. */
+const XML_TYPES = ['application/cpix+xml', 'application/xml'];
 
 const WHICH_TYPES =
-  'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.';
+  'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
+
+const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
 
 export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFileHandlers {
   const exportKeyFile = createExports();
-  const readJson = createReadJson(MAX_BODY_BYTES);
+  const readJson = createReadRequest();
   const readText = createReadText(MAX_BODY_BYTES);
+  const readDocument = createReadBytes(MAX_CPIX_BYTES);
   const actorOf = (request: IncomingMessage, { apiKey, exchange }: KeyFileCall): Actor => ({
     apiKey,
     requestId: exchange.requestId,
     address: addressOf(request),
   });
+  /** What the body asks for when it is read, with what the query says of it. */
+  const readBody = async (
+    type: string | undefined,
+    query: KeyFileCall['query'],
+    ...exchange: [request: IncomingMessage, response: ServerResponse]
+  ) => {
+    if (type === TEXT) {
+      const lines = await readText(...exchange);
+      const dryRun = isDryRun(query, 'keepunknown');
+      const keepUnknown = isKeepUnknown(query);
+      return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
+    }
+    if (type !== undefined && XML_TYPES.includes(type)) {
+      const document = await readDocument(...exchange);
+      const { dryrun: _, ...choice } = query;
+      return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
+    }
+    const body = await readJson(...exchange);
+    return { dryRun: isDryRun(query), read: () => parseKeyFileRequest(body) };
+  };
   return {
     get(request, response, call) {
       const { streamId, apiKey, query } = call;
@@ -79,12 +106,8 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
 
     async post(request, response, call) {
       const { streamId, query } = call;
-      const isLines = requireType(request, [JSON_TYPE, TEXT], WHICH_TYPES) === TEXT;
-      const body = isLines ? await readText(request, response) : await readJson(request, response);
-      const dryRun = isDryRun(query, ...(isLines ? ['keepunknown'] : []));
-      const keepUnknown = isLines && isKeepUnknown(query);
-      const read = () =>
-        Buffer.isBuffer(body) ? readKeyFileLines(body, keepUnknown) : parseKeyFileRequest(body);
+      const type = requireType(request, [JSON_TYPE, TEXT, ...XML_TYPES], WHICH_TYPES);
+      const { dryRun, read } = await readBody(type, query, request, response);
       const options = { precondition: preconditionOf(request.headers), dryRun };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);
       if (dryRun) answerDryRun(request, response, call, outcome);

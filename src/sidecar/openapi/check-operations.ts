@@ -8,7 +8,14 @@ export const CHECK_TAG = 'Check';
 /** `POST /api/check`. */
 export function checkOperations(): Record<string, PathItem> {
   const body = {
-    'text/plain': { type: 'string' as const, description: "A key file's text, or one value." },
+    'text/plain': {
+      type: 'string' as const,
+      description: "A key file's text, a CPIX document, or one value.",
+    },
+    'application/cpix+xml': {
+      type: 'string' as const,
+      description: 'A CPIX document, in UTF-8 or UTF-16. `application/xml` and `text/xml` will do, too.',
+    },
     'application/json': {
       oneOf: [
         schemaRef('CheckedValue'),
@@ -30,7 +37,7 @@ export function checkOperations(): Record<string, PathItem> {
         tag: CHECK_TAG,
         summary: 'Check key material',
         description:
-          'Tells what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, or one value in base64, hex or as a UUID: a PSSH box, an init segment or a media segment, Widevine PSSH data, a PlayReady object or header, a key id, a license address, a manifest or playlist, or an element or a key line of one. Nothing is written, kept or logged. Any API key will do.',
+          'Tells what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, a CPIX document (whose encrypted content keys are not opened), or one value in base64, hex or as a UUID: a PSSH box, an init segment or a media segment, Widevine PSSH data, a PlayReady object or header, a key id, a license address, a manifest or playlist, or an element or a key line of one. Nothing is written, kept or logged. Any API key will do.',
         parameters: [
           {
             name: 'reveal',

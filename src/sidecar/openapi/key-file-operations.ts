@@ -281,7 +281,7 @@ function write() {
       'body_too_large',
       {
         code: 'unsupported_media_type',
-        says: 'Send the body as JSON, with content-type: application/json, or the lines of a key file as text/plain.',
+        says: 'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
       },
       ...(['client_unknown', 'client_api_key_refused'] as const),
       ...(['key_files_not_writable', 'key_files_not_readable'] as const),

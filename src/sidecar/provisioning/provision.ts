@@ -4,6 +4,7 @@ import type { CmafScheme, KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
 import type { Upstreams } from './key-provider';
+import { type FindRecipient, openDocument } from './open-document';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import { OutageError, type UpstreamName } from './upstream';
 
@@ -22,31 +23,50 @@ interface ProvisionOptions extends AskProviderOptions {
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
   readonly cmaf: CmafScheme | false;
+  /** Who the encrypted content keys of CPIX documents are for; without it, none are taken. */
+  readonly cpixRecipient?: FindRecipient | undefined;
 }
 
 /** Makes the step from a request to the key file to write. */
 export function createProvision(upstreams: Upstreams, options: ProvisionOptions): Provision {
-  const { checks, cmaf, cache } = options;
+  const { checks, cmaf, cache, cpixRecipient = () => undefined } = options;
   const ask = createAskProvider(upstreams, options);
+  const fetchValues = (
+    request: Exclude<KeyFileRequest, { readonly source: 'supplied' }>,
+    requestId: string,
+  ): Promise<Values> =>
+    request.source === 'cpix' ? openDocument(request, cpixRecipient) : ask(request, requestId);
   return async (request, requestId) => {
-    const { keyFile: values, kept }: ProviderAnswer =
-      request.source === 'supplied' ? request : await ask(request, requestId);
+    const answered: Values = request.source === 'supplied' ? request : await fetchValues(request, requestId);
+    const { keyFile: values, kept } = answered;
     const scheme = request.cmaf ?? cmaf;
     const keyFile = values.cenc && scheme ? { ...values, cmaf: scheme } : values;
-    const findings = request.findings ?? findingsOf(request, keyFile);
+    const findings = request.findings ?? findingsOf(answered, keyFile, request.contentId);
     const errors = findings.filter(({ severity }) => severity === 'error');
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);
-    if (request.source === 'supplied') return { keyFile, warnings: findings };
+    if (request.source !== 'provider') return { keyFile, warnings: findings };
     if (kept) return { keyFile, warnings: [...findings, keptFinding(kept)], source: 'provider_cache' };
     cache?.keep(request, values);
     return { keyFile, warnings: findings };
   };
 }
 
-function findingsOf(request: KeyFileRequest, keyFile: KeyFile): Finding[] {
-  if (request.source === 'provider') return crossCheck(keyFile, request.contentId);
-  const { contentId, isChecksumComputed = false, corrected = [] } = request;
+/** The values of a key file, and what is known of them. */
+interface Values {
+  readonly keyFile: KeyFile;
+  /** What is odd about where they come from, and is corrected or left out. */
+  readonly corrected?: readonly Finding[];
+  readonly isChecksumComputed?: boolean;
+  /** Set when the key provider could not be asked, and they were taken from the cache. */
+  readonly kept?: KeptAnswer;
+}
+
+function findingsOf(
+  { corrected = [], isChecksumComputed = false }: Values,
+  keyFile: KeyFile,
+  contentId: string | undefined,
+): Finding[] {
   return [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
 }
 
@@ -56,7 +76,7 @@ function isNeverWritten(code: string): boolean {
 }
 
 function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): HttpError {
-  if (source === 'supplied') {
+  if (source !== 'provider') {
     return new HttpError(
       400,
       errors.map(({ code, description }) => ({ code, description: `${description}.` })),
@@ -93,18 +113,11 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [60, 'minute'],
 ];
 
-/** A content's values. */
-interface ProviderAnswer {
-  readonly keyFile: KeyFile;
-  /** Set when they were taken from the cache, since the provider could not be asked. */
-  readonly kept?: KeptAnswer;
-}
-
 /**
  * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; where that is for an outage, a kept answer is
  * taken instead, unless an upstream that does answer refuses.
  */
-type AskProvider = (content: ProviderContent, requestId: string) => Promise<ProviderAnswer>;
+type AskProvider = (content: ProviderContent, requestId: string) => Promise<Values>;
 
 interface AskProviderOptions {
   readonly cache?: ProviderCache | undefined;

@@ -1,28 +1,114 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { CpixDocument } from '../../../src/drm/cpix/document';
-import { openCpix } from '../../../src/drm/cpix/encryption';
+import crypto from 'node:crypto';
+import * as fc from 'fast-check';
+import type { CpixDelivery, CpixDocument, CpixKey } from '../../../src/drm/cpix/document';
+import { type CpixRecipient, openCpix, sealCpix } from '../../../src/drm/cpix/encryption';
 import { readCpix } from '../../../src/drm/cpix/read';
-import { readRecipient } from '../../../src/drm/cpix/recipient';
+import { writeCpix } from '../../../src/drm/cpix/write';
+import { cpixVector, documentOf, recipientNamed } from '../../support/cpix';
+import { cpixDocuments } from '../../support/cpix-documents';
 
-const vector = (name: string) => readFileSync(join(__dirname, '../../vectors/cpix', name));
+const CERT1 = recipientNamed('Cert1');
+const NEXT = recipientNamed('next');
 
-function documentOf(input: Buffer | string): CpixDocument {
-  const read = readCpix(input);
-  if (!read.ok) throw new Error(read.fault.sentence);
-  return read.value;
+const XMLENC = 'http://www.w3.org/2001/04/xmlenc#';
+const OAEP = `${XMLENC}rsa-oaep-mgf1p`;
+const AES = `${XMLENC}aes256-cbc`;
+
+/** Random bytes that can be told again: the first are those of the document key, then come those of the MAC. */
+function countedBytes() {
+  let count = 0;
+  return (length: number) => {
+    count += 1;
+    return Buffer.alloc(length, count);
+  };
 }
+const DOCUMENT_KEY = Buffer.alloc(32, 1);
+const MAC_KEY = Buffer.alloc(64, 2);
 
-const recipientOf = (certificate: string, key: string) => {
-  const read = readRecipient(certificate, key);
-  if (!read.ok) throw new Error(read.fault.sentence);
-  return read.value;
+const plainKey = (number: number): CpixKey => ({
+  keyId: Buffer.alloc(16, number),
+  value: { kind: 'plain', bytes: Buffer.alloc(16, 0x40 + number) },
+  explicitIv: undefined,
+  scheme: undefined,
+});
+
+const PLAIN: CpixDocument = {
+  id: undefined,
+  contentId: 'some-content',
+  version: '2.3',
+  isSigned: false,
+  deliveries: [],
+  keys: [plainKey(1), plainKey(2)],
+  systems: [],
+  periods: [],
+  rules: [],
+};
+const SEALED = sealCpix(PLAIN, [NEXT.certificate], countedBytes());
+const [DELIVERY] = SEALED.deliveries as [CpixDelivery];
+const OPENED = { ok: true, value: { ...SEALED, keys: PLAIN.keys } };
+
+const notOpened = (sentence: string) => ({ ok: false, fault: { code: 'cpix_not_opened', sentence } });
+const CANNOT = notOpened(
+  'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
+);
+
+type Change<T> = (value: T) => Partial<T>;
+
+const withDelivery = (change: Change<CpixDelivery>): CpixDocument => ({
+  ...SEALED,
+  deliveries: [{ ...DELIVERY, ...change(DELIVERY) }],
+});
+
+type Encrypted = Extract<NonNullable<CpixKey['value']>, { kind: 'encrypted' }>;
+
+/** The document with another first key. */
+const withValue = (change: Change<Encrypted>): CpixDocument => {
+  const [first, ...others] = SEALED.keys as [CpixKey & { value: Encrypted }];
+  return { ...SEALED, keys: [{ ...first, value: { ...first.value, ...change(first.value) } }, ...others] };
 };
 
-const recipient = recipientOf(vector('Cert1.pem').toString(), vector('Cert1-key.pem').toString());
+const mac = (cipher: Buffer) => crypto.createHmac('sha512', MAC_KEY).update(cipher).digest();
+
+/** An authentic value of these bytes, to which nothing is padded. */
+const authentic = (bytes: Buffer): Change<Encrypted> => {
+  const iv = Buffer.alloc(16, 9);
+  const cipher = crypto.createCipheriv('aes-256-cbc', DOCUMENT_KEY, iv).setAutoPadding(false);
+  const sealed = Buffer.concat([iv, cipher.update(bytes), cipher.final()]);
+  return () => ({ cipher: sealed, mac: mac(sealed) });
+};
+
+/** The value of this length with an authentic MAC. */
+const cutTo = (length: number): Change<Encrypted> => {
+  const cipher = Buffer.alloc(length, 7);
+  return () => ({ cipher, mac: mac(cipher) });
+};
+
+function wrap(bytes: Buffer, { certificate }: CpixRecipient = NEXT) {
+  const key = new crypto.X509Certificate(certificate).publicKey;
+  return crypto.publicEncrypt({ key, oaepHash: 'sha1' }, bytes);
+}
+
+const withMacKey = (cipher: Buffer, more: object = {}) =>
+  withDelivery(({ mac: method }) => ({
+    mac: { algorithm: method?.algorithm ?? '', key: { algorithm: OAEP, cipher, ...more } },
+  }));
+const withDocumentKey = (cipher: Buffer, more: object = {}) =>
+  withDelivery(() => ({
+    documentKeys: [{ algorithm: AES, value: { algorithm: OAEP, cipher, ...more }, keyIds: [] }],
+  }));
+
+function flipped(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}
+
+const wrapped = wrap(DOCUMENT_KEY);
+const KEY_BYTES = Buffer.alloc(16, 0x41);
+const PADDING = Buffer.alloc(16, 16);
 
 it('opens a published document to the values that its readme prints', async () => {
-  const document = documentOf(vector('EncryptedContentKeys.xml'));
+  const document = documentOf(cpixVector('EncryptedContentKeys.xml'));
   const values = [
     '3rWoHYasQubO6HbJGrGtLw==',
     'O5w9FdZiwmQK4uIXzAziaQ==',
@@ -33,5 +119,346 @@ it('opens a published document to the values that its readme prints', async () =
     ...key,
     value: { kind: 'plain', bytes: Buffer.from(values[index] ?? '', 'base64') },
   }));
-  expect(await openCpix(document, recipient)).toEqual({ ok: true, value: { ...document, keys } });
+  expect(await openCpix(document, CERT1)).toEqual({ ok: true, value: { ...document, keys } });
+});
+
+it('opens what it has sealed for each of its recipients, written and read in between', async () => {
+  const documents = cpixDocuments.map((document) => ({
+    ...document,
+    keys: document.keys.map((key, index) => (key.value ? { ...key, value: plainKey(index).value } : key)),
+  }));
+  const property = fc.asyncProperty(documents, async (document) => {
+    const certificates = [CERT1.certificate, NEXT.certificate];
+    const sealed = sealCpix(document, certificates, (length) => crypto.randomBytes(length));
+    const read = documentOf(writeCpix(sealed));
+    for (const recipient of [CERT1, NEXT]) {
+      const value = { ...sealed, keys: document.keys };
+      expect(await openCpix(read, recipient)).toEqual({ ok: true, value });
+    }
+  });
+  await fc.assert(property, { numRuns: 8 });
+});
+
+it('answers a document with plain values, or with none, as it is', async () => {
+  const asked = { ...PLAIN, keys: [{ ...plainKey(1), value: undefined }], deliveries: SEALED.deliveries };
+  for (const document of [PLAIN, asked, { ...PLAIN, keys: [] }]) {
+    expect(await openCpix(document, undefined)).toEqual({ ok: true, value: document });
+    expect(await openCpix(document, CERT1)).toEqual({ ok: true, value: document });
+  }
+});
+
+it.each([
+  ['PKCS#7', PADDING],
+  ['ISO 10126', Buffer.from('000102030405060708090a0b0c0d0e10', 'hex')],
+])('opens values with the padding of %s', async (_name, padding) => {
+  expect(await openCpix(withValue(authentic(Buffer.concat([KEY_BYTES, padding]))), NEXT)).toEqual({
+    ok: true,
+    value: expect.objectContaining({ keys: PLAIN.keys }),
+  });
+});
+
+it('takes document keys without an algorithm, and a digest that is named SHA-1', async () => {
+  const sha1 = { digest: 'http://www.w3.org/2000/09/xmldsig#sha1' };
+  const document = withDelivery(() => ({
+    documentKeys: [{ algorithm: '', value: { algorithm: OAEP, cipher: wrapped, ...sha1 }, keyIds: [] }],
+  }));
+  const read = documentOf(writeCpix(document));
+  expect(read.deliveries).toEqual(document.deliveries);
+  expect(await openCpix(read, NEXT)).toMatchObject({ ok: true, value: { keys: PLAIN.keys } });
+});
+
+describe('with document keys of their own', () => {
+  const other = Buffer.alloc(32, 1);
+  const [one, two] = PLAIN.keys.map(({ keyId }) => keyId) as [Buffer, Buffer];
+  const documentKey = (cipher: Buffer, ...keyIds: Buffer[]) => ({
+    algorithm: AES,
+    value: { algorithm: OAEP, cipher },
+    keyIds,
+  });
+
+  it('opens each value with the one that names it', async () => {
+    const spoilt = wrap(Buffer.alloc(32, 5));
+    const right = withDelivery(() => ({
+      documentKeys: [documentKey(wrapped, one), documentKey(wrap(other), two)],
+    }));
+    expect(await openCpix(right, NEXT)).toMatchObject({ ok: true, value: { keys: PLAIN.keys } });
+    const wrong = withDelivery(() => ({
+      documentKeys: [documentKey(wrapped, two), documentKey(spoilt, one)],
+    }));
+    expect(await openCpix(wrong, NEXT)).toEqual(CANNOT);
+  });
+
+  it('opens the wanted keys alone, and leaves the others encrypted', async () => {
+    const document = withDelivery(() => ({
+      documentKeys: [documentKey(wrapped, one), documentKey(wrapped.subarray(1), two)],
+    }));
+    const [first] = PLAIN.keys;
+    expect(await openCpix(document, NEXT, [one])).toEqual({
+      ok: true,
+      value: { ...document, keys: [first, SEALED.keys[1]] },
+    });
+  });
+
+  it.each([
+    [[], 'has no DocumentKey of the key 01010101-0101-0101-0101-010101010101 for this certificate'],
+    [
+      [documentKey(wrapped, two)],
+      'has no DocumentKey of the key 01010101-0101-0101-0101-010101010101 for this certificate',
+    ],
+    [
+      [documentKey(wrapped), documentKey(wrapped, two)],
+      'has two DocumentKeys of the key 02020202-0202-0202-0202-020202020202 for this certificate',
+    ],
+  ])('is refused when a value has none or two', async (documentKeys, sentence) => {
+    expect(
+      await openCpix(
+        withDelivery(() => ({ documentKeys })),
+        UNUSED,
+      ),
+    ).toEqual(notOpened(sentence));
+  });
+
+  it('opens no more than eight', async () => {
+    const keys = Array.from({ length: 9 }, (_, index) => plainKey(index + 1));
+    const sealed = sealCpix({ ...PLAIN, keys }, [NEXT.certificate], countedBytes());
+    const documentKeys = keys.map(({ keyId }) => documentKey(wrap(DOCUMENT_KEY), keyId));
+    const document = { ...sealed, deliveries: [{ ...DELIVERY, documentKeys }] };
+    const wanted = keys.slice(1).map(({ keyId }) => keyId);
+    expect(await openCpix(document, UNUSED)).toEqual(notOpened('has 9 document keys; at most 8 are opened'));
+    expect(await openCpix(document, NEXT, wanted)).toMatchObject({
+      ok: true,
+      value: { keys: [sealed.keys[0], ...keys.slice(1)] },
+    });
+  });
+});
+
+/** A recipient whose private key can't be used: whatever is refused with it was refused before. */
+const UNUSED: CpixRecipient = {
+  certificate: NEXT.certificate,
+  privateKey: new crypto.X509Certificate(NEXT.certificate).publicKey,
+};
+
+const OF_ONE = 'the key 01010101-0101-0101-0101-010101010101';
+const MUST_BE_OAEP = 'it must be RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)';
+
+it.each<[what: string, document: CpixDocument, sentence: string]>([
+  [
+    'plain values beside encrypted ones',
+    { ...SEALED, keys: [...SEALED.keys, plainKey(3)] },
+    'has plain content keys beside encrypted ones; encrypt all of them, or none',
+  ],
+  [
+    'deliveries for others alone',
+    withDelivery(() => ({ certificate: CERT1.certificate })),
+    'has encrypted content keys for other recipients: none of its 1 DeliveryData has the certificate of this service',
+  ],
+  [
+    'no delivery',
+    { ...SEALED, deliveries: [] },
+    'has encrypted content keys for other recipients: none of its 0 DeliveryData has the certificate of this service',
+  ],
+  [
+    'two deliveries for it',
+    { ...SEALED, deliveries: [DELIVERY, DELIVERY] },
+    'has two DeliveryData for the certificate of this service',
+  ],
+  [
+    'no MAC method',
+    withDelivery(() => ({ mac: undefined })),
+    'has no MACMethod with a key for this certificate; unauthenticated values are refused',
+  ],
+  [
+    'a MAC method without a key',
+    withDelivery(() => ({ mac: { algorithm: DELIVERY.mac?.algorithm ?? '', key: undefined } })),
+    'has no MACMethod with a key for this certificate; unauthenticated values are refused',
+  ],
+  [
+    'a value without MAC',
+    withValue(() => ({ mac: undefined })),
+    `has no ValueMAC of ${OF_ONE}; without one it is not decrypted`,
+  ],
+  [
+    'HMAC-SHA256',
+    withDelivery(({ mac: method }) => ({
+      mac: { key: method?.key, algorithm: 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha256' },
+    })),
+    'names HMAC-SHA256 for the MAC; it must be HMAC-SHA512',
+  ],
+  [
+    'AES-128',
+    withValue(() => ({ algorithm: `${XMLENC}aes128-cbc` })),
+    `names AES-128-CBC for the value of ${OF_ONE}; it must be AES-256-CBC`,
+  ],
+  [
+    'AES-256-GCM',
+    withValue(() => ({ algorithm: 'http://www.w3.org/2009/xmlenc11#aes256-gcm' })),
+    `names AES-256-GCM for the value of ${OF_ONE}; it must be AES-256-CBC`,
+  ],
+  [
+    'a value without algorithm',
+    withValue(() => ({ algorithm: '' })),
+    `names no algorithm for the value of ${OF_ONE}; it must be AES-256-CBC`,
+  ],
+  [
+    'an algorithm of a name of Object',
+    withValue(() => ({ algorithm: 'toString' })),
+    `names another algorithm for the value of ${OF_ONE}; it must be AES-256-CBC`,
+  ],
+  [
+    'a document key for AES-128',
+    withDelivery(({ documentKeys }) => ({
+      documentKeys: documentKeys.map((key) => ({ ...key, algorithm: `${XMLENC}aes128-cbc` })),
+    })),
+    'names AES-128-CBC for a DocumentKey; it must be AES-256-CBC',
+  ],
+  [
+    'RSA PKCS#1 v1.5 for a document key',
+    withDocumentKey(wrapped, { algorithm: `${XMLENC}rsa-1_5` }),
+    `names RSA PKCS#1 v1.5 (rsa-1_5) for a DocumentKey; ${MUST_BE_OAEP}`,
+  ],
+  [
+    'RSA PKCS#1 v1.5 for the MAC key',
+    withMacKey(wrapped, { algorithm: `${XMLENC}rsa-1_5` }),
+    `names RSA PKCS#1 v1.5 (rsa-1_5) for the MAC key; ${MUST_BE_OAEP}`,
+  ],
+  [
+    'OAEP of XML Encryption 1.1',
+    withDocumentKey(wrapped, { algorithm: 'http://www.w3.org/2009/xmlenc11#rsa-oaep' }),
+    `names RSA-OAEP with a digest of choice (xmlenc11#rsa-oaep) for a DocumentKey; ${MUST_BE_OAEP}`,
+  ],
+  [
+    'OAEP with SHA-256',
+    withMacKey(wrapped, { digest: `${XMLENC}sha256` }),
+    `names another digest than SHA-1 for the MAC key; ${MUST_BE_OAEP}`,
+  ],
+])('refuses %s before the private key is used', async (_what, document, sentence) => {
+  expect(await openCpix(document, UNUSED)).toEqual(notOpened(sentence));
+});
+
+it('says which variables to set when there is nobody to receive encrypted keys', async () => {
+  expect(await openCpix(SEALED, undefined)).toEqual(
+    notOpened(
+      'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
+    ),
+  );
+});
+
+/** All that comes to light by using the private key. */
+const FAILURES: readonly [what: string, document: CpixDocument][] = [
+  ['a MAC key for somebody else', withMacKey(wrap(MAC_KEY, CERT1))],
+  ['a MAC key that was changed', withMacKey(flipped(wrap(MAC_KEY), 40))],
+  ['a MAC key of 15 bytes', withMacKey(wrap(MAC_KEY.subarray(0, 15)))],
+  ['a MAC key of no bytes', withMacKey(wrap(Buffer.alloc(0)))],
+  ['another MAC key', withMacKey(wrap(Buffer.alloc(64, 3)))],
+  ['a document key that was changed', withDocumentKey(flipped(wrapped, 255))],
+  ['a document key of 16 bytes', withDocumentKey(wrap(DOCUMENT_KEY.subarray(16)))],
+  ['a document key of 33 bytes', withDocumentKey(wrap(Buffer.alloc(33, 1)))],
+  ['another document key', withDocumentKey(wrap(Buffer.alloc(32, 3)))],
+  ['an encrypted document key cut short', withDocumentKey(wrapped.subarray(1))],
+  ['an encrypted document key of a byte', withDocumentKey(Buffer.alloc(1))],
+  ['an encrypted document key with more behind it', withDocumentKey(Buffer.concat([wrapped, wrapped]))],
+  ['an encrypted document key above the modulus', withDocumentKey(Buffer.alloc(256, 0xff))],
+  ['a changed MAC', withValue(({ mac: given }) => ({ mac: flipped(given ?? wrapped, 63) }))],
+  ['a MAC cut short', withValue(({ mac: given }) => ({ mac: given?.subarray(0, 32) }))],
+  ['a changed value', withValue(({ cipher }) => ({ cipher: flipped(cipher, 20) }))],
+  ['a changed IV', withValue(({ cipher }) => ({ cipher: flipped(cipher, 0) }))],
+  ['padding of 15 bytes', withValue(authentic(Buffer.concat([KEY_BYTES, Buffer.alloc(16, 15)])))],
+  ['padding of no bytes', withValue(authentic(Buffer.concat([KEY_BYTES, Buffer.alloc(16)])))],
+  ['a value of 32 bytes', withValue(authentic(Buffer.concat([KEY_BYTES, KEY_BYTES, PADDING])))],
+  ['a value of no bytes', withValue(authentic(PADDING))],
+  ['a value of all zeros', withValue(authentic(Buffer.concat([Buffer.alloc(16), PADDING])))],
+  ['a value that is no whole block', withValue(cutTo(47))],
+  ['a value of an IV alone', withValue(cutTo(16))],
+  ['a value of a byte', withValue(cutTo(1))],
+];
+
+describe('what comes to light by using the private key', () => {
+  // Of each function that takes time: how often it was called, and how often it failed.
+  const spied = () => {
+    const { subtle } = crypto.webcrypto;
+    const rsa = jest.spyOn(subtle, 'decrypt');
+    const hashes = [jest.spyOn(crypto, 'createHmac'), jest.spyOn(crypto, 'createDecipheriv')];
+    return async () => {
+      const results = await Promise.allSettled(rsa.mock.results.map(({ value }) => value));
+      return {
+        rsa: rsa.mock.calls
+          .map(([, , data]) => Buffer.from(data as Buffer).length)
+          .filter((length) => length === 256).length,
+        errors: results.filter(({ status }) => status === 'rejected').length,
+        hashes: hashes.map(({ mock }) => mock.calls.length),
+      };
+    };
+  };
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each(FAILURES)('has one fault, after the same work: %s', async (_what, document) => {
+    const counts = spied();
+    expect(await openCpix(document, NEXT)).toEqual(CANNOT);
+    expect(await counts()).toEqual({ rsa: 2, errors: 2, hashes: [4, 2] });
+  });
+
+  it('takes no more work than what can be opened', async () => {
+    const counts = spied();
+    expect(await openCpix(SEALED, NEXT)).toEqual(OPENED);
+    expect(await counts()).toEqual({ rsa: 2, errors: 2, hashes: [4, 2] });
+  });
+
+  it.each([
+    ['the first', withValue(({ mac: given }) => ({ mac: flipped(given ?? wrapped, 0) }))],
+    ['another document key', withDocumentKey(flipped(wrapped, 9))],
+  ])('decrypts none of the values when %s is not authentic', async (_what, document) => {
+    const decrypting = jest.spyOn(crypto, 'createDecipheriv');
+    await openCpix(document, NEXT);
+    const ivs = SEALED.keys.map(({ value }) =>
+      (value?.kind === 'encrypted' ? value.cipher : wrapped).subarray(0, 16),
+    );
+    expect(decrypting.mock.calls.length).toBe(2);
+    for (const [, , iv] of decrypting.mock.calls) expect(ivs).not.toContainEqual(iv);
+  });
+
+  it('is the fault of the published document whose MAC is wrong', async () => {
+    expect(await openCpix(documentOf(cpixVector('Invalid_WrongMac.xml')), CERT1)).toEqual(CANNOT);
+  });
+});
+
+it('says nothing of values, keys and MACs in any fault', async () => {
+  for (const [, document] of FAILURES) {
+    const text = JSON.stringify(await openCpix(document, NEXT));
+    expect(text).not.toMatch(/[A-Za-z0-9+/]{20}|[0-9a-f]{16}/);
+  }
+});
+
+it('takes any change of an encrypted document for a fault', async () => {
+  const text = writeCpix(SEALED);
+  const starts = [...text.matchAll(/<(?:enc:CipherValue|pskc:ValueMAC)>/g)];
+  const base64 = starts.map(({ index, 0: tag }) => index + tag.length);
+  const property = fc.asyncProperty(
+    fc.constantFrom(...base64),
+    fc.nat(40),
+    fc.constantFrom(...'AQgw'),
+    async (start, offset, digit) => {
+      const changed = `${text.slice(0, start + offset)}${digit}${text.slice(start + offset + 1)}`;
+      const read = readCpix(changed);
+      fc.pre(changed !== text);
+      expect(read.ok && (await openCpix(read.value, NEXT))).toEqual(CANNOT);
+    },
+  );
+  await fc.assert(property, { numRuns: 30 });
+});
+
+describe('sealCpix', () => {
+  it('encrypts each value with an IV of its own, for each certificate', () => {
+    const sealed = sealCpix(PLAIN, [CERT1.certificate, NEXT.certificate], countedBytes());
+    expect(sealed.deliveries.map(({ certificate }) => certificate)).toEqual([
+      CERT1.certificate,
+      NEXT.certificate,
+    ]);
+    const ivs = sealed.keys.map(({ value }) => value?.kind === 'encrypted' && value.cipher.subarray(0, 16));
+    expect(ivs).toEqual([Buffer.alloc(16, 3), Buffer.alloc(16, 4)]);
+  });
+
+  it('encrypts for nobody, and nothing twice, by no means', () => {
+    expect(() => sealCpix(PLAIN, [], countedBytes())).toThrow(RangeError);
+    expect(() => sealCpix(SEALED, [NEXT.certificate], countedBytes())).toThrow(RangeError);
+  });
 });

@@ -27,20 +27,21 @@ async function complaints(documents: readonly string[]): Promise<string[]> {
   `under the schema of CPIX 2.3${isThere ? '' : ` (CPIX_SCHEMAS names its folder; it is not at ${FOLDER})`}`,
   () => {
     it('a wrong document is told', async () => {
-      const [document] = fc.sample(cpixDocuments, 1);
+      const [document] = fc.sample(cpixDocuments, { numRuns: 1, seed: 1 });
       const wrong = document ? writeCpix(document).replace('kid=', 'key=') : '';
       expect(await complaints([wrong])).not.toEqual([]);
     });
 
     it('whatever is written is valid', async () => {
       const documents = fc
-        .sample(cpixDocuments, 60)
+        .sample(cpixDocuments, { numRuns: 60, seed: 1 })
         // SPEKE's requests have certificates alone, and that a key is for some content keys came with version 2.4. Ids
         // must not repeat.
         .filter(({ deliveries, id, periods }) => {
           const ids = [id, ...periods.map((period) => period.id)].filter((each) => each !== undefined);
           const isKnown = deliveries.every(
-            ({ documentKeys }) => documentKeys.length === 1 && documentKeys[0]?.keyIds.length === 0,
+            ({ certificate, documentKeys }) =>
+              certificate !== undefined && documentKeys.length === 1 && documentKeys[0]?.keyIds.length === 0,
           );
           return isKnown && new Set(ids).size === ids.length;
         })

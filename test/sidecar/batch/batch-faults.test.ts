@@ -94,7 +94,7 @@ describe('an entry that cannot be read fails alone', () => {
       {},
       [
         'invalid_body',
-        'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or have them provisioned with client, clientApiKey and contentId.',
+        'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with client, clientApiKey and contentId.',
       ],
     ],
     [
@@ -152,12 +152,16 @@ describe('a group that cannot be read fails as one', () => {
   const members = ['a', 'b'];
   it.each<[what: string, group: unknown, ...errors: [code: string, description: string][]]>([
     ['no object', 'a', ['invalid_body', 'groups.0: must be an object']],
-    ['no members', CENC_ONLY, ['invalid_body', 'groups.0: give its members, or its smil']],
+    [
+      'no members',
+      CENC_ONLY,
+      ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks'],
+    ],
     [
       'misspelt members',
       { memebrs: members, ...CENC_ONLY },
       ['unknown_field', 'groups.0: memebrs is not a field of this request. Did you mean members?'],
-      ['invalid_body', 'groups.0: give its members, or its smil'],
+      ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks'],
     ],
     [
       'members and a document',
@@ -190,7 +194,7 @@ describe('a group that cannot be read fails as one', () => {
       'a folder that is none, members missing, limits and keys misplaced: all of it is told',
       { folder: 7, heights: { SD: 576 }, keys: { '?': {} }, ...CENC_ONLY },
       ['invalid_body', 'groups.0: folder: must be a string'],
-      ['invalid_body', 'groups.0: give its members, or its smil'],
+      ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks'],
       [
         'invalid_body',
         'groups.0: keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',

@@ -1,0 +1,73 @@
+import { type Checked, type Fault, say } from '../drm/bytes';
+import { type ChosenKeys, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
+import type { CpixDocument } from '../drm/cpix/document';
+import { readCpix } from '../drm/cpix/read';
+import type { CmafScheme } from '../drm/key-file';
+import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
+
+/** Keys that are chosen in a CPIX document, whose values may still be encrypted. */
+export interface CpixContent {
+  readonly document: CpixDocument;
+  readonly chosen: ChosenKeys;
+  /** The license address in place of the document's. */
+  readonly playReadyUrl: string | undefined;
+  readonly contentId: string | undefined;
+}
+
+export type ReadDocument = (text: string) => Checked<CpixDocument>;
+
+/** Makes what reads documents for requests that may share one: each text is read once. */
+export function createReadOnce(): ReadDocument {
+  const read = new Map<string, Checked<CpixDocument>>();
+  return (text) => {
+    const document = read.get(text) ?? readCpix(text);
+    read.set(text, document);
+    return document;
+  };
+}
+
+/** What a request says of the keys that it wants of a document. */
+interface DocumentFields {
+  readonly kid?: Buffer | null | undefined;
+  readonly track?: string | null | undefined;
+  readonly period?: string | null | undefined;
+  readonly systems?: readonly CpixSystemName[] | null | undefined;
+  readonly playReadyUrl?: string | null | undefined;
+  readonly contentId?: string | null | undefined;
+  readonly cmaf?: CmafScheme | false | null | undefined;
+}
+
+/** Chooses the keys of a document, which is a fault where it could not be read. */
+export function chooseInDocument(
+  document: Checked<CpixDocument>,
+  { kid, track, period, systems, playReadyUrl, contentId, cmaf }: DocumentFields,
+): Parsed<CpixContent & { readonly source: 'cpix'; readonly cmaf: CmafScheme | false | undefined }> {
+  if (!document.ok) return { ok: false, problems: documentProblems([document.fault]) };
+  const chosen = chooseKeys(document.value, {
+    keyId: kid ?? undefined,
+    track: track ?? undefined,
+    period: period ?? undefined,
+    systems: systems ?? undefined,
+  });
+  if (!chosen.ok) return { ok: false, problems: documentProblems(chosen.faults) };
+  return {
+    ok: true,
+    value: {
+      source: 'cpix',
+      document: document.value,
+      chosen: chosen.value,
+      playReadyUrl: playReadyUrl ?? undefined,
+      contentId: contentId ?? undefined,
+      cmaf: cmaf ?? undefined,
+    },
+  };
+}
+
+/** What a document's faults speak of. */
+export const THE_DOCUMENT = 'The CPIX document';
+
+/** What is wrong with a document, as the problems of a request. */
+export function documentProblems(faults: readonly Fault[]): Problem[] {
+  const told = faults.slice(0, MAX_PROBLEMS);
+  return told.map((fault) => ({ code: fault.code, description: say(fault, THE_DOCUMENT) }));
+}

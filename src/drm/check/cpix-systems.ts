@@ -1,0 +1,199 @@
+import { type Checked, isZero } from '../bytes';
+import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID } from '../cpix/document';
+import { fairPlayAddress, type PlayReadySignal, playReadySignal, widevineData } from '../cpix/signalling';
+import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { looksLikePsshBox, parsePsshBox } from '../pssh';
+import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
+import { describeBoxList, describeWidevineData, systemName } from './boxes';
+import { describeElements } from './manifest';
+import { describePlaylist, looksLikePlaylist } from './playlist';
+import { describePlayReadyObject, looksLikePlayReadyObject } from './playready';
+import { cipherOf, compareKeyIds } from './protection';
+import { claimsOf, Report, type Subject } from './report';
+import { checkAddress, readByteText, suspectByteOrder } from './values';
+
+/** A key, and what its fields begin with. */
+export interface PlacedKey extends CpixKey {
+  readonly at: string;
+}
+
+/** What the checks of a key file's values call those of a key here. */
+export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
+  return {
+    ...REQUEST_NAMES,
+    'cenc.keyid': `${at}.key_id`,
+    'cenc.contentkey': `${at}.value`,
+    'playready.checksum': checksum,
+    'fairplay.key': `${at}.value`,
+    'fairplay.iv': `${at}.iv`,
+  };
+}
+
+const PLACES: Readonly<Record<string, string>> = {
+  [WIDEVINE_SYSTEM_ID]: 'widevine',
+  [PLAYREADY_SYSTEM_ID]: 'playready',
+  [FAIRPLAY_SYSTEM_ID]: 'fairplay',
+};
+
+export interface DocumentContext {
+  /** Whether no key has a value. */
+  readonly isRequest: boolean;
+  readonly subject: Subject;
+}
+
+/** What a document says of a system for a key, in a report of its own: all of it is looked at, however much there is. */
+export function describeSystem(
+  system: CpixSystem,
+  key: PlacedKey,
+  { isRequest, subject }: DocumentContext,
+): Report {
+  const report = new Report();
+  const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;
+  const at = `${key.at}.${PLACES[systemId] ?? 'system'}`;
+  report.field(
+    PLACES[systemId] ? `${at}.system` : at,
+    systemId,
+    systemName(systemId) ?? 'not a system that is known here',
+  );
+  const signal = (name: string, describe: (part: Report, at: string) => void) =>
+    report.take(describeSignal(key, `${at}.${name}`, describe));
+
+  if (pssh) signal('pssh', (part, name) => describePssh(part, name, pssh, systemId));
+  if (contentProtectionData !== undefined)
+    signal('content_protection', (part, name) => {
+      const { boxes, named } = describeElements(part, contentProtectionData, {
+        at: `${name}.`,
+        subject: name,
+      });
+      tellOtherBoxes(part, name, boxes, systemId);
+      if (named.length === 0) part.warning('names_nothing', name, 'has no pssh and no pro element');
+    });
+  if (protectionHeader)
+    signal('header', (part, name) => void describePlayReadyObject(part, `${name}.`, protectionHeader));
+  if (uriExtXKey !== undefined) signal('uri', (part, name) => describeUri(part, name, uriExtXKey, systemId));
+  for (const [name, lines] of [
+    ['hls_media', system.hlsMedia],
+    ['hls_multivariant', system.hlsMultivariant],
+  ] as const) {
+    if (lines === undefined) continue;
+    signal(name, (part, place) => {
+      if (!looksLikePlaylist(lines)) part.warning('names_nothing', place, 'has no EXT-X-KEY line');
+      describePlaylist(part, lines, (inner, bytes) => describeData(inner, `${place}.data`, bytes), place);
+    });
+  }
+  if (system.asked.length > 0) {
+    const note = isRequest ? undefined : 'empty: counts as absent';
+    report.field(`${at}.asked`, system.asked.join(', '), note);
+  }
+  if (systemId === FAIRPLAY_SYSTEM_ID) checkFairPlay(report, key, isRequest);
+  if (!isRequest && PLACES[systemId]) checkUse(report, system, key, at, subject);
+  return report;
+}
+
+/** What FairPlay needs of a key. */
+function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
+  const { scheme, value, explicitIv } = key;
+  if (scheme === 'cenc') {
+    const sentence = 'is cenc, and FairPlay plays cbcs alone; ask the key provider for a document of cbcs';
+    report.warning('scheme_mismatch', `${key.at}.scheme`, sentence);
+  }
+  if (isRequest) return;
+  if (!explicitIv)
+    report.error('missing', `${key.at}.iv`, 'is missing: FairPlay needs an explicitIV of 16 bytes');
+  const fairplay = { key: value?.kind === 'plain' ? value.bytes : undefined, iv: explicitIv };
+  const slips = checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) });
+  for (const slip of slips) report.tell(slip.field, slip);
+}
+
+/** Tells what keeps a key file from being made of a system, where nothing tells it more exactly. */
+function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
+  const { keyId, value, explicitIv } = key;
+  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  const use = ((): Checked<PlayReadySignal | string | undefined> => {
+    if (system.systemId === WIDEVINE_SYSTEM_ID) return widevineData(system);
+    if (system.systemId === FAIRPLAY_SYSTEM_ID) return fairPlayAddress(system, explicitIv);
+    return contentKey ? playReadySignal(system, keyId, contentKey) : { ok: true, value: undefined };
+  })();
+  if (!use.ok) {
+    const isTold = report.faults.some(({ severity }) => severity === 'error');
+    if (!isTold) report.tell(subject, { severity: 'error', ...use.fault });
+  } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined) {
+    const sentence = 'is missing: FairPlay needs an address, in URIExtXKey or HLSSignalingData';
+    report.error('missing', `${at}.uri`, sentence);
+  } else if (typeof use.value === 'object' && use.value.licenseUrl === undefined) {
+    const sentence = 'has no license address; give one (playready.laurl) when a key file is made of it';
+    report.warning('no_license_address', at, sentence);
+  }
+}
+
+/** Shows one signal, and holds what it names against its key. */
+function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at: string) => void): Report {
+  const part = new Report();
+  describe(part, at);
+  const { keyId, scheme, value } = key;
+  const named = [...claimsOf(part.claims, 'box'), ...claimsOf(part.claims, 'track')].flatMap(
+    (claim) => claim.keyId ?? [],
+  );
+  const own = { at: `${key.at}.key_id`, keyIds: [keyId], ciphers: [] };
+  if (named.length > 0) compareKeyIds(part, own, { at, keyIds: named, ciphers: [] });
+  else if (!isZero(keyId)) suspectByteOrder(part, own.at, keyId);
+  const cipher = cipherOf(scheme);
+  const other = claimsOf(part.claims, 'cipher').find((claim) => cipher && claim.cipher !== cipher);
+  if (other) {
+    const sentence = `is for ${other.cipher}, but ${key.at}.scheme is ${scheme} (${cipher}); make them agree`;
+    part.warning('scheme_mismatch', at, sentence);
+  }
+  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  for (const { at: name, checksum } of contentKey ? claimsOf(part.claims, 'checksum') : []) {
+    const context = { scheme: undefined, names: namesOf(key.at, name) };
+    for (const slip of checkValues({ keyId, contentKey, checksum }, context)) part.tell(slip.field, slip);
+  }
+  return part;
+}
+
+function describePssh(report: Report, at: string, bytes: Buffer, systemId: string): void {
+  if (!looksLikePsshBox(bytes)) {
+    report.warning('box_missing', at, 'is no pssh box; the data of one is taken all the same');
+    describeData(report, at, bytes);
+    return;
+  }
+  describeBoxList(report, [bytes], at);
+  tellOtherBoxes(report, at, [bytes], systemId);
+}
+
+function tellOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], systemId: string): void {
+  for (const bytes of boxes) {
+    const box = parsePsshBox(bytes);
+    if (!box.ok || box.value.systemId === systemId) continue;
+    const [found, own] = [box.value.systemId, systemId].map((id) => systemName(id) ?? id);
+    report.error('box_of_other_system', at, `is a box of ${found}; one of ${own} belongs here`);
+  }
+}
+
+/** The address of a key line: for FairPlay where the key is asked for, for others mostly the data themselves. */
+function describeUri(report: Report, at: string, address: string, systemId: string): void {
+  if (systemId === FAIRPLAY_SYSTEM_ID) {
+    checkAddress(report, at, 'fairplay', address);
+    report.claim({ of: 'address', at, system: 'fairplay', address });
+    return;
+  }
+  const inline = /^\s*data:[\w/;=+-]{0,100}base64,(.*)$/s.exec(address)?.[1];
+  if (inline === undefined) checkAddress(report, at, 'playready', address.trim());
+  else {
+    const read = readByteText(inline);
+    if (read) describeData(report, at, read.bytes);
+    else report.error('not_base64', at, 'holds data that is not base64');
+  }
+}
+
+/** Data of a system in whatever form players take them from playlists. */
+function describeData(report: Report, at: string, bytes: Buffer): void {
+  if (looksLikePsshBox(bytes)) describeBoxList(report, [bytes], at);
+  else if (looksLikePlayReadyObject(bytes)) describePlayReadyObject(report, `${at}.`, bytes);
+  else {
+    const data = parseWidevinePsshData(bytes);
+    if (data.ok) describeWidevineData(report, `${at}.`, data.value);
+    else report.warning('unrecognised', at, 'holds neither a box nor Widevine data nor a PlayReady object');
+  }
+}

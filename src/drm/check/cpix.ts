@@ -1,0 +1,216 @@
+import { X509Certificate } from 'node:crypto';
+import { formatUuid } from '../bytes';
+import {
+  type CpixDocument,
+  type CpixRule,
+  type CpixSystem,
+  type CpixValue,
+  FAIRPLAY_SYSTEM_ID,
+} from '../cpix/document';
+import { sealingFault } from '../cpix/encryption';
+import { decodeXml, looksLikeCpix, readCpix } from '../cpix/read';
+import { checkValues } from '../cross-check';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID } from '../widevine';
+import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
+import { tellNoSystem } from './part-values';
+import type { Report, Subject } from './report';
+import { keyIdField } from './values';
+
+export const THE_DOCUMENT: Subject = { called: 'The document' };
+
+/** In so many bytes the root element begins, whatever stands before it. */
+const HEAD = 8 * 1024;
+
+/** Whether bytes are most likely a CPIX document, in whatever encoding. */
+export function looksLikeCpixBytes(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, HEAD);
+  const text = decodeXml(head);
+  return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
+}
+
+/**
+ * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values
+ * are not opened. Answers the document where it can be read.
+ */
+export function describeCpix(
+  report: Report,
+  input: Buffer | string,
+  subject: Subject = THE_DOCUMENT,
+): CpixDocument | undefined {
+  const read = readCpix(input);
+  if (!read.ok) {
+    report.tell(subject, { severity: 'error', ...read.fault });
+    return undefined;
+  }
+  const document = read.value;
+  const { version, contentId, keys, periods, systems, isSigned } = document;
+  if (version !== undefined) report.field('version', version);
+  if (contentId !== undefined) report.field('content_id', contentId);
+  if (isSigned) {
+    report.field('signature', 'present');
+    report.warning('signature_not_checked', subject, 'is signed; the signature is not checked');
+  }
+  const isRequest = keys.length > 0 && keys.every(({ value }) => value === undefined);
+  if (keys.length === 0) report.error('no_keys', subject, 'has no ContentKey; ask for a document with keys');
+  if (isRequest) {
+    const sentence = 'is a request for keys and has no values; check what the key provider answers to it';
+    report.warning('request_document', subject, sentence);
+  }
+  const placed = keys.map((key, index) => ({ ...key, at: keys.length > 1 ? `key[${index}]` : 'key' }));
+  const byKeyId = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
+  const rulesOf = grouped(document.rules);
+  const systemsOf = grouped(systems);
+  for (const key of placed) {
+    describeKey(report, key, isRequest);
+    describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], document);
+  }
+  periods.forEach(({ id, index }, at) => {
+    report.field(`period[${at}]`, id ?? '', index === undefined ? undefined : `index ${index}`);
+  });
+  describeDeliveries(report, document, subject);
+  for (const key of placed)
+    claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
+  for (const system of systems) {
+    const key = byKeyId.get(formatUuid(system.keyId));
+    if (key) report.take(describeSystem(system, key, { isRequest, subject }));
+  }
+  if (keys.length > 0 && systems.length === 0) tellNoSystem(report, subject);
+  for (const { at, keyId } of systems.length > 0 ? placed : [])
+    if (!systemsOf.has(formatUuid(keyId))) tellNoSystem(report, at);
+  return document;
+}
+
+function grouped<Item extends { readonly keyId: Buffer }>(items: readonly Item[]): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(formatUuid(item.keyId));
+    if (group) group.push(item);
+    else groups.set(formatUuid(item.keyId), [item]);
+  }
+  return groups;
+}
+
+function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
+  const { at, keyId, scheme, value, explicitIv } = key;
+  keyIdField(report, `${at}.key_id`, keyId);
+  if (scheme !== undefined) report.field(`${at}.scheme`, scheme, NOTES[scheme]);
+  if (scheme === 'cens' || scheme === 'cbc1') {
+    const sentence = `is ${scheme}, which key files have no lines for; ask the key provider for cenc or cbcs`;
+    report.warning('unsupported_scheme', `${at}.scheme`, sentence);
+  }
+  describeValue(report, `${at}.value`, value, isRequest);
+  if (explicitIv) report.secretField(`${at}.iv`, explicitIv.toString('base64'), '16 bytes');
+  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  const slips = checkValues({ keyId, contentKey }, { scheme: undefined, names: namesOf(at) });
+  for (const slip of slips) report.tell(slip.field, slip);
+}
+
+const NOTES: Readonly<Record<string, string>> = {
+  cenc: 'AESCTR: for DASH',
+  cbcs: 'AESCBC: a key file takes it for FairPlay alone',
+};
+
+function describeValue(report: Report, at: string, value: CpixValue | undefined, isRequest: boolean): void {
+  if (value === undefined) {
+    report.field(at, 'none', isRequest ? 'asked for' : undefined);
+    if (!isRequest) report.error('missing', at, 'is missing, although other keys have one; ask for it again');
+    return;
+  }
+  if (value.kind === 'plain') {
+    report.secretField(at, value.bytes.toString('base64'), '16 bytes, plain');
+    return;
+  }
+  const algorithm = shortName(value.algorithm);
+  const mac = value.mac ? 'with a MAC' : 'without a MAC';
+  report.field(at, 'encrypted', `${algorithm}, ${mac}; it is not opened here`);
+}
+
+/** The last part of the address of an algorithm: `aes256-cbc`. */
+function shortName(algorithm: string): string {
+  return /#([\w.-]{1,40})$/.exec(algorithm)?.[1] ?? 'no known algorithm';
+}
+
+function describeRules(report: Report, at: string, rules: readonly CpixRule[], document: CpixDocument): void {
+  const periodIds = new Set(document.periods.map(({ id }) => id));
+  rules.forEach((rule, index) => {
+    const name = rules.length > 1 ? `${at}.use[${index}]` : `${at}.use`;
+    report.field(name, useOf(rule));
+    if (rule.unknownFilters.length > 0) {
+      const sentence =
+        'has a filter that is not known here, so no track can be chosen; choose by the key id (kid)';
+      report.warning('unknown_filter', name, sentence);
+    }
+    if (!rule.periods.every((id) => periodIds.has(id)))
+      report.warning('unknown_period', name, 'names a period that is not in the list of periods');
+  });
+}
+
+function useOf({ intendedTrackType, labels, isOfVideo, isOfAudio, isOfBitrates, ...rule }: CpixRule): string {
+  const parts = [
+    ...(intendedTrackType === undefined ? [] : [intendedTrackType]),
+    ...labels.map((label) => `label ${label}`),
+    ...(isOfVideo ? ['video'] : []),
+    ...(isOfAudio ? ['audio'] : []),
+    ...(isOfBitrates ? ['some bit rates'] : []),
+    ...rule.periods.map((period) => `period ${period}`),
+    ...rule.unknownFilters.map((filter) => `${filter} (not known)`),
+  ];
+  return parts.join(', ').slice(0, 400) || 'all tracks';
+}
+
+function describeDeliveries(report: Report, document: CpixDocument, subject: Subject): void {
+  const { deliveries } = document;
+  deliveries.forEach(({ certificate, documentKeys, mac }, index) => {
+    const at = deliveries.length > 1 ? `recipient[${index}]` : 'recipient';
+    describeCertificate(report, at, certificate);
+    const [documentKey] = documentKeys;
+    if (documentKey?.value)
+      report.field(
+        `${at}.document_key`,
+        shortName(documentKey.algorithm),
+        `encrypted by ${shortName(documentKey.value.algorithm)}`,
+      );
+    if (mac) report.field(`${at}.mac`, shortName(mac.algorithm));
+  });
+  const odd = sealingFault(document);
+  if (odd) report.tell(subject, { severity: 'error', ...odd });
+}
+
+function describeCertificate(report: Report, at: string, certificate: Buffer | undefined): void {
+  if (!certificate) return;
+  try {
+    const { subject, fingerprint256, validTo, publicKey } = new X509Certificate(certificate);
+    const bits = publicKey.asymmetricKeyDetails?.modulusLength;
+    const kind = `${publicKey.asymmetricKeyType ?? ''}${bits === undefined ? '' : `, ${bits} bits`}`;
+    report.field(
+      at,
+      (subject ?? '').replaceAll('\n', ', ').slice(0, 400),
+      kind.toUpperCase().replace('BITS', 'bits'),
+    );
+    report.field(`${at}.fingerprint`, fingerprint256, 'SHA-256');
+    report.field(`${at}.valid_until`, validTo);
+  } catch {
+    report.error('not_a_certificate', at, 'has a certificate that can’t be read; it must be DER in base64');
+  }
+}
+
+/** What media, manifests and key files may not contradict. */
+function claimKey(
+  report: Report,
+  { at, keyId, value, scheme, explicitIv }: PlacedKey,
+  systems: readonly CpixSystem[],
+  hasSystems: boolean,
+): void {
+  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  report.claim({ of: 'key', at: `${at}.value`, keyId, contentKey });
+  const isFor = (...ids: string[]) => systems.some(({ systemId }) => ids.includes(systemId));
+  if (isFor(FAIRPLAY_SYSTEM_ID)) {
+    report.claim({ of: 'fairplay', at: `${at}.value`, key: contentKey });
+    if (explicitIv) report.claim({ of: 'iv', at: `${at}.iv`, iv: explicitIv });
+  }
+  if (hasSystems && !isFor(WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID)) return;
+  // Without a word of the scheme it may be either.
+  for (const one of scheme === undefined ? (['cenc', 'cbcs'] as const) : [scheme])
+    report.claim({ of: 'scheme', at: `${at}.scheme`, scheme: one });
+}

@@ -1,0 +1,149 @@
+import { type Checked, faultsOf, formatUuid } from '../bytes';
+import type { CpixDocument, CpixKey, CpixPeriod, CpixRule } from './document';
+
+/** The sentences of all faults here go on after the name of the document. */
+const refused = faultsOf('cpix_choice');
+
+/** The rules that hold in a key period, which is named by its id, else by its index: those for it and those for all. */
+export function rulesInPeriod(
+  document: CpixDocument,
+  rules: readonly CpixRule[],
+  period: string,
+): Checked<readonly CpixRule[]> {
+  const ids = idsOfPeriod(document, period);
+  if (ids.size === 0) {
+    const there = listPeriods(document.periods, document.rules);
+    return refused(
+      there === '' ? 'has no key periods; leave period out' : `has no such key period; it has ${there}`,
+    );
+  }
+  const value = rules.filter(({ periods }) => periods.length === 0 || periods.some((id) => ids.has(id)));
+  return { ok: true, value };
+}
+
+/** An id wins over an index: a document may call its second period `1`. */
+function idsOfPeriod({ periods, rules }: CpixDocument, asked: string): Set<string> {
+  const isNamed = (id: string | undefined) => id === asked;
+  if (periods.some(({ id }) => isNamed(id)) || rules.some((rule) => rule.periods.some(isNamed)))
+    return new Set([asked]);
+  return new Set(periods.filter(({ index }) => isNamed(index?.trim())).flatMap(({ id }) => id ?? []));
+}
+
+/** The same without a period: none is needed where every period allows the same keys. */
+export function rulesOfAllPeriods(
+  { periods: named }: CpixDocument,
+  rules: readonly CpixRule[],
+): Checked<readonly CpixRule[]> {
+  const always = new Set(
+    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => formatUuid(keyId)),
+  );
+  const allowed = new Map<string, Set<string>>();
+  for (const { keyId, periods } of rules) {
+    const kid = formatUuid(keyId);
+    for (const id of periods) {
+      const kids = allowed.get(id) ?? new Set();
+      allowed.set(id, always.has(kid) ? kids : kids.add(kid));
+    }
+  }
+  if (new Set([...allowed.values()].map((kids) => [...kids].sort().join())).size < 2)
+    return { ok: true, value: rules };
+  return refused(`has other keys in each key period; choose one by period: ${listPeriods(named, rules)}`);
+}
+
+/** Whether a track can tell a key: every filter of its rules is known. */
+export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
+  const unknown = [...new Set(rules.flatMap(({ unknownFilters }) => unknownFilters))];
+  if (unknown.length === 0) return { ok: true, value: undefined };
+  const names = list(unknown.map(shown), MAX_NAMES);
+  return refused(
+    `has usage rules with a filter that is not known here (${names}), so a track can't tell its key; choose by kid`,
+  );
+}
+
+/**
+ * The rules that a track means, by the nearest meaning there is: its track type or label, that without regard to case,
+ * one of the types that share a rule, video or sound as a whole, and at last the rules for all tracks.
+ */
+export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonly CpixRule[] {
+  const wanted = track.toLowerCase();
+  const meanings: readonly ((rule: CpixRule) => boolean)[] = [
+    (rule) => namesOf(rule).includes(track),
+    (rule) => namesOf(rule).some((name) => name.toLowerCase() === wanted),
+    // AWS, "SPEKE v2": types that have one key are joined, as SD+HD1.
+    ({ intendedTrackType = '' }) => intendedTrackType.toLowerCase().split('+').includes(wanted),
+    (rule) => kindOf(rule)?.toLowerCase() === wanted,
+    ({ intendedTrackType }) => intendedTrackType?.toLowerCase() === 'all',
+  ];
+  for (const isMeant of meanings) {
+    const found = rules.filter(isMeant);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** What the filters of a rule let through, if it is one of the two. */
+function kindOf({ isOfVideo, isOfAudio }: CpixRule): 'VIDEO' | 'AUDIO' | undefined {
+  if (isOfVideo === isOfAudio) return undefined;
+  return isOfVideo ? 'VIDEO' : 'AUDIO';
+}
+
+/** Whether a rule is for sound, by its filters or by its names. */
+export function isOfSound(rule: CpixRule): boolean {
+  const kind = kindOf(rule);
+  return kind === 'AUDIO' || (kind === undefined && namesOf(rule).some((name) => /audio/i.test(name)));
+}
+
+function namesOf({ intendedTrackType, labels }: CpixRule): string[] {
+  return [...(intendedTrackType === undefined ? [] : [intendedTrackType]), ...labels];
+}
+
+const MAX_LISTED = 12;
+const MAX_NAMES = 4;
+const MAX_CHARACTERS = 40;
+
+/** A text out of a document as a message may have it. */
+function shown(text: string): string {
+  const plain = text.replaceAll(/[^\x20-\x7e]|"/g, '?');
+  return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS)}...` : plain;
+}
+
+function list(names: readonly string[], most = MAX_LISTED): string {
+  const more = names.length - most;
+  return [...names.slice(0, most), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** Keys to choose from: what they are for, and their ids. */
+export function listKeys(keys: readonly CpixKey[], rules: readonly CpixRule[]): string {
+  return list(
+    keys.map(({ keyId }, index) => {
+      if (index >= MAX_LISTED) return '';
+      const names = tracksOf(rules.filter((rule) => rule.keyId.equals(keyId)));
+      const kid = `kid ${formatUuid(keyId)}`;
+      return names.length === 0 ? kid : `${list(names.map(shown), MAX_NAMES)} (${kid})`;
+    }),
+  );
+}
+
+/** The tracks that rules tell apart; `''` for none. */
+export function listTracks(rules: readonly CpixRule[]): string {
+  return list(tracksOf(rules).map(shown));
+}
+
+function tracksOf(rules: readonly CpixRule[]): string[] {
+  const names = rules.flatMap((rule) => {
+    const own = namesOf(rule);
+    return own.length > 0 ? own : (kindOf(rule) ?? []);
+  });
+  return [...new Set(names)].filter((name) => name.trim() !== '');
+}
+
+/** The key periods that there are, or that rules name; `''` for none. */
+function listPeriods(periods: readonly CpixPeriod[], rules: readonly CpixRule[]): string {
+  const named = periods.flatMap(({ id, index }) => {
+    if (id === undefined) return [];
+    return [index === undefined ? shown(id) : `${shown(id)} (index ${shown(index)})`];
+  });
+  const known = new Set(periods.map(({ id }) => id));
+  const others = new Set(rules.flatMap((rule) => rule.periods.filter((id) => !known.has(id))));
+  return list([...named, ...[...others].map(shown)]);
+}

@@ -1,0 +1,88 @@
+import { X509Certificate } from 'node:crypto';
+import { say } from '../../drm/bytes';
+import type { CpixRecipient } from '../../drm/cpix/encryption';
+import { readRecipient } from '../../drm/cpix/recipient';
+import { ConfigError } from '../../http/config';
+import type { Log } from '../../http/log';
+import { type WatchedFiles, watchFiles, whyUnreadable } from '../../http/watched-file';
+
+/** Paths of PEM files. */
+export interface CpixFiles {
+  /** The certificate that key providers encrypt content keys for; those of its authorities may follow. */
+  readonly certificate: string;
+  readonly key: string;
+}
+
+interface OpenRecipient {
+  /** Who is in force. */
+  readonly recipient: () => CpixRecipient;
+  close(): void;
+}
+
+interface RecipientOptions {
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** How often the files are looked at. */
+  readonly intervalMs?: number;
+}
+
+/**
+ * Reads the certificate and the key that encrypted content keys are received with, and again when one of them changes.
+ * Files that can't be used, or don't fit together, are told in the log, and what is in force stays.
+ * @throws ConfigError when they can't be used at the start.
+ */
+export function openCpixRecipient(
+  files: CpixFiles,
+  { log, clock, intervalMs = 1000 }: RecipientOptions,
+): OpenRecipient {
+  let inForce: CpixRecipient | undefined;
+  const take = ([certificate, key]: readonly Buffer[]) => {
+    inForce = recipientOf(`${certificate}`, `${key}`, files);
+    const { subject, validTo, fingerprint256 } = new X509Certificate(inForce.certificate);
+    const end = new Date(validTo);
+    const fields = { certificate: files.certificate, subject, fingerprint256, validUntil: end.toISOString() };
+    log.info('CPIX certificate read', fields);
+    if (end <= clock())
+      log.warn('the CPIX certificate has ended; key providers may refuse to encrypt for it', {
+        certificate: files.certificate,
+      });
+  };
+  const onFault = (cause: unknown) =>
+    log.error('the CPIX certificate and key cannot be used; those read before stay in force', {
+      faults: faultsOf(cause),
+    });
+  const watched = watchOrRefuse(() =>
+    watchFiles([files.certificate, files.key], { intervalMs, take, onFault }),
+  );
+  return {
+    recipient() {
+      if (!inForce) throw new Error('no CPIX recipient was read');
+      return inForce;
+    },
+    close: watched.close,
+  };
+}
+
+function watchOrRefuse(watch: () => WatchedFiles): WatchedFiles {
+  try {
+    return watch();
+  } catch (thrown) {
+    throw new ConfigError(faultsOf(thrown));
+  }
+}
+
+function faultsOf(cause: unknown): readonly string[] {
+  return cause instanceof ConfigError ? cause.faults : [`${NAMES}: ${whyUnreadable(cause)}`];
+}
+
+const CERTIFICATE = 'PACKAGERDRMAPI_CPIXCERT';
+const KEY = 'PACKAGERDRMAPI_CPIXKEY';
+const NAMES = `${CERTIFICATE}, ${KEY}`;
+
+function recipientOf(certificatePem: string, keyPem: string, { certificate, key }: CpixFiles): CpixRecipient {
+  const read = readRecipient(certificatePem, keyPem);
+  if (read.ok) return read.value;
+  const subject =
+    read.fault.code === 'cpix_certificate' ? `${CERTIFICATE}: ${certificate}` : `${KEY}: ${key}`;
+  throw new ConfigError([say(read.fault, subject)]);
+}

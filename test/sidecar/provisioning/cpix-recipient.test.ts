@@ -1,0 +1,112 @@
+import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../../src/http/config';
+import { openCpixRecipient } from '../../../src/sidecar/provisioning/cpix-recipient';
+import { cpixVector, recipientNamed } from '../../support/cpix';
+import { type LogLine, recordedLog } from '../../support/recorded-log';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const closings: (() => void)[] = [];
+let certificate: string;
+let key: string;
+let lines: LogLine[];
+
+const place = (name: string, path: string) =>
+  copyFileSync(join(__dirname, '../../vectors/cpix', `${name}.pem`), path);
+
+beforeEach(async () => {
+  const folder = await temporaryFolder();
+  certificate = join(folder, 'cpix.crt');
+  key = join(folder, 'cpix.key');
+  place('next', certificate);
+  place('next-key', key);
+});
+
+afterEach(() => {
+  for (const close of closings.splice(0)) close();
+});
+
+function open(time = Date.UTC(2100, 0)) {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  const opened = openCpixRecipient(
+    { certificate, key },
+    { log: recorded.log, clock: () => new Date(time), intervalMs: 10 },
+  );
+  closings.push(opened.close);
+  return opened.recipient;
+}
+
+const certificateRead = (subject: string, validUntil: string): LogLine => [
+  'info',
+  'CPIX certificate read',
+  {
+    certificate,
+    subject,
+    fingerprint256: expect.stringMatching(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/),
+    validUntil,
+  },
+];
+const next = () => certificateRead('CN=next of the tests', '2126-01-01T00:00:00.000Z');
+const cert1 = () => certificateRead('CN=CPIX Example Entity 1', '2039-12-31T23:59:59.000Z');
+const KEPT = 'the CPIX certificate and key cannot be used; those read before stay in force';
+
+test('is another recipient when both files were replaced, without a word of the moment in between', async () => {
+  const recipient = open();
+  expect(recipient()).toEqual(recipientNamed('next'));
+  place('Cert1', certificate);
+  place('Cert1-key', key);
+  await until(() => recipient().certificate.equals(recipientNamed('Cert1').certificate));
+  expect(recipient()).toEqual(recipientNamed('Cert1'));
+  expect(lines.filter(([level]) => level === 'info')).toEqual([next(), cert1()]);
+});
+
+test.each<[what: string, spoil: () => void, fault: () => string]>([
+  [
+    'a certificate of another key',
+    () => place('Cert1', certificate),
+    () => `PACKAGERDRMAPI_CPIXKEY: ${key} is not the key of the certificate.`,
+  ],
+  [
+    'a certificate cut off',
+    () => truncateSync(certificate, 300),
+    () =>
+      `PACKAGERDRMAPI_CPIXCERT: ${certificate} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).`,
+  ],
+  [
+    'an EC key',
+    () => place('ec-key', key),
+    () =>
+      `PACKAGERDRMAPI_CPIXKEY: ${key} holds a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more.`,
+  ],
+  [
+    'no key',
+    () => rmSync(key),
+    () => `PACKAGERDRMAPI_CPIXCERT, PACKAGERDRMAPI_CPIXKEY: ${key}: there is no such file`,
+  ],
+])('stays who it is when there is %s, says why once, and refuses to start with it', async (...row) => {
+  const [, spoil, fault] = row;
+  const recipient = open();
+  spoil();
+  await until(() => lines.length > 1);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(recipient()).toEqual(recipientNamed('next'));
+  expect(lines).toEqual([next(), ['error', KEPT, { faults: [fault()] }]]);
+  expect(() => open()).toThrow(new ConfigError([fault()]));
+});
+
+test('says nothing of the key itself', () => {
+  open();
+  writeFileSync(key, cpixVector('weak-key.pem'));
+  expect(() => open()).toThrow(/1024 bits/);
+  expect(JSON.stringify(lines)).not.toMatch(/PRIVATE|BEGIN/);
+});
+
+test('warns of a certificate that has ended, and takes it: documents are still encrypted for it', () => {
+  expect(open(Date.UTC(2126, 0, 1))()).toEqual(recipientNamed('next'));
+  expect(lines).toEqual([
+    next(),
+    ['warn', 'the CPIX certificate has ended; key providers may refuse to encrypt for it', { certificate }],
+  ]);
+});

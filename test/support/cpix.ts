@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CpixDocument } from '../../src/drm/cpix/document';
+import type { CpixRecipient } from '../../src/drm/cpix/encryption';
+import { readCpix } from '../../src/drm/cpix/read';
+import { readRecipient } from '../../src/drm/cpix/recipient';
+
+/** A document, certificate or key of the tests. */
+export const cpixVector = (name: string) => readFileSync(join(__dirname, '../vectors/cpix', name));
+
+/** The recipient of the tests that has this name. */
+export function recipientNamed(name: string): CpixRecipient {
+  const read = readRecipient(`${cpixVector(`${name}.pem`)}`, `${cpixVector(`${name}-key.pem`)}`);
+  if (!read.ok) throw new Error(read.fault.sentence);
+  return read.value;
+}
+
+/** Reads a document that is known to be right. */
+export function documentOf(input: Buffer | string): CpixDocument {
+  const read = readCpix(input);
+  if (!read.ok) throw new Error(read.fault.sentence);
+  return read.value;
+}
