@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { batch } from './batch';
 import { channels } from './channels';
 import { checks } from './checks';
+import { exports } from './exports';
 import type { Figure, Plan } from './figure';
 import { listing } from './listing';
 import { median } from './load';
@@ -40,6 +41,7 @@ const QUICK: Plan = {
 const NAMED_GROUPS = { chain: realChain };
 const GROUPS = {
   reads,
+  exports,
   writes,
   batch,
   observed,

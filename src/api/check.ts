@@ -1,9 +1,12 @@
-import { isJsonObject, type JsonObject } from '../drm/bytes';
+import { formatUuid, isJsonObject, type JsonObject } from '../drm/bytes';
 import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } from '../drm/check/check';
+import { describeCpix } from '../drm/check/cpix';
 import { checkKeyFile } from '../drm/check/key-file-text';
 import { checkParts, tellNoSystem } from '../drm/check/part-values';
 import { type CheckResult, type Report, subjectOf } from '../drm/check/report';
-import { REQUEST_NAMES } from '../drm/cross-check';
+import { chooseKeys } from '../drm/cpix/choose';
+import { cpixKeyFile } from '../drm/cpix/key-file';
+import { crossCheck, type Finding, REQUEST_NAMES } from '../drm/cross-check';
 import { unknownName } from '../drm/nearest';
 import type { UnknownField } from '../http/faults';
 import { type RequestFault, readForm } from './read-key-file-request';
@@ -27,6 +30,7 @@ function checkRequest(report: Report, body: JsonObject): void {
   if (!read.ok) for (const fault of read.faults) tell(report, body, fault);
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
+  else if (isGiven('cpix')) checkDocument(report, body, read);
   else if (isGiven('cenc') || isGiven('fairplay')) checkSupplied(report, body, isGiven);
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
@@ -77,24 +81,68 @@ function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): vo
   report.error('unknown_line', 'keyfile', sentence);
 }
 
+/** A body that holds a CPIX document: the document, then what a key file would take of it. */
+function checkDocument(report: Report, body: JsonObject, read: ReturnType<typeof readForm>): void {
+  for (const name of ['kid', 'track', 'period', 'contentId']) show(report, name, body[name]);
+  if (typeof body.cpix !== 'string') return;
+  const document = describeCpix(report, body.cpix, 'cpix');
+  if (!document || !read.ok || read.form !== 'cpix') return;
+  const { kid, track, period, systems, playready, contentId } = read.value;
+  const chosen = chooseKeys(document, {
+    keyId: kid ?? undefined,
+    track: track ?? undefined,
+    period: period ?? undefined,
+    systems: systems ?? undefined,
+  });
+  if (!chosen.ok) {
+    for (const fault of chosen.faults) report.tell('cpix', { severity: 'error', ...fault });
+    return;
+  }
+  const { cenc, fairplay, findings } = chosen.value;
+  if (cenc) report.field('chosen.cenc', formatUuid(cenc.keyId), cenc.systems.join(', '));
+  if (fairplay) report.field('chosen.fairplay', formatUuid(fairplay.keyId));
+  tellFindings(report, findings);
+  const taken = document.keys.filter(
+    ({ keyId }) => cenc?.keyId.equals(keyId) || fairplay?.keyId.equals(keyId),
+  );
+  if (taken.some(({ value }) => value?.kind !== 'plain')) return;
+  const made = cpixKeyFile(document, chosen.value, {
+    playReadyUrl: playready?.laurl,
+    contentId: contentId ?? undefined,
+  });
+  if (!made.ok) for (const fault of made.faults) report.tell('cpix', { severity: 'error', ...fault });
+  else {
+    const { keyFile, isChecksumComputed } = made;
+    const crossed = crossCheck(keyFile, contentId ?? undefined, { isChecksumComputed });
+    tellFindings(report, [...made.findings, ...crossed]);
+  }
+}
+
+/** What is told of the document already, under another name, is not told again. */
+function tellFindings(report: Report, findings: readonly Finding[]): void {
+  const told = new Set(report.faults.map(({ code }) => code));
+  for (const { severity, code, field, description } of findings) {
+    if (told.has(code)) continue;
+    const [first = '', ...rest] = description.split(' ');
+    report.tell(first === field ? field : { called: first }, { severity, code, sentence: rest.join(' ') });
+  }
+}
+
 /** A body that supplies the keys. */
 function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string) => boolean): void {
   const parts = Object.fromEntries(
     PARTS.flatMap((name) => (isJsonObject(body[name]) ? [[name, body[name]]] : [])),
   );
-  const cmaf = body.cmaf === true ? 'cenc' : body.cmaf;
   const contentId = show(report, 'contentId', body.contentId);
-  const values = checkParts(report, parts, {
+  checkParts(report, parts, {
     source: 'request',
     scheme: 'cenc',
     contentId,
     names: REQUEST_NAMES,
   });
   if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) tellNoSystem(report, THE_BODY);
-  if (cmaf === 'cbcs') report.claim({ of: 'scheme', at: 'cmaf', scheme: 'cbcs' });
-  // The service writes the scheme itself into the data of the CMAF lines.
-  if (cmaf === false || cmaf === 'cenc' || cmaf === 'cbcs')
-    report.field('cmaf', String(cmaf), values.checksum && cmaf === 'cbcs' ? 'without a checksum' : undefined);
+  const { cmaf } = body;
+  if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }
 
 /** Shows a field of the provider's, and answers it, when the schema has nothing against it. */

@@ -28,12 +28,7 @@ export const ERRORS = {
   wrong_constant: {
     status: 400,
     when: 'Of an imported key file: a line whose value the packager does not accept.',
-    example: `${CMAF}-algorithm must be AESCTR (cenc) or AESCBC (cbcs).`,
-  },
-  checksum_with_aescbc: {
-    status: 400,
-    when: 'Of an imported key file: a PlayReady checksum beside `AESCBC`.',
-    example: `${CMAF}-keyserver-playready-checksum is for AESCTR only; remove it, PlayReady accepts none with AESCBC.`,
+    example: `${CMAF}-algorithm must be AESCTR.`,
   },
   cmaf_disagrees: {
     status: 400,

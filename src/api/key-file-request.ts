@@ -3,7 +3,7 @@ import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from '../d
 import type { CpixSystemName } from '../drm/cpix/choose';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
-import type { CmafScheme } from '../drm/key-file';
+import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import { checkLicenseUrl } from '../drm/license-url';
 import { decodePlayReadyChecksum } from '../drm/playready';
 import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
@@ -43,13 +43,18 @@ const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault.sentence)
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };
 const HEX_BLOCK = { pattern: '^[0-9A-Fa-f]{32}$' };
 
+/** What is wrong with the value of `cmaf` or of what stands for it; `expected` is what it takes. */
+export function cmafFault(expected: string): (issue: { readonly input?: unknown }) => string {
+  return ({ input }) => (input === 'cbcs' ? CMAF_CBCS_REFUSED : `must be ${expected}`);
+}
+
 const cmaf = z
-  .union([z.boolean(), z.enum(['cenc', 'cbcs'])], 'must be true, "cenc", "cbcs" or false')
-  .transform((value): CmafScheme | false => (value === true ? 'cenc' : value))
+  .union([z.boolean(), z.literal('cenc')], { error: cmafFault('true, "cenc" or false') })
+  .transform((value) => value !== false)
   .nullish()
   .meta({
     description:
-      'Whether there are lines for CMAF beside those for MPEG-DASH, and their scheme: `cenc` (the same as `true`) or `cbcs`; `false` for none. Left out: as the service is configured.',
+      'Whether there are lines for CMAF beside those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
   });
 
 const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
@@ -271,8 +276,8 @@ export const cpixQuery = z.strictObject({
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: z
-    .enum(['true', 'cenc', 'false'], 'must be true, cenc or false')
-    .transform((value): CmafScheme | false => value !== 'false' && 'cenc')
+    .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
+    .transform((value) => value !== 'false')
     .nullish()
     .meta({ description: cmaf.meta()?.description ?? '' }),
 });

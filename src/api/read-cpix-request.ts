@@ -2,7 +2,6 @@ import { type Checked, type Fault, say } from '../drm/bytes';
 import { type ChosenKeys, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
 import type { CpixDocument } from '../drm/cpix/document';
 import { readCpix } from '../drm/cpix/read';
-import type { CmafScheme } from '../drm/key-file';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
 
 /** Keys that are chosen in a CPIX document, whose values may still be encrypted. */
@@ -34,14 +33,14 @@ interface DocumentFields {
   readonly systems?: readonly CpixSystemName[] | null | undefined;
   readonly playReadyUrl?: string | null | undefined;
   readonly contentId?: string | null | undefined;
-  readonly cmaf?: CmafScheme | false | null | undefined;
+  readonly cmaf?: boolean | null | undefined;
 }
 
 /** Chooses the keys of a document, which is a fault where it could not be read. */
 export function chooseInDocument(
   document: Checked<CpixDocument>,
   { kid, track, period, systems, playReadyUrl, contentId, cmaf }: DocumentFields,
-): Parsed<CpixContent & { readonly source: 'cpix'; readonly cmaf: CmafScheme | false | undefined }> {
+): Parsed<CpixContent & { readonly source: 'cpix'; readonly cmaf: boolean | undefined }> {
   if (!document.ok) return { ok: false, problems: documentProblems([document.fault]) };
   const chosen = chooseKeys(document.value, {
     keyId: kid ?? undefined,

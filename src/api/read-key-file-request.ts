@@ -4,7 +4,7 @@ import { isJsonObject, say } from '../drm/bytes';
 import { looksLikeCpix, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
 import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
-import type { CmafScheme, KeyFile } from '../drm/key-file';
+import type { KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
 import {
@@ -36,8 +36,8 @@ export type KeyFileRequest = (
   | ({ readonly source: 'cpix' } & CpixContent)
   | ({ readonly source: 'provider' } & ProviderContent)
 ) & {
-  /** The scheme of the CMAF lines, false for none; undefined: as the service is configured. */
-  readonly cmaf: CmafScheme | false | undefined;
+  /** Whether there are CMAF lines; undefined: as the service is configured. */
+  readonly cmaf: boolean | undefined;
   /** Of an imported key file, what a check of all its lines found: more than the values alone tell. */
   readonly findings?: readonly Finding[];
 };

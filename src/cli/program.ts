@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EXPORT_NAMES } from '../drm/export/names';
+import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import type { ApplyOptions } from './commands/apply';
 import type { CheckOptions } from './commands/check';
 import type { DeleteOptions } from './commands/delete';
 import type { GetOptions } from './commands/get';
 import type { ListOptions } from './commands/list';
-import type { PutOptions } from './commands/put';
+import type { PutOptions, Tracks } from './commands/put';
 import type { RotateOptions } from './commands/rotate';
 import type { VerifyOptions } from './commands/verify';
 import type { CliContext } from './context';
@@ -16,7 +17,7 @@ import type { DoctorOptions } from './doctor/doctor';
  * @param open answers what the command works with, once its options are read.
  */
 export function addCommands(program: Command, open: () => Promise<CliContext>): void {
-  describePut(program).action(async (streamId: string, options: PutOptions) =>
+  describePut(program).action(async (streamId: string | undefined, options: PutOptions) =>
     (await import('./commands/put')).put(await open(), streamId, options),
   );
   describeGet(program).action(async (streamId: string, options: GetOptions) =>
@@ -48,11 +49,23 @@ export function addCommands(program: Command, open: () => Promise<CliContext>): 
 
 function describePut(program: Command): Command {
   const command = program
-    .command('put <streamid>')
+    .command('put [streamid]')
     .description('write the key file of a stream')
     .option(
       '--file <file>',
-      'body of the request, as JSON or YAML, or an existing key file; - reads standard input',
+      'body of the request, as JSON or YAML, an existing key file, or a CPIX document; - reads standard input',
+    )
+    .addOption(
+      new Option('--cpix <file>', 'CPIX document with the keys; - reads standard input').conflicts('file'),
+    )
+    .option('--track <name>', 'of a CPIX document: the keys of this track type or label (SD, HD, AUDIO)')
+    .option('--kid <uuid>', 'of a CPIX document: the key with this id')
+    .option('--period <name>', 'of a CPIX document: the keys of this period, by its id or index')
+    .option('--systems <names>', 'of a CPIX document: only these of widevine, playready, fairplay')
+    .option(
+      '--tracks <track=streamid>',
+      'of a CPIX document: several streams in one request, as SD=news_sd,HD=news_hd; may be given again',
+      tracksAdded,
     )
     .option(
       '--keep-unknown',
@@ -76,7 +89,17 @@ function describePut(program: Command): Command {
       ),
     )
     .option('--create-only', 'only when the stream has no key file yet')
-    .option('--reveal', 'show the key material of the file that was written');
+    .option('--reveal', 'show the key material of the file that was written')
+    .addHelpText(
+      'after',
+      `
+A CPIX document may have the keys of several tracks; a key file takes one for Widevine and PlayReady, and one for
+FairPlay, which may be the same. --track or --kid chooses. --tracks takes no stream id, and writes the key files of all
+that it names:
+  packager-drm put live/news --cpix news.xml --track HD
+  packager-drm put --cpix news.xml --tracks SD=news_sd,HD=news_hd --dry-run
+`,
+    );
 }
 
 function describeGet(program: Command): Command {
@@ -269,6 +292,14 @@ export function describeDoctor(program: Command): Command {
     );
 }
 
+const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
+
+function cmafChoice(text: string): string {
+  if (text === 'cbcs') throw new InvalidArgumentError(`It ${CMAF_CBCS_REFUSED}.`);
+  if (CMAF_CHOICES.includes(text)) return text;
+  throw new InvalidArgumentError(`Allowed choices are ${CMAF_CHOICES.join(', ')}.`);
+}
+
 /** Adds the options that name a content at the key provider. */
 function withProvider(command: Command): Command {
   return command
@@ -280,12 +311,9 @@ function withProvider(command: Command): Command {
     )
     .option('--client-api-key-file <file>', 'file that holds its API key')
     .addOption(
-      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc, or cbcs), or false for none').choices([
-        'cenc',
-        'cbcs',
-        'true',
-        'false',
-      ]),
+      new Option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
+        .choices(CMAF_CHOICES)
+        .argParser(cmafChoice),
     );
 }
 
@@ -302,6 +330,18 @@ function withAllowances(command: Command): Command {
       'file that the manifest may name as clientApiKeyFile, or the folder of such; may be given again',
       added,
     );
+}
+
+/** Tracks and their streams: `SD=news_sd,HD=news_hd`. A label may have an = in it, a stream id none. */
+function tracksAdded(text: string, former: Tracks = {}): Tracks {
+  const tracks = new Map(Object.entries(former));
+  for (const pair of text.split(',').map((part) => part.trim())) {
+    const [, track = '', streamId = ''] = /^(.*)=([^=]*)$/s.exec(pair) ?? [];
+    if (track.trim() === '' || streamId.trim() === '')
+      throw new InvalidArgumentError('It must be a track and a stream id, as SD=news_sd.');
+    tracks.set(track.trim(), [...(tracks.get(track.trim()) ?? []), streamId.trim()]);
+  }
+  return Object.fromEntries(tracks);
 }
 
 function added(value: string, former: readonly string[] = []): readonly string[] {

@@ -157,8 +157,8 @@ export const BYTE_ORDER_SUSPECTED =
 
 /** A big-endian key id as the usual 8-4-4-4-12 lower-case text. */
 export function formatUuid(keyId: Uint8Array): string {
-  const hex = Buffer.from(keyId).toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  const hex = Buffer.from(keyId.buffer, keyId.byteOffset, keyId.length).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 /** The 16 bytes of a UUID's text, big endian. */

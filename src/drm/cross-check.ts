@@ -12,7 +12,7 @@ import {
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from './bytes';
-import type { CmafScheme, KeyFile } from './key-file';
+import type { KeyFile } from './key-file';
 import { addressSlips } from './license-url';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
 import {
@@ -102,10 +102,13 @@ export interface KeyValues {
     | undefined;
 }
 
+/** The scheme that lines say: `cbcs` stands in some existing key files alone. */
+export type LineScheme = 'cenc' | 'cbcs';
+
 interface ValuesContext {
   readonly contentId?: string | undefined;
   /** What the algorithm that is written goes with. */
-  readonly scheme: CmafScheme | undefined;
+  readonly scheme: LineScheme | undefined;
   readonly names: ValueNames;
 }
 

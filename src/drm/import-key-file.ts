@@ -4,7 +4,7 @@ import { checkKeyFile, fairplayPart } from './check/key-file-text';
 import { Report } from './check/report';
 import type { Finding } from './cross-check';
 import {
-  ALGORITHMS,
+  ALGORITHM,
   CMAF,
   DASH,
   HLS,
@@ -140,7 +140,7 @@ function unwrapBoxes(values: Values): Finding[] {
 function addChecksums(values: Values): Finding[] {
   return [DASH, CMAF].flatMap((prefix) => {
     const name = `${prefix}-keyserver-playready-checksum`;
-    const isWanted = values.get(`${prefix}-algorithm`) === ALGORITHMS.cenc && !values.has(name);
+    const isWanted = values.get(`${prefix}-algorithm`) === ALGORITHM && !values.has(name);
     const cenc = cencOf(values, prefix);
     if (!isWanted || !cenc || !isOn(values, prefix, 'playready')) return [];
     values.set(name, checksumOf(cenc));
@@ -156,7 +156,6 @@ function partsOf(values: Values): KeyFile {
   const psshData = isOn(values, prefix, 'widevine') ? get('keyserver-widevine-pssh-data') : undefined;
   const licenseUrl = isOn(values, prefix, 'playready') ? get('keyserver-playready-license-url') : undefined;
   const [url, key, iv] = ['url', 'key', 'iv'].map((name) => values.get(`${HLS}-${name}`));
-  const cmaf = values.get(`${CMAF}-algorithm`) === ALGORITHMS.cbcs ? 'cbcs' : 'cenc';
   return {
     ...(cenc && { cenc }),
     ...(psshData !== undefined && { widevine: { psshData } }),
@@ -165,7 +164,7 @@ function partsOf(values: Values): KeyFile {
         playready: { licenseUrl, checksum: get('keyserver-playready-checksum') ?? checksumOf(cenc) },
       }),
     ...(hasFairPlay(values) && url && key && iv && { fairplay: { licenseUrl: url, key, iv } }),
-    ...(values.has(`${CMAF}-key-id`) && { cmaf }),
+    ...(values.has(`${CMAF}-key-id`) && { cmaf: true }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { decodeBase64Block, parseUuid } from './bytes';
 import { PLAYREADY_SYSTEM_ID } from './playready';
-import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from './widevine';
+import { WIDEVINE_SYSTEM_ID } from './widevine';
 
 /**
  * The contents of a packager's key file. `keyId` and `contentKey` are base64 of 16 bytes (the key id big endian),
@@ -11,14 +11,11 @@ export interface KeyFile {
   readonly widevine?: { readonly psshData: string };
   readonly playready?: { readonly licenseUrl: string; readonly checksum: string };
   readonly fairplay?: { readonly licenseUrl: string; readonly key: string; readonly iv: string };
-  /** The scheme of the CMAF lines that stand beside the DASH ones; without it there are none. */
-  readonly cmaf?: CmafScheme;
+  /** Whether CMAF lines stand beside the DASH ones, with the same values. */
+  readonly cmaf?: boolean;
   /** Of an imported key file whose lines are others than the values make: these, in the order to write. */
   readonly lines?: readonly KeyFileLine[];
 }
-
-/** The two schemes a packager takes for CMAF: AES-CTR (`cenc`), and AES-CBC with a pattern (`cbcs`). */
-export type CmafScheme = 'cenc' | 'cbcs';
 
 /** One line of a key file: `name: value`. */
 export interface KeyFileLine {
@@ -34,8 +31,14 @@ export const HLS = 'cupertinostreaming-aes128';
 /** HLS's name for FairPlay among the key formats. */
 export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 
-/** The algorithm line of each scheme, in the words of a PlayReady header. */
-export const ALGORITHMS = { cenc: 'AESCTR', cbcs: 'AESCBC' } as const;
+/** What the algorithm line of DASH and CMAF says, in the words of a PlayReady header: AES-CTR, the cipher of `cenc`. */
+export const ALGORITHM = 'AESCTR';
+
+/** Why no CMAF lines are written for `cbcs`, behind what asks for them. */
+export const NO_CMAF_CBCS =
+  'no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES';
+/** What is said of a field, variable or option that asks for them: former versions wrote them. */
+export const CMAF_CBCS_REFUSED = `can't be cbcs: ${NO_CMAF_CBCS}; use cenc (or true) here, and fairplay for HLS`;
 
 /**
  * The lines of a key file in the order of the specification's table, those of CMAF between DASH and HLS; a part that
@@ -45,38 +48,30 @@ export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
   const { cmaf, fairplay, lines } = keyFile;
   if (lines) return [...lines];
   return [
-    ...cencLines(DASH, keyFile, 'cenc'),
-    ...(cmaf ? cencLines(CMAF, keyFile, cmaf) : []),
+    ...cencLines(DASH, keyFile),
+    ...(cmaf ? cencLines(CMAF, keyFile) : []),
     ...(fairplay ? fairplayLines(fairplay) : []),
   ];
 }
 
-function cencLines(
-  prefix: string,
-  { cenc, widevine, playready }: KeyFile,
-  scheme: CmafScheme,
-): KeyFileLine[] {
+function cencLines(prefix: string, { cenc, widevine, playready }: KeyFile): KeyFileLine[] {
   const lines: KeyFileLine[] = [];
   const add = (name: string, value: string) => lines.push({ name: `${prefix}-${name}`, value });
   if (cenc) {
     add('key-id', cenc.keyId);
     add('content-key', cenc.contentKey);
-    add('algorithm', ALGORITHMS[scheme]);
+    add('algorithm', ALGORITHM);
   }
   if (widevine) {
     add('keyserver-widevine', 'true');
     add('keyserver-widevine-system-id', WIDEVINE_SYSTEM_ID);
-    add(
-      'keyserver-widevine-pssh-data',
-      scheme === 'cenc' ? widevine.psshData : withProtectionScheme(widevine.psshData, scheme),
-    );
+    add('keyserver-widevine-pssh-data', widevine.psshData);
   }
   if (playready) {
     add('keyserver-playready', 'true');
     add('keyserver-playready-system-id', PLAYREADY_SYSTEM_ID);
     add('keyserver-playready-license-url', playready.licenseUrl);
-    // The checksum is one of AES-CTR: a PlayReady header with AESCBC (version 4.3) must carry none.
-    if (scheme === 'cenc') add('keyserver-playready-checksum', playready.checksum);
+    add('keyserver-playready-checksum', playready.checksum);
   }
   return lines;
 }
@@ -177,7 +172,7 @@ const EVERYTHING: KeyFile = {
   widevine: { psshData: '-' },
   playready: { licenseUrl: '-', checksum: '-' },
   fairplay: { licenseUrl: '-', key: '-', iv: '-' },
-  cmaf: 'cenc',
+  cmaf: true,
 };
 
 /** The name of every line that a key file can have. */

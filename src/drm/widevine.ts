@@ -169,18 +169,6 @@ export function widevinePsshDataOf(keyId: Buffer, contentId: string | undefined)
   }).toString('base64');
 }
 
-/**
- * The same payload under another scheme: field 9 says it, and field 1, which knows AES-CTR alone, is left out with
- * `cbc1` and `cbcs`. All other fields stay as they are. Base64 in and out; what is no Widevine data stays unchanged.
- */
-export function withProtectionScheme(payload: string, scheme: ProtectionScheme): string {
-  const message = parseProtobuf(Buffer.from(payload, 'base64'));
-  if (!message.ok) return payload;
-  const dropped = scheme === 'cbc1' || scheme === 'cbcs' ? [1, 9] : [9];
-  const kept = message.value.filter(({ number }) => !dropped.includes(number)).map(({ raw }) => raw);
-  return Buffer.concat([...kept, encodeField(9, PROTECTION_SCHEMES[scheme])]).toString('base64');
-}
-
 /** The four characters of a scheme's number, or undefined for a number that is no scheme. */
 export function schemeName(scheme: number): ProtectionScheme | undefined {
   const names = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
@@ -229,7 +217,7 @@ function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): Widevin
     return [{ severity: 'error', code: 'unknown_scheme', at, sentence }];
   }
   if (known === 'cens' || known === 'cbc1') {
-    const sentence = `is ${known}, which the packager does not accept; use cenc, or cbcs for CMAF`;
+    const sentence = `is ${known}, which the packager does not accept; use cenc`;
     return [slip('unsupported_scheme', at, sentence)];
   }
   if (known !== 'cbcs' || algorithm !== 1) return [];

@@ -30,6 +30,9 @@ interface XmlOptions {
   readonly namespaces?: boolean;
 }
 
+/** Of elements without any; they are most. */
+const NO_ATTRIBUTES: Record<string, string> = Object.freeze(Object.create(null));
+
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
 class XmlFault extends Error {}
 
@@ -59,40 +62,43 @@ export function parseXml(
     throw new XmlFault(sentence);
   };
   const open: OpenElement[] = [];
-  let attributes = new Map<string, string>();
+  let attributes = NO_ATTRIBUTES;
   let root: OpenElement | undefined;
   let count = 0;
 
   parser.onerror = () => stop(`is not well-formed XML: see line ${parser.line + 1}`);
   parser.ondoctype = () => stop('has a DOCTYPE; leave it out');
-  parser.onopentagstart = (tag: Tag | QualifiedTag) => {
-    attributes = new Map();
-    const names = new Set<string>();
-    // Before an attribute, sax asks the tag whether it has it already, and would drop the second without a word.
-    const isTaken = (name: string) => {
+  const names = new Set<string>();
+  // Before an attribute, sax asks the tag whether it has it already, and would drop the second without a word.
+  const taking = {
+    hasOwnProperty(name: string) {
       if (names.has(name)) stop(`has an attribute twice in one element: see line ${parser.line + 1}`);
       if (names.size === MAX_ATTRIBUTES) {
         stop(`has an element with more than ${MAX_ATTRIBUTES} attributes: see line ${parser.line + 1}`);
       }
       names.add(name);
       return false;
-    };
-    Object.assign(tag.attributes, { hasOwnProperty: isTaken });
+    },
   };
-  parser.onattribute = ({ name, value }) => attributes.set(name, value);
+  parser.onopentagstart = (tag: Tag | QualifiedTag) => {
+    attributes = NO_ATTRIBUTES;
+    names.clear();
+    Object.assign(tag.attributes, taking);
+  };
+  parser.onattribute = ({ name, value }) => {
+    if (attributes === NO_ATTRIBUTES) attributes = Object.create(null) as Record<string, string>;
+    attributes[name] = value;
+  };
   parser.onopentag = (tag) => {
-    const named = 'uri' in tag ? { name: tag.local, namespace: tag.uri } : { name: tag.name };
     count += 1;
     if (count > elements) stop(`has more than ${elements} elements`);
     if (open.length === MAX_DEPTH) stop(`has elements more than ${MAX_DEPTH} deep`);
     const parent = open.at(-1);
     if (!parent && root) stop(`has a second root element: see line ${parser.line + 1}`);
-    const element = {
-      ...named,
-      attributes: withoutPrototype(attributes),
-      children: [],
-      text: '',
-    };
+    const element: OpenElement =
+      'uri' in tag
+        ? { name: tag.local, namespace: tag.uri, attributes, children: [], text: '' }
+        : { name: tag.name, attributes, children: [], text: '' };
     if (parent) parent.children.push(element);
     else root = element;
     open.push(element);
@@ -112,8 +118,4 @@ export function parseXml(
     return malformed(thrown instanceof XmlFault ? thrown.message : 'is not XML that can be read');
   }
   return root ? { ok: true, value: root } : malformed('has no root element');
-}
-
-function withoutPrototype(attributes: ReadonlyMap<string, string>): Record<string, string> {
-  return Object.assign(Object.create(null), Object.fromEntries(attributes));
 }

@@ -1,19 +1,20 @@
 import express, { type Express, type RequestHandler } from 'express';
 import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
-import { looksLikeCpixBytes } from '../drm/check/cpix';
-import { MAX_CPIX_BYTES } from '../drm/cpix/read';
+import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { onlyMethods } from '../http/app';
 import { requireType } from '../http/body';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
+import { createReadRequest } from './request-body';
 
 const CHECK_PATH = '/api/check';
 
 /** A CPIX document, whose bytes say themselves how they are encoded. */
 const XML_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
-const TYPES = ['text/plain', 'application/json', ...XML_TYPES];
+const JSON_TYPE = 'application/json';
+const TYPES = ['text/plain', JSON_TYPE, ...XML_TYPES];
 
 // Behind requireText, which has looked at the type.
 const parseText = express.text({
@@ -25,22 +26,28 @@ const parseText = express.text({
 });
 // In UTF-16 each character takes two bytes.
 const parseXml = express.raw({ limit: 2 * MAX_CPIX_BYTES, type: XML_TYPES });
-const parseJson = express.json({ limit: MAX_BODY_BYTES, type: 'application/json' });
+const readJson = createReadRequest();
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
   const route = app.route(CHECK_PATH);
-  route.post(requireText, parseText, parseXml, parseJson, async (request, response) => {
+  route.post(requireText, parseText, parseXml, async (request, response) => {
+    const isJson = response.locals.type === JSON_TYPE;
+    const body: unknown = isJson ? await readJson(request, response) : request.body;
     const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
-    if (request.body === undefined) throw noBody();
+    if (body === undefined) throw noBody();
     const { check } = await import('../api/check');
-    response.set('cache-control', 'no-store').json(check(request.body, { reveal }));
+    response.set('cache-control', 'no-store').json(check(body, { reveal }));
   });
   route.all(onlyMethods('POST'));
 }
 
-const requireText: RequestHandler = (request, _response, next) => {
-  requireType(request, TYPES, 'Send the body as text/plain, or as JSON with content-type: application/json.');
+const requireText: RequestHandler = (request, response, next) => {
+  response.locals.type = requireType(
+    request,
+    TYPES,
+    'Send the body as text/plain, or as JSON with content-type: application/json.',
+  );
   next();
 };
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import type { CmafScheme } from '../drm/key-file';
+import { cmafFault } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
@@ -27,8 +27,8 @@ export interface SidecarConfig {
   readonly providerCache?: { readonly folder: string; readonly maxAgeMs: number };
   /** Whether values that contradict each other are refused or let through with a `Warning`. */
   readonly checks: 'strict' | 'warn';
-  /** The scheme of the CMAF lines when a request says nothing of them; false: none. */
-  readonly cmaf: CmafScheme | false;
+  /** Whether CMAF lines are written when a request says nothing of them. */
+  readonly cmaf: boolean;
   /** Where the audit goes: `off`, `stdout` or the path of a file. */
   readonly audit: string;
   /** Whether there is a `/metrics`. */
@@ -197,11 +197,8 @@ const keyFileMode = z
   .refine((mode) => (mode & 0o111) === 0, 'must not make key files executable');
 
 const cmaf = z
-  .enum(['true', 'false', 'cenc', 'cbcs'], 'must be true (the same as cenc), cenc, cbcs or false')
-  .transform((value): CmafScheme | false => {
-    if (value === 'false') return false;
-    return value === 'true' ? 'cenc' : value;
-  });
+  .enum(['true', 'false', 'cenc'], { error: cmafFault('true (the same as cenc), cenc or false') })
+  .transform((value) => value !== 'false');
 
 /** In a container the service can't see where it is published; compose says so here. */
 const demo = z

@@ -76,7 +76,7 @@ describe('put', () => {
 
   test('shows how the file would change with --dry-run, and writes nothing', async () => {
     await run(['put', 'news', ...AS_OPTIONS]);
-    const changed = [...AS_OPTIONS.slice(0, -1), 'https://other.example.com', '--cmaf=cbcs'];
+    const changed = [...AS_OPTIONS.slice(0, -1), 'https://other.example.com', '--cmaf=cenc'];
     const { code, stdout, stderr } = await run(['put', 'news', ...changed, '--dry-run']);
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
@@ -91,10 +91,11 @@ describe('put', () => {
   mpegdashstreaming-cenc-keyserver-playready-checksum: pcTs6CEp98A=
 + cmafstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==
 + cmafstreaming-cenc-content-key: ********
-+ cmafstreaming-cenc-algorithm: AESCBC
++ cmafstreaming-cenc-algorithm: AESCTR
 + cmafstreaming-cenc-keyserver-playready: true
 + cmafstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
 + cmafstreaming-cenc-keyserver-playready-license-url: https://other.example.com
++ cmafstreaming-cenc-keyserver-playready-checksum: pcTs6CEp98A=
 `,
       stderr: 'The key file of news would be changed. Nothing was written.\n',
     });
@@ -164,7 +165,11 @@ describe('put', () => {
   });
 
   test.each<[string, readonly string[], string]>([
-    ['no fields', [], 'Which keys? Give --file, or --content-id with --client, or the keys as options.'],
+    [
+      'no fields',
+      [],
+      'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+    ],
     [
       'a file and fields',
       ['--file', 'x', '--client', 'c'],
@@ -184,7 +189,13 @@ describe('put', () => {
     [
       'a scheme that is none',
       ['--cmaf', 'cbc'],
-      "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, cbcs, true, false.",
+      "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
+    ],
+    [
+      'a scheme that the packager has no lines for',
+      ['--cmaf=cbcs'],
+      "option '--cmaf [scheme]' argument 'cbcs' is invalid. It can't be cbcs: no public source has key-file lines for " +
+        'CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS.',
     ],
     [
       'two preconditions',

@@ -10,7 +10,6 @@ import {
   type WidevinePsshData,
   widevinePsshDataOf,
   widevineSlips,
-  withProtectionScheme,
 } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
@@ -230,19 +229,6 @@ test('refuses a value of more than 16,384 characters, in a box or without one', 
   expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, fault });
   const box = buildPsshBox(WIDEVINE_SYSTEM_ID, value(12_285));
   expect(readWidevinePsshData(box.toString('base64'))).toEqual({ ok: false, fault });
-});
-
-test.each([
-  ['cenc', 1],
-  ['cens', 1],
-  ['cbc1', undefined],
-  ['cbcs', undefined],
-] as const)('under %s the data say that scheme, and AES-CTR only where it is', (scheme, algorithm) => {
-  const data = { algorithm: 1, keyIds: [Buffer.alloc(16, 1)], contentId: Buffer.from('show') };
-  const given = buildWidevinePsshData({ ...data, protectionScheme: PROTECTION_SCHEMES.cenc });
-  const changed = Buffer.from(withProtectionScheme(given.toString('base64'), scheme), 'base64');
-  const expected = { ...data, algorithm, protectionScheme: PROTECTION_SCHEMES[scheme] };
-  expect(parseWidevinePsshData(changed)).toEqual({ ok: true, value: expected });
 });
 
 describe('the data by themselves', () => {

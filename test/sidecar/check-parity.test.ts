@@ -169,7 +169,7 @@ const REFUSED: unknown[] = [
     { cenc, widevine: { pssh: 'x' } },
     { fairplay: { ...fairplay, keyid: 'x' } },
   ],
-  ...['cmaf', 5, {}, 'aesctr'].flatMap((cmaf) => [
+  ...['cmaf', 5, {}, 'aesctr', 'cbcs'].flatMap((cmaf) => [
     { cenc, cmaf },
     { ...PROVIDED, cmaf },
   ]),
@@ -219,7 +219,7 @@ describe('a body that the key-file API takes', () => {
     [CENC_ONLY],
     [PROVIDED],
     [{ fairplay }],
-    [{ cenc, playready: { laurl: playready.laurl, checksum: null }, widevine: {}, cmaf: 'cbcs' }],
+    [{ cenc, playready: { laurl: playready.laurl, checksum: null }, widevine: {}, cmaf: 'cenc' }],
     [{ ...PROVIDED, cenc: null, fairplay: null, cmaf: true }],
     [{ ...POST_MANUAL, client: '\n', clientApiKey: { a: [] }, drmJson: [1] }],
     [{ cenc, widevine: { psshdata: drmVectors.widevine_pssh_data[0]?.box_v0_b64 } }],
@@ -244,7 +244,7 @@ describe('a body that is odd', () => {
     [{ cenc, widevine: data({ keyIds: [zeros] }) }],
     [{ cenc, widevine: data({ policy: 'p' }) }],
     [{ cenc, widevine: data({ contentId: Buffer.from('c2hvdy0xMg==') }), fairplay }],
-    [{ cenc, widevine: data({ contentId: Buffer.from('show'), protectionScheme: 1 }), cmaf: 'cbcs' }],
+    [{ cenc, widevine: data({ contentId: Buffer.from('show'), protectionScheme: 1 }), cmaf: 'cenc' }],
     [{ cenc, widevine: data({ contentId: Buffer.from(''), protectionScheme: 0x63626373, algorithm: 1 }) }],
     [{ cenc: { ...cenc, keyid: random } }],
     [{ cenc: { ...cenc, keyid: random }, playready: { laurl: 'http://a/' } }],

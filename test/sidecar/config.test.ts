@@ -38,9 +38,8 @@ const DEFAULTS = {
 };
 
 test.each([
-  ['true', 'cenc'],
-  ['cenc', 'cenc'],
-  ['cbcs', 'cbcs'],
+  ['true', true],
+  ['cenc', true],
   ['false', false],
 ])('reads PACKAGERDRMAPI_CMAF=%s', (value, cmaf) => {
   expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: value }, NO_FILES)).toEqual({
@@ -89,7 +88,7 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_KEYPROVIDERURL: 'http://keys.example:9293/',
       PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '250',
       PACKAGERDRMAPI_CHECKS: 'warn',
-      PACKAGERDRMAPI_CMAF: 'cbcs',
+      PACKAGERDRMAPI_CMAF: 'cenc',
       PACKAGERDRMAPI_APIKEYS_FILE: '/etc/keys.json',
       PACKAGERDRMAPI_AUDIT: '/var/log/audit.log',
       PACKAGERDRMAPI_METRICS: 'off',
@@ -114,7 +113,7 @@ describe('readSidecarConfig', () => {
       keyProviderUrl: 'http://keys.example:9293/',
       upstreamTimeoutMs: 250,
       checks: 'warn',
-      cmaf: 'cbcs',
+      cmaf: true,
       audit: '/var/log/audit.log',
       metrics: false,
       tls: { certificate: '/etc/tls.crt', key: '/etc/tls.key', clientAuthorities: '/etc/clients.crt' },
@@ -157,6 +156,16 @@ describe('readSidecarConfig', () => {
       'PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: must be a whole number from 1 to 600000',
       'PACKAGERDRMAPI_CHECKS: must be strict or warn',
       'PACKAGERDRMAPI_LOGLEVEL: must be one of error, warn, info, debug, silent',
+    ]);
+  });
+
+  it('says why there are no CMAF lines for cbcs', () => {
+    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'cbcs' })).toEqual([
+      "PACKAGERDRMAPI_CMAF: can't be cbcs: no public source has key-file lines for CMAF under cbcs, and the packager does " +
+        'cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS',
+    ]);
+    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'yes' })).toEqual([
+      'PACKAGERDRMAPI_CMAF: must be true (the same as cenc), cenc or false',
     ]);
   });
 

@@ -6,7 +6,7 @@ import { type Manifest, readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
-import type { ProviderOptions } from './put';
+import type { ProviderOptions } from './provider-options';
 import {
   dueItems,
   givenDefaults,

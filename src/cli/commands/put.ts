@@ -1,10 +1,13 @@
 import type { DryRunAnswer } from '../../api/answers';
+import { isJsonObject, say } from '../../drm/bytes';
+import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../http/terminal-text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
-import { decodeText, readInput, readSecretFile, unusable } from '../input';
+import { keyIdOf, namesOf, readDocumentText } from '../cpix-document';
+import { decodeText, readInput, unusable } from '../input';
 import {
   importBody,
   isKeyFileText,
@@ -16,19 +19,43 @@ import {
 } from '../key-files';
 import { type FileFault, faultSentence, readYaml } from '../yaml-fields';
 import { writeRevealed } from './get';
+import { type ProviderOptions, providerFields } from './provider-options';
+import {
+  lookAt,
+  NOTHING,
+  outcomeOf,
+  sentenceOf,
+  showChanges,
+  summaryOf,
+  writeManifest,
+} from './send-manifest';
 
 export interface PutOptions extends PutBodyOptions {
   readonly dryRun?: boolean;
   readonly ifMatch?: string;
   readonly createOnly?: boolean;
   readonly reveal?: boolean;
+  readonly tracks?: Tracks;
 }
 
-/** `put`: writes the key file of one stream, or shows what would be written. */
-export async function put(context: CliContext, streamId: string, options: PutOptions): Promise<void> {
-  const { dryRun, ifMatch, createOnly, reveal = false, ...fields } = options;
+/** The streams that get the keys of each track of a CPIX document. */
+export type Tracks = Readonly<Record<string, readonly string[]>>;
+
+/** `put`: writes the key file of one stream, or those of a document's tracks, or shows what would be written. */
+export async function put(
+  context: CliContext,
+  streamId: string | undefined,
+  options: PutOptions,
+): Promise<void> {
+  const { dryRun, ifMatch, createOnly, reveal = false, tracks, ...fields } = options;
   if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
-  const body = await putBody(context, fields);
+  if (tracks) {
+    await putTracks(context, streamId, tracks, options);
+    return;
+  }
+  if (streamId === undefined)
+    throw usageError('Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.');
+  const { body } = await putBody(context, fields);
   const precondition = preconditionOf(ifMatch, createOnly);
   const { out } = context;
   if (dryRun) {
@@ -68,15 +95,59 @@ function showDryRun({ out }: CliContext, { streamid, result, lines, warnings }: 
   out.note(`The key file of ${shown(streamid)} ${WORDS[result]}. Nothing was written.`);
 }
 
+/** Writes the key files of several tracks by one request. */
+async function putTracks(
+  context: CliContext,
+  streamId: string | undefined,
+  tracks: Tracks,
+  { dryRun = false, ifMatch, createOnly, reveal, tracks: _tracks, ...fields }: PutOptions,
+): Promise<void> {
+  if (streamId !== undefined) throw usageError('--tracks names the streams; leave the stream id out.');
+  if (fields.track !== undefined || fields.kid !== undefined)
+    throw usageError('--tracks chooses the keys; leave --track and --kid out.');
+  if (ifMatch !== undefined || createOnly)
+    throw usageError('--if-match and --create-only are for one stream; leave them out with --tracks.');
+  if (reveal) throw usageError('With --tracks no key material is shown; leave --reveal out.');
+  const source = fields.cpix ?? fields.file;
+  if (source === undefined) throw usageError('--tracks goes with a CPIX document; name it by --cpix.');
+  const { body, isDocument } = await putBody(context, fields);
+  if (!isDocument) throw usageError(`--tracks goes with a CPIX document, which ${nameOf(source)} is not.`);
+  const manifest = [
+    {
+      kind: 'streams',
+      name: nameOf(source),
+      line: undefined,
+      streamIds: Object.values(tracks).flat(),
+      body: { ...body, tracks },
+    },
+  ] as const;
+  const sent = dryRun
+    ? { results: await lookAt(context, manifest), stopped: undefined }
+    : await writeManifest(context, manifest);
+  const { stopped } = sent;
+  if (stopped && sent.results.size === 0) throw stopped;
+  const results = outcomeOf(manifest, undefined, manifest, sent);
+  const summary = summaryOf(results);
+  const { out } = context;
+  if (out.json) out.document({ dry_run: dryRun, results, summary, ...stopFields(stopped) });
+  else {
+    showChanges(out, results, dryRun ? 'would' : 'did', { all: true });
+    const what = dryRun ? NOTHING : `${shown(nameOf(source))}: ${sentenceOf(summary)}.`;
+    out.note(out.noteStyle(summary.failed > 0 ? 'red' : 'green', what));
+  }
+  if (summary.failed > 0) context.endWith(EXIT.failed);
+}
+
 /** The options of `put`; each field's option is named as the field. */
-interface PutBodyOptions {
+interface PutBodyOptions extends ProviderOptions {
   readonly file?: string;
+  readonly cpix?: string;
+  readonly track?: string;
+  readonly kid?: string;
+  readonly period?: string;
+  readonly systems?: string;
   readonly keepUnknown?: boolean;
   readonly contentId?: string;
-  readonly client?: string;
-  readonly clientApiKey?: string;
-  readonly clientApiKeyFile?: string;
-  readonly cmaf?: string | true;
   readonly cencKeyid?: string;
   readonly cencContentkey?: string;
   readonly playreadyLaurl?: string;
@@ -88,47 +159,95 @@ interface PutBodyOptions {
   readonly fairplayLaurl?: string;
 }
 
-/** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
-async function putBody(
-  context: CliContext,
-  { file, keepUnknown = false, ...fields }: PutBodyOptions,
-): Promise<unknown> {
-  const isGiven = Object.values(fields).some((value) => value !== undefined);
-  if (file !== undefined) {
-    if (isGiven) throw usageError('Give the fields in the file or as options, not both.');
-    return readBody(await readInput(context, file), file, keepUnknown);
-  }
-  if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
-  if (!isGiven)
-    throw usageError('Which keys? Give --file, or --content-id with --client, or the keys as options.');
-  const body = {
-    ...providerFields(context, fields),
-    contentId: fields.contentId,
-    cenc: part({ keyid: fields.cencKeyid, contentkey: fields.cencContentkey }),
-    playready: part({ laurl: fields.playreadyLaurl, checksum: fields.playreadyChecksum }),
-    widevine: part({ psshdata: fields.widevinePsshdata }) ?? (fields.widevine ? {} : undefined),
-    fairplay: part({ key: fields.fairplayKey, iv: fields.fairplayIv, laurl: fields.fairplayLaurl }),
-  };
-  return body;
+/** What a request says, and whether it says it by a CPIX document. */
+interface PutBody {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly isDocument: boolean;
 }
 
-export type ProviderOptions = Pick<PutBodyOptions, 'client' | 'clientApiKey' | 'clientApiKeyFile' | 'cmaf'>;
-
-/** The fields of the options that `put` and `apply` share; one that isn't given is undefined. */
-export function providerFields(context: CliContext, options: ProviderOptions) {
-  const { client, clientApiKey, clientApiKeyFile, cmaf } = options;
-  return {
-    client,
-    clientApiKey: clientApiKeyFile === undefined ? clientApiKey : readSecretFile(context, clientApiKeyFile),
-    cmaf: cmaf === 'true' ? true : cmaf === 'false' ? false : cmaf,
+/** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
+async function putBody(context: CliContext, options: PutBodyOptions): Promise<PutBody> {
+  const { file, cpix, keepUnknown = false, ...fields } = options;
+  const { track, kid, period, systems, ...others } = fields;
+  const isGiven = Object.values(fields).some((value) => value !== undefined);
+  const source = cpix ?? file;
+  if (source !== undefined) {
+    if (cpix === undefined && IN_A_BODY.some((name) => options[name] !== undefined)) throw twice();
+    const bytes = await readInput(context, source);
+    const name = nameOf(source);
+    // Whoever has a document need not know that there is an option for it.
+    if (looksLikeCpixBytes(bytes)) {
+      if (keepUnknown)
+        throw unusable(`${name} is a CPIX document, so --keep-unknown keeps nothing; leave it out.`);
+      return { body: documentBody(context, bytes, name, fields), isDocument: true };
+    }
+    if (cpix !== undefined)
+      throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
+    tellStray({ track, kid, period, systems });
+    if (isGiven) throw twice();
+    return { body: readBody(bytes, source, keepUnknown), isDocument: false };
+  }
+  if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
+  tellStray({ track, kid, period, systems });
+  if (!isGiven)
+    throw usageError(
+      'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+    );
+  const body = {
+    ...providerFields(context, others),
+    contentId: others.contentId,
+    cenc: part({ keyid: others.cencKeyid, contentkey: others.cencContentkey }),
+    playready: part({ laurl: others.playreadyLaurl, checksum: others.playreadyChecksum }),
+    widevine: part({ psshdata: others.widevinePsshdata }) ?? (others.widevine ? {} : undefined),
+    fairplay: part({ key: others.fairplayKey, iv: others.fairplayIv, laurl: others.fairplayLaurl }),
   };
+  return { body, isDocument: false };
+}
+
+/** Options that stand in the body of a request, and go with no document. */
+const IN_A_BODY = ['client', 'clientApiKey', 'clientApiKeyFile', 'cencKeyid', 'cencContentkey'] as const;
+
+function twice(): CliError {
+  return usageError('Give the fields in the file or as options, not both.');
+}
+
+/** @throws CliError when options that choose in a document are given without one. */
+function tellStray(options: Readonly<Record<string, string | undefined>>): void {
+  const [name] = Object.keys(options).filter((option) => options[option] !== undefined);
+  if (name !== undefined)
+    throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);
+}
+
+function documentBody(context: CliContext, bytes: Buffer, name: string, options: PutBodyOptions) {
+  const { track, kid, period, systems, playreadyLaurl, contentId, cmaf, ...others } = options;
+  const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  if (other !== undefined) {
+    const typed = other.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw usageError(`${name} is a CPIX document, which holds the keys; leave --${typed} out.`);
+  }
+  const text = readDocumentText(bytes);
+  if (!text.ok) throw unusable(say(text.fault, name));
+  return {
+    cpix: text.value,
+    kid: kid === undefined ? undefined : keyIdOf(kid),
+    track,
+    period,
+    systems: systems === undefined ? undefined : namesOf(systems),
+    playready: part({ laurl: playreadyLaurl }),
+    contentId,
+    cmaf: providerFields(context, { ...(cmaf !== undefined && { cmaf }) }).cmaf,
+  };
+}
+
+function nameOf(source: string): string {
+  return source === '-' ? 'Standard input' : source;
 }
 
 function part(fields: Record<string, string | undefined>): Record<string, string | undefined> | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
 
-function readBody(bytes: Buffer, file: string, keepUnknown: boolean): unknown {
+function readBody(bytes: Buffer, file: string, keepUnknown: boolean): PutBody['body'] {
   const name = file === '-' ? 'standard input' : file;
   const text = decodeText(bytes, name === file ? name : 'Standard input');
   if (isKeyFileText(text, name)) return readKeyFile(text, name, keepUnknown);
@@ -136,12 +255,11 @@ function readBody(bytes: Buffer, file: string, keepUnknown: boolean): unknown {
     throw unusable(`${name} is not a key file, so --keep-unknown keeps nothing; leave it out.`);
   const { value, faults } = readYaml(text);
   if (faults.length > 0) throw faulty(name, faults);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw unusable(`${name} holds no fields of a request.`);
+  if (!isJsonObject(value)) throw unusable(`${name} holds no fields of a request.`);
   return value;
 }
 
-function readKeyFile(text: string, name: string, keepUnknown: boolean): unknown {
+function readKeyFile(text: string, name: string, keepUnknown: boolean): PutBody['body'] {
   const { faults, hasUnknown } = keyFileFaults(text, keepUnknown);
   if (faults.length > 0) throw faulty(name, faults, hasUnknown ? [KEEP_UNKNOWN] : []);
   return importBody(text, keepUnknown);

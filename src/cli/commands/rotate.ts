@@ -5,7 +5,7 @@ import { type Manifest, readManifest, requireFaultless } from '../manifest/read-
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { PACKAGER_URL, WATCH_SECONDS } from '../program';
 import { requireTerminal } from '../terminal';
-import type { ProviderOptions } from './put';
+import type { ProviderOptions } from './provider-options';
 import {
   type ContentIdPattern,
   isProvided,

@@ -73,7 +73,7 @@ export function rotateManifest(
 
 /** Whether the key provider makes an entry's keys. */
 export function isProvided({ body }: ManifestItem): boolean {
-  return body.cenc === undefined && body.fairplay === undefined;
+  return body.cenc === undefined && body.fairplay === undefined && body.cpix === undefined;
 }
 
 function ownContentId(member: unknown): unknown {

@@ -9,7 +9,7 @@ import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
 import { firstOf, tellRest } from '../output';
 import { confirm, type Progress, showProgress } from '../terminal';
-import { type ProviderOptions, providerFields } from './put';
+import { type ProviderOptions, providerFields } from './provider-options';
 
 /** What became of a manifest's items, of those that were reached. */
 export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
@@ -85,26 +85,29 @@ export function givenDefaults(context: CliContext, options: ProviderOptions) {
   return {
     ...(client !== undefined && { client }),
     ...(clientApiKey !== undefined && { clientApiKey }),
-    ...(cmaf !== undefined && {
-      cmaf: cmaf === true ? true : cmaf === false ? false : (cmaf as 'cenc' | 'cbcs'),
-    }),
+    ...(cmaf !== undefined && { cmaf }),
   };
 }
 
 /** As many streams as are asked for at once: few enough to stop soon, many enough for the sidecar to work beside each other. */
 const CHUNK_STREAMS = 100;
 
+/** Half of what the sidecar takes: documents are long, and JSON makes them longer. */
+const CHUNK_BYTES = 8 * 1024 * 1024;
+
 /** Divides a manifest into requests, each of one kind. A group is never divided: its members may share one key. */
 function chunksOf(items: Manifest): ManifestItem[][] {
   const chunks: ManifestItem[][] = [];
-  let room = 0;
+  let [room, bytesLeft] = [0, 0];
   for (const item of items) {
     const size = item.streamIds.length;
+    const bytes = JSON.stringify(item.body).length;
     const last = chunks.at(-1);
-    const fits = size <= room && last?.[0]?.kind === item.kind;
+    const fits = size <= room && bytes <= bytesLeft && last?.[0]?.kind === item.kind;
     if (last && fits) last.push(item);
     else chunks.push([item]);
     room = (fits ? room : CHUNK_STREAMS) - size;
+    bytesLeft = (fits ? bytesLeft : CHUNK_BYTES) - bytes;
   }
   return chunks;
 }

@@ -56,7 +56,7 @@ export function checkCmafLines(files: readonly CheckedKeyFile[]): Finding {
     'HLS or MPEG-DASH is packaged by the CMAF packetizer, which reads its own lines: ' +
     `${without.length} of ${count(files.length, 'key file')} ${without.length === 1 ? 'has' : 'have'} none (${someOf(without)})`;
   const todo =
-    'set PACKAGERDRMAPI_CMAF=cenc (or cbcs, for FairPlay) and provision the streams again, or add the packetizers of HLS and MPEG-DASH';
+    'set PACKAGERDRMAPI_CMAF=true and provision the streams again, or add the packetizers of HLS and MPEG-DASH';
   return without.length === files.length
     ? fault('cmaf_lines', message, todo)
     : warning('cmaf_lines', message, todo);

@@ -90,17 +90,19 @@ export function claimStreams(
 
   const groups = (file.groups ?? []).map((entry, index): ClaimedGroup => {
     const place: Place = { path: ['groups', index], line: lineOf(['groups', index]) };
-    const { members, smil } = entry;
+    const { members, smil, tracks } = entry;
+    const ofTracks = tracks ? Object.values(tracks).flat() : undefined;
     const folder = entry.folder?.replace(/\/$/, '');
-    const [first] = members ?? [];
+    const [first] = members ?? ofTracks ?? [];
     const name = smil ? `the group of ${smil}` : first ? `the group of ${memberName(first)}` : 'the group';
-    if (Boolean(members) === Boolean(smil)) tell(place.line, 'a group has either members or smil');
+    if ([members, smil, tracks].filter(Boolean).length !== 1)
+      tell(place.line, 'a group has either members or smil, or with cpix tracks');
     if (folder && !parseStreamId(folder).ok) {
       const line = lineOf([...place.path, 'folder'], 'name');
       tell(line, 'folder must be the first parts of a stream id, without a slash before it');
     }
     const document = smil ? readText(smil) : undefined;
-    const names = members?.map(memberName) ?? (smil ? namesOfSmil(document, place) : []);
+    const names = members?.map(memberName) ?? ofTracks ?? (smil ? namesOfSmil(document, place) : []);
     const streamIds = names.map((member) => `${folder ? `${folder}/` : ''}${member}`);
     for (const streamId of streamIds) claim(streamId, place.line);
     return { entry, place, name, folder, document, streamIds };

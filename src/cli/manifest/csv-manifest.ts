@@ -150,21 +150,22 @@ function fieldsOf(header: readonly string[], record: readonly string[]): Record<
 }
 
 /** Columns of which a row has one: it says which streams it is of. */
-const WHICH = ['streamid', 'members', 'smil'];
+const WHICH = ['streamid', 'members', 'smil', 'tracks'];
 
 function isGroup(fields: Readonly<Record<string, unknown>>): boolean {
-  return fields.members !== undefined || fields.smil !== undefined;
+  return fields.members !== undefined || fields.smil !== undefined || fields.tracks !== undefined;
 }
 
 /** Why a row is neither one of a stream nor one of a group. */
 function kindFault(fields: Readonly<Record<string, unknown>>): string | undefined {
   const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
   if (fields.streamid === undefined || group === undefined) return undefined;
-  return `has streamid and ${group}; a row is of one stream, or of one group by members or smil`;
+  return `has streamid and ${group}; a row is of one stream, or of one group by members, smil or tracks`;
 }
 
 /** A group's row, with its members as a list: `news_360p:SD news_1080p:HD`, or stream ids alone. */
 function groupOf(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (typeof fields.tracks === 'string') return { ...fields, tracks: tracksOf(fields.tracks) };
   if (typeof fields.members !== 'string') return fields;
   const members = fields.members
     .split(/[\s,;]+/)
@@ -174,6 +175,16 @@ function groupOf(fields: Readonly<Record<string, unknown>>): Record<string, unkn
       return quality === undefined ? streamid : { streamid, quality };
     });
   return { ...fields, members };
+}
+
+/** The streams of each track: `SD:news_360p HD:news_720p HD:news_1080p`. */
+function tracksOf(cell: string): Record<string, string[]> {
+  const tracks = new Map<string, string[]>();
+  for (const pair of cell.split(/[\s,;]+/).filter((part) => part !== '')) {
+    const [track = '', streamid = ''] = pair.split(/:(.*)/s);
+    tracks.set(track, [...(tracks.get(track) ?? []), streamid]);
+  }
+  return Object.fromEntries(tracks);
 }
 
 /** A spreadsheet writes TRUE for true. */

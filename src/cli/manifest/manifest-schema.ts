@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { providerBody, suppliedBody } from '../../api/key-file-request';
+import { cmafFault, cpixBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames, schemaFaults } from '../../http/faults';
+import { namesOf } from '../cpix-document';
 
 /** The fields of a manifest file. What a value must be inside is the sidecar's to say; here is what stands where. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
@@ -11,9 +12,7 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape
 /** What YAML may take a word for. */
 const ODD: readonly unknown[] = [true, false, null];
 
-const cmaf = z
-  .union([z.boolean(), z.literal('cenc'), z.literal('cbcs')], 'must be true, false, cenc or cbcs')
-  .nullish();
+const cmaf = z.union([z.boolean(), z.literal('cenc')], { error: cmafFault('true, false or cenc') }).nullish();
 
 const provider = {
   client: text.nullish(),
@@ -30,6 +29,18 @@ const keys = {
   playready: partOf('playready'),
   widevine: partOf('widevine'),
   fairplay: partOf('fairplay'),
+};
+
+/** A CPIX document, by its file, and what chooses in it. */
+const document = {
+  cpix: text.nullish(),
+  track: text.nullish(),
+  kid: text.nullish(),
+  period: text.nullish(),
+  systems: z
+    .union([text, z.array(text)], 'must be a list of widevine, playready, fairplay')
+    .transform((names) => (typeof names === 'string' ? namesOf(names) : names))
+    .nullish(),
 };
 
 function partOf(name: 'cenc' | 'playready' | 'widevine' | 'fairplay') {
@@ -51,7 +62,7 @@ const defaults = z.strictObject(
 );
 
 const stream = z.strictObject(
-  { streamid: text, ...provider, ...keys },
+  { streamid: text, ...provider, ...keys, ...document },
   {
     error: ({ code, input }) => {
       if (code !== 'invalid_type') return undefined;
@@ -70,6 +81,16 @@ const group = z.strictObject(
   {
     members: z.array(member, 'must be a list').min(1, 'is empty').nullish(),
     smil: text.nullish(),
+    tracks: z
+      .record(
+        z.string(),
+        z.union(
+          [text.transform((name) => [name]), z.array(text).min(1, 'is empty')],
+          'must be a stream id, or a list of them',
+        ),
+        'must name the streams of each track',
+      )
+      .nullish(),
     folder: text.nullish(),
     keys: z
       .union(
@@ -81,12 +102,13 @@ const group = z.strictObject(
     bitrates: z.record(z.string(), z.unknown(), 'must say the most of each quality').nullish(),
     ...provider,
     ...keys,
+    ...document,
   },
   A_MAP,
 );
 
 /** What a quality has of its own in a group's `keys`. */
-export const qualityEntry = z.strictObject({ contentId: text.nullish(), cmaf, ...keys }, A_MAP);
+export const qualityEntry = z.strictObject({ contentId: text.nullish(), cmaf, ...keys, ...document }, A_MAP);
 
 const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'must be a list').nullish();
 
@@ -106,12 +128,13 @@ export type StreamEntry = z.output<typeof stream>;
 export type GroupEntry = z.output<typeof group>;
 
 /** The columns of a CSV file that a group's row has, and a stream's has not. */
-export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'folder', 'keys'];
+export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'tracks', 'folder', 'keys'];
 
 /** The columns that a CSV file may have. */
 export const CSV_COLUMNS: readonly string[] = [
   'streamid',
   ...Object.keys(provider),
+  ...Object.keys(document),
   ...Object.keys(keys).flatMap((name) => knownNames(suppliedBody, [name]).map((field) => `${name}.${field}`)),
   ...CSV_GROUP_COLUMNS,
 ];
@@ -137,7 +160,7 @@ export function requestFaults(request: JsonObject): ValueFault[] {
     return place === undefined ? [] : [{ path, fault: `has ${place}, which nothing fills here` }];
   });
   const isSupplied = request.cenc !== undefined || request.fairplay !== undefined;
-  const schema = isSupplied ? suppliedBody : providerBody;
+  const schema = request.cpix !== undefined ? cpixBody : isSupplied ? suppliedBody : providerBody;
   const parsed = schema.safeParse(request);
   if (parsed.success) return unfilled;
   const wrong = schemaFaults(schema, parsed.error, request).flatMap((fault): ValueFault[] => {

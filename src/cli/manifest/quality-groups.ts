@@ -1,3 +1,5 @@
+import { createDistinctKeys } from '../../api/distinct-keys';
+import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import {
   COMMON_KEY_FAULT,
@@ -139,21 +141,32 @@ export function tellSameKeys(
   { tell }: Faults,
 ): void {
   const takenBy = new Map<string, string>();
+  const sameKeyAs = createDistinctKeys();
   for (const [quality, body] of bodies) {
+    const { members: _members, folder: _folder, ...fields } = body;
+    const chosen = body.cpix === undefined ? undefined : parseKeyFileRequest(fields);
+    const same = chosen?.ok ? sameKeyAs(quality, chosen.value) : undefined;
+    if (same) tell(line, sameKey(quality, same.what, same.other));
     for (const [what, value] of identitiesOf(body)) {
       const other = takenBy.get(`${what} ${value}`);
       if (other === undefined) takenBy.set(`${what} ${value}`, quality);
-      else
-        tell(
-          line,
-          `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality`,
-        );
+      else tell(line, sameKey(quality, what, other));
     }
   }
 }
 
-function identitiesOf({ cenc, fairplay, client, contentId }: JsonObject): (readonly [string, string])[] {
-  const isSupplied = isJsonObject(cenc) || isJsonObject(fairplay);
+function sameKey(quality: string, what: string, other: string): string {
+  return `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality`;
+}
+
+function identitiesOf({
+  cenc,
+  fairplay,
+  cpix,
+  client,
+  contentId,
+}: JsonObject): (readonly [string, string])[] {
+  const isSupplied = isJsonObject(cenc) || isJsonObject(fairplay) || cpix !== undefined;
   return [
     ...(isJsonObject(cenc) ? [['key id', String(cenc.keyid)] as const] : []),
     ...(isJsonObject(fairplay) ? [['FairPlay key', String(fairplay.key).toLowerCase()] as const] : []),

@@ -73,7 +73,11 @@ export function readManifest(
     lineOf,
     {
       readText: cached((name) => readNamedText(resolve(folder, name))),
-      secrets: { ofVariable: cached(secrets.ofVariable), ofFile: cached(secrets.ofFile) },
+      secrets: {
+        ofVariable: cached(secrets.ofVariable),
+        ofFile: cached(secrets.ofFile),
+        ofDocument: cached(secrets.ofDocument),
+      },
     },
     isPartial ? 'all' : mayLack,
   );

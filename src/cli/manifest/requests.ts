@@ -1,5 +1,6 @@
 import { parseStreamId } from '../../api/stream-id';
 import type { Checked } from '../../drm/bytes';
+import { keyIdOf } from '../cpix-document';
 import type { FileFault, ReadText } from '../yaml-fields';
 import {
   type ClaimedGroup,
@@ -27,6 +28,7 @@ interface Sources {
   readonly secrets: {
     ofVariable(name: string): Checked<string>;
     ofFile(path: string): Checked<string>;
+    ofDocument(path: string): Checked<string>;
   };
 }
 
@@ -63,6 +65,24 @@ export function buildManifest(
     return read;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);
+  /** The text of an entry's CPIX document; empty where it can't be had, which is told, and undefined where there is none. */
+  const documentOf = (own: Fields, path: readonly PropertyKey[]): string | undefined => {
+    const lineAt = (name: string) => lineOf([...path, name], 'name');
+    if (!own.cpix) {
+      const [stray] = CHOOSING.filter((name) => own[name]);
+      if (stray !== undefined) tell(lineAt(stray), `${stray} chooses in a CPIX document; name one by cpix`);
+      return undefined;
+    }
+    const [other] = (
+      ['cenc', 'fairplay', 'client', 'clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const
+    ).filter((name) => own[name]);
+    if (other !== undefined)
+      tell(lineAt(other), `${other} does not go with cpix, whose document holds the keys`);
+    const read = sources.secrets.ofDocument(own.cpix);
+    if (!read.ok) tell(lineAt('cpix'), `cpix ${read.fault.sentence}`);
+    return read.ok ? read.value : '';
+  };
+
   const claimed = claimStreams(file, lineOf, sources.readText, collected);
 
   const bodyOf = (
@@ -72,6 +92,8 @@ export function buildManifest(
     streamId?: string,
     mayBringContentId = false,
   ) => {
+    const document = documentOf(own, path);
+    if (document !== undefined) return documentBody(own, defaults, document);
     const key = apiKeyOf(own, path) ?? defaultKey;
     const body = mergeDefaults(own, defaults, key?.ok ? key.value : undefined, streamId);
     // The members of a group may bring their own content id, which the sidecar looks at. Of a key that can't be had it
@@ -84,7 +106,7 @@ export function buildManifest(
       (field) => mayLack !== 'all' && ![...excused, ...mayLack].includes(field),
     );
     if (missing.length > 0) {
-      const description = `${name} lacks ${listed(missing)}; give it here or in defaults, or supply the keys by cenc or fairplay`;
+      const description = `${name} lacks ${listed(missing)}; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`;
       tell(line, description);
     }
     return body;
@@ -112,10 +134,17 @@ export function buildManifest(
     return { kind: 'streams', name: streamid, line: place.line, streamIds: [streamid], body };
   });
 
+  const tellTracks = (entry: GroupEntry, { path, line }: Place) => {
+    if (!entry.cpix) tell(line, 'tracks are those of a CPIX document; name one by cpix');
+    for (const name of ['track', 'kid', 'keys'] as const)
+      if (entry[name])
+        tell(lineOf([...path, name], 'name'), `${name} does not go with tracks, which choose the keys`);
+  };
+
   const qualityGroups = (group: ClaimedGroup): ManifestItem[] => {
     const { entry, place, name, folder } = group;
     const perStream = isPerStream(defaults.contentId);
-    const common = entry.contentId ?? (perStream ? undefined : defaults.contentId) ?? undefined;
+    const common = entry.contentId ?? (perStream || entry.cpix ? undefined : defaults.contentId) ?? undefined;
     const items = divideByQuality(group, common, lineOf, collected).map(
       ({ quality, members, streamIds, own, fields }) => {
         const itsName = `${name}, ${quality}`;
@@ -148,7 +177,8 @@ export function buildManifest(
   const groups = claimed.groups.flatMap((group): ManifestItem[] => {
     const { entry, place, name, folder, document, streamIds } = group;
     if (isByQuality(entry)) return qualityGroups(group);
-    const { members, keys } = entry;
+    const { members, keys, tracks } = entry;
+    if (tracks) tellTracks(entry, place);
     for (const field of ['heights', 'bitrates'] as const) {
       if (entry[field]) tell(lineOf([...place.path, field], 'name'), `${field} goes with keys by quality`);
     }
@@ -167,6 +197,7 @@ export function buildManifest(
             : members,
       }),
       ...(document !== undefined && { smil: document }),
+      ...(tracks && { tracks }),
       ...(folder && { folder }),
       ...(keys && { keys }),
       ...others,
@@ -239,9 +270,28 @@ function mergeDefaults(
   };
 }
 
+/** What chooses among the keys of a document. */
+const CHOOSING = ['track', 'kid', 'period', 'systems'] as const;
+
+/** The fields of a request with a document. Of the defaults it takes the CMAF lines alone: it has its own addresses. */
+function documentBody(own: Fields, defaults: Defaults, document: string): Record<string, unknown> {
+  const { track, kid, period, systems, playready, contentId } = own;
+  const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
+  return {
+    cpix: document,
+    ...(track && { track }),
+    ...(kid && { kid: keyIdOf(kid) }),
+    ...(period && { period }),
+    ...(systems && { systems }),
+    ...(playready && { playready }),
+    ...(contentId && { contentId }),
+    ...(cmaf !== undefined && { cmaf }),
+  };
+}
+
 /** The fields that a request to the key provider still lacks; none for one that supplies its keys. */
 function missingFields(body: Readonly<Record<string, unknown>>): string[] {
-  if (body.cenc !== undefined || body.fairplay !== undefined) return [];
+  if (body.cenc !== undefined || body.fairplay !== undefined || body.cpix !== undefined) return [];
   return NEEDED.filter((name) => body[name] === undefined);
 }
 

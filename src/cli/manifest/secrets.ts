@@ -4,6 +4,7 @@ import { type Checked, fault } from '../../drm/bytes';
 import { shellWord } from '../../http/terminal-text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import { readDocumentText } from '../cpix-document';
 import { encodingFault, isBelow } from '../input';
 
 /** More than a key or a SMIL document has. */
@@ -13,11 +14,14 @@ const MAX_BYTES = 16 * 1024 * 1024;
 interface NamedSecrets {
   ofVariable(name: string): Checked<string>;
   ofFile(path: string): Checked<string>;
+  /** The text of a CPIX document. */
+  ofDocument(path: string): Checked<string>;
   /** The options that would allow what was refused so far, each as it is typed. */
   readonly missing: ReadonlySet<string>;
 }
 
 const NOT_SET = fault('not_set', 'names a variable that is not set');
+const NO_DOCUMENT = fault('unreadable', 'names a file that is empty or can’t be read');
 const UNREADABLE = fault('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
 /**
@@ -55,16 +59,34 @@ export function createNamedSecrets(
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
       return value ? { ok: true, value } : UNREADABLE;
     },
+    ofDocument: (name) => {
+      const path = regularFile(resolve(folder, name));
+      const bytes = path === undefined ? undefined : readNamedBytes(path);
+      if (path === undefined || !bytes?.length) return NO_DOCUMENT;
+      // What lies beside the manifest came with it.
+      if (!isBelow(realpathSync(folder), path) && !allowed.file(path)) {
+        const shown = fromHere(cwd, path);
+        const option = `--allow-file ${shellWord(shown)}`;
+        missing.add(option);
+        const sentence = `names ${shown}, which is not in the manifest's folder; add ${option} to allow it`;
+        return fault('not_allowed', sentence);
+      }
+      const text = readDocumentText(bytes);
+      return text.ok ? text : fault(text.fault.code, `names a document that ${text.fault.sentence}`);
+    },
   };
 }
 
 /** The text of a file that a manifest names, or undefined when there is none. A pipe or a device would not end. */
 export function readNamedText(path: string): string | undefined {
+  const bytes = readNamedBytes(path);
+  return bytes && encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
+}
+
+function readNamedBytes(path: string): Buffer | undefined {
   try {
     const stats = statSync(path);
-    if (!stats.isFile() || stats.size > MAX_BYTES) return undefined;
-    const bytes = readFileSync(path);
-    return encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
+    return stats.isFile() && stats.size <= MAX_BYTES ? readFileSync(path) : undefined;
   } catch {
     return undefined;
   }

@@ -7,11 +7,11 @@ import {
   parseUuid,
   swapKeyIdOrder,
 } from '../bytes';
-import { looksLikeCpix } from '../cpix/read';
+import { looksLikeCpix, looksLikeCpixBytes } from '../cpix/read';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
-import { describeCpix, looksLikeCpixBytes } from './cpix';
+import { describeCpix } from './cpix';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
 import { describeManifest, looksLikeManifest } from './manifest';

@@ -225,7 +225,7 @@ export function compareSchemes(comparison: Comparison, reference: Side, other: S
   const asks = [...allowed].join(' and ');
   const remedy =
     reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
-      ? 'package with the scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream'
+      ? "package with the scheme of the key file, or write the lines of this one (FairPlay's for cbcs) and restart the stream"
       : 'make both in one run of the packager';
   const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${remedy}`;
   comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);

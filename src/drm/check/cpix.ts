@@ -8,7 +8,7 @@ import {
   FAIRPLAY_SYSTEM_ID,
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
-import { decodeXml, looksLikeCpix, readCpix } from '../cpix/read';
+import { readCpix } from '../cpix/read';
 import { checkValues } from '../cross-check';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
@@ -17,17 +17,7 @@ import { tellNoSystem } from './part-values';
 import type { Report, Subject } from './report';
 import { keyIdField } from './values';
 
-export const THE_DOCUMENT: Subject = { called: 'The document' };
-
-/** In so many bytes the root element begins, whatever stands before it. */
-const HEAD = 8 * 1024;
-
-/** Whether bytes are most likely a CPIX document, in whatever encoding. */
-export function looksLikeCpixBytes(bytes: Buffer): boolean {
-  const head = bytes.subarray(0, HEAD);
-  const text = decodeXml(head);
-  return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
-}
+const THE_DOCUMENT: Subject = { called: 'The CPIX document' };
 
 /**
  * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values

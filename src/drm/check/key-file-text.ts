@@ -1,8 +1,8 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { checkValues, type ValueNames } from '../cross-check';
-import { ALGORITHMS, CMAF, type CmafScheme, DASH, FAIRPLAY_KEY_FORMAT, HLS } from '../key-file';
+import { checkValues, type LineScheme, type ValueNames } from '../cross-check';
+import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { WIDEVINE_SYSTEM_ID, withProtectionScheme } from '../widevine';
+import { WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
 import {
   checkParts,
@@ -90,10 +90,7 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const widevine = isOn(report, lines, prefix, 'widevine');
   const playready = isOn(report, lines, prefix, 'playready');
   const checksum = get('keyserver-playready-checksum');
-  if (playready && scheme === 'cbcs' && checksum !== undefined) {
-    const sentence = 'is for AESCTR only; remove it, PlayReady accepts none with AESCBC';
-    report.error('checksum_with_aescbc', `${prefix}-keyserver-playready-checksum`, sentence);
-  } else if (playready && scheme === 'cenc' && checksum === undefined) {
+  if (playready && scheme === 'cenc' && checksum === undefined) {
     const sentence = 'is missing; some PlayReady players do not play without it';
     report.warning('missing_line', `${prefix}-keyserver-playready-checksum`, sentence);
   }
@@ -103,7 +100,7 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
     ...(playready && {
       playready: {
         laurl: get('keyserver-playready-license-url'),
-        checksum: scheme === 'cbcs' ? undefined : checksum,
+        checksum,
       },
     }),
   };
@@ -124,21 +121,20 @@ function valueNames(prefix: string): ValueNames {
   };
 }
 
+/** In the CMAF lines of some existing key files; this service wrote it, too. */
+const AESCBC = 'AESCBC';
+
 /** Undefined where either would do and none is named. */
-function readScheme(report: Report, prefix: string, algorithm: string | undefined): CmafScheme | undefined {
+function readScheme(report: Report, prefix: string, algorithm: string | undefined): LineScheme | undefined {
   if (algorithm === undefined && prefix === CMAF) return undefined;
-  if (algorithm === undefined || algorithm === ALGORITHMS.cenc) return 'cenc';
+  if (algorithm === undefined || algorithm === ALGORITHM) return 'cenc';
   const name = `${prefix}-algorithm`;
-  if (algorithm !== ALGORITHMS.cbcs) {
-    report.error(
-      'wrong_constant',
-      name,
-      prefix === DASH ? 'must be AESCTR' : 'must be AESCTR (cenc) or AESCBC (cbcs)',
-    );
-  } else if (prefix === DASH) {
-    report.error('wrong_constant', name, `must be AESCTR; AESCBC (cbcs) is for the ${CMAF} lines`);
+  if (algorithm !== AESCBC || prefix === DASH) report.error('wrong_constant', name, `must be ${ALGORITHM}`);
+  else {
+    const sentence = `is AESCBC (cbcs), but ${NO_CMAF_CBCS}; use FairPlay's lines for that, and ${ALGORITHM} here`;
+    report.warning('unsupported_scheme', name, sentence);
   }
-  return algorithm === ALGORITHMS.cbcs ? 'cbcs' : 'cenc';
+  return algorithm === AESCBC ? 'cbcs' : 'cenc';
 }
 
 /** Of the systems in a CENC family: the id, and the line that each needs when it is switched on. */
@@ -169,7 +165,8 @@ function missing(report: Report, name: string, why: string, value = ''): void {
   report.error('missing_line', name, `is missing; add ${value === '' ? 'it' : `${name}${value}`}, ${why}`);
 }
 
-const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', 'keyserver-widevine-pssh-data'];
+const PSSH_DATA = 'keyserver-widevine-pssh-data';
+const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', PSSH_DATA];
 
 /** One stream's DASH and CMAF lines are usually of one key; the same key id with two keys never plays. */
 function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: PartValues): void {
@@ -187,7 +184,8 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
   }
   for (const name of COMPARED) {
     const [one, other] = [lines.get(`${DASH}-${name}`), lines.get(`${CMAF}-${name}`)];
-    if (one === undefined || other === undefined || alike(one) === alike(other)) continue;
+    if (one === undefined || other === undefined || one === other) continue;
+    if (name === PSSH_DATA && isOfSameContent(dash.widevine, cmaf.widevine)) continue;
     report.warning(
       'cmaf_disagrees',
       `${CMAF}-${name}`,
@@ -196,9 +194,11 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
   }
 }
 
-/** Widevine data without its scheme, in which the two families may well differ. */
-function alike(value: string): string {
-  return value.includes(':') ? value : withProtectionScheme(value, 'cbcs');
+/** Whether Widevine data differ in nothing but their scheme, in which the two families may well differ. */
+function isOfSameContent(one: WidevinePsshData | undefined, other: WidevinePsshData | undefined): boolean {
+  const content = (data: WidevinePsshData) =>
+    JSON.stringify({ ...data, algorithm: undefined, protectionScheme: undefined });
+  return one !== undefined && other !== undefined && content(one) === content(other);
 }
 
 /** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */

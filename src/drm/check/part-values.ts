@@ -1,6 +1,12 @@
 import { type Checked, decodeBase64, type Fault } from '../bytes';
-import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM, type ValueNames } from '../cross-check';
-import type { CmafScheme } from '../key-file';
+import {
+  BOX_FOR_DATA,
+  checkValues,
+  type KeyValues,
+  type LineScheme,
+  NO_SYSTEM,
+  type ValueNames,
+} from '../cross-check';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
 import { describeWidevineData } from './boxes';
@@ -23,7 +29,7 @@ export type Parts = Partial<
 
 export interface PartsContext {
   readonly source: 'request' | 'key_file';
-  readonly scheme: CmafScheme | undefined;
+  readonly scheme: LineScheme | undefined;
   readonly contentId?: string | undefined;
   /** What the values are called where they come from. */
   readonly names: ValueNames;

@@ -9,7 +9,7 @@ import {
   FAIRPLAY_SYSTEM_ID,
 } from './document';
 import {
-  isOfSound,
+  isForSound,
   knownFilters,
   listKeys,
   listTracks,
@@ -136,7 +136,7 @@ function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
   if (ofCenc?.length !== 0) {
     roles.push({
       name: 'cenc',
-      called: 'Widevine and PlayReady',
+      called: 'CENC (Widevine, PlayReady)',
       isAsked: ofCenc !== undefined,
       candidates: cencCandidates(document, ofCenc),
       isUsable: ({ scheme }) => scheme === undefined || scheme === 'cenc',
@@ -349,13 +349,10 @@ function warning(code: string, sentence: string): Finding {
 
 /** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
 function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[], rules: Rules): Finding[] {
-  const isForSound = ({ keyId }: CpixKey) => {
-    const own = rules.byKey.get(formatUuid(keyId)) ?? [];
-    return own.length > 0 && own.every(isOfSound);
-  };
-  if (taken.every(isForSound)) return [];
+  const isOfSound = ({ keyId }: CpixKey) => isForSound(rules.byKey.get(formatUuid(keyId)) ?? []);
+  if (taken.every(isOfSound)) return [];
   const others = new Set(narrowed.flatMap(({ present }) => present).filter((key) => !taken.includes(key)));
-  const left = [...others].filter(isForSound);
+  const left = [...others].filter(isOfSound);
   if (left.length === 0) return [];
   const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
   const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';

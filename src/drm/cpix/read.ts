@@ -1,5 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type Checked, decodeBase64, faultsOf, formatUuid, isZero, parseUuid } from '../bytes';
+import { type Checked, decodeBase64, faultsOf, formatUuid, isZero } from '../bytes';
+import { looksLikePlayReadyObject } from '../check/playready';
+import { looksLikePsshBox } from '../pssh';
 import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import {
@@ -34,7 +36,17 @@ function refuse(sentence: string): never {
 
 /** Whether a text is most likely a CPIX document, well formed or not. */
 export function looksLikeCpix(text: string): boolean {
-  return /^\ufeff?\s*</.test(text) && /<(?:[\w.-]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, 4000));
+  return /^\ufeff?\s*</.test(text) && /<(?:[^\s<>:/]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, 4000));
+}
+
+/** In so many bytes the root element begins, whatever stands before it. */
+const HEAD = 8 * 1024;
+
+/** Whether bytes are most likely a CPIX document, in whatever encoding. */
+export function looksLikeCpixBytes(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, HEAD);
+  const text = decodeXml(head);
+  return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
 }
 
 /**
@@ -61,11 +73,11 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
  */
 export function decodeXml(bytes: Buffer): Checked<string> {
   if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
-  const start = bytes.toString('hex', 0, 2);
-  if (start === 'fffe' || start === '3c00') return decodeUtf16(bytes);
-  if (start === 'feff' || start === '003c') {
-    return decodeUtf16(bytes.length % 2 === 0 ? Buffer.from(bytes).swap16() : bytes);
-  }
+  const order = utf16Order(bytes);
+  if (order !== undefined && bytes.length % 2 === 1)
+    return invalid('ends inside a character of UTF-16; it was cut short');
+  if (order === 'little') return { ok: true, value: bytes.toString('utf16le') };
+  if (order === 'big') return { ok: true, value: Buffer.from(bytes).swap16().toString('utf16le') };
   if (!isUtf8(bytes)) return invalid('is neither UTF-8 nor UTF-16; save it as UTF-8');
   const text = bytes.toString('utf8');
   const named =
@@ -74,29 +86,35 @@ export function decodeXml(bytes: Buffer): Checked<string> {
   return invalid('names another encoding than UTF-8 and UTF-16; save it as UTF-8');
 }
 
-function decodeUtf16(bytes: Buffer): Checked<string> {
-  if (bytes.length % 2 === 1) return invalid('ends inside a character of UTF-16; it was cut short');
-  return { ok: true, value: bytes.toString('utf16le') };
+/** The first character is a byte order mark, `<` or white space: in UTF-16 one of its bytes is zero. */
+function utf16Order([first, second]: Buffer): 'little' | 'big' | undefined {
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'little';
+  return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'big' : undefined;
 }
 
-const LISTS = [
-  'DeliveryDataList',
-  'ContentKeyList',
-  'DRMSystemList',
-  'ContentKeyPeriodList',
-  'ContentKeyUsageRuleList',
-] as const;
+/** The lists of a document, and what stands in each. */
+const LISTS = {
+  DeliveryDataList: 'DeliveryData',
+  ContentKeyList: 'ContentKey',
+  DRMSystemList: 'DRMSystem',
+  ContentKeyPeriodList: 'ContentKeyPeriod',
+  ContentKeyUsageRuleList: 'ContentKeyUsageRule',
+} as const;
+
+/** In another namespace, an element of this name would be passed over, and with it keys. */
+function ofCpix(parent: XmlElement | undefined, name: string): XmlElement[] {
+  const found = (parent?.children ?? []).filter((child) => child.name === name);
+  if (found.some(({ namespace }) => namespace !== CPIX_NAMESPACE))
+    refuse(`has a ${name} in another namespace than ${CPIX_NAMESPACE}`);
+  return found;
+}
 
 function readRoot(root: XmlElement): CpixDocument {
   if (root.name !== 'CPIX') refuse('is not a CPIX document: its root element is another');
   if (root.namespace !== CPIX_NAMESPACE) refuse(`must have the namespace ${CPIX_NAMESPACE}`);
-  for (const { name, namespace } of root.children) {
-    if (namespace !== CPIX_NAMESPACE && LISTS.some((list) => list === name))
-      refuse(`has a ${name} in another namespace than ${CPIX_NAMESPACE}`);
-  }
-  for (const list of LISTS) if (all(root, list).length > 1) refuse(`has ${list} twice`);
-  const members = (list: (typeof LISTS)[number], name: string) => all(only(root, list), name);
-  const keys = members('ContentKeyList', 'ContentKey').map(readKey);
+  for (const list of Object.keys(LISTS)) if (ofCpix(root, list).length > 1) refuse(`has ${list} twice`);
+  const members = (list: keyof typeof LISTS) => ofCpix(ofCpix(root, list)[0], LISTS[list]);
+  const keys = members('ContentKeyList').map(readKey);
   const known = new Set<string>();
   for (const { keyId } of keys) {
     const name = formatUuid(keyId);
@@ -107,7 +125,7 @@ function readRoot(root: XmlElement): CpixDocument {
     if (!known.has(formatUuid(keyId)))
       refuse(`has a ${what} of the key id ${formatUuid(keyId)}, which is not in its list of keys`);
   };
-  const systems = members('DRMSystemList', 'DRMSystem').map(readSystem);
+  const systems = members('DRMSystemList').map(readSystem);
   const taken = new Set<string>();
   for (const { systemId, keyId } of systems) {
     requireKnown(keyId, 'DRMSystem');
@@ -115,17 +133,17 @@ function readRoot(root: XmlElement): CpixDocument {
     if (taken.has(name)) refuse(`has the DRM system ${systemId} twice for the key id ${formatUuid(keyId)}`);
     taken.add(name);
   }
-  const rules = members('ContentKeyUsageRuleList', 'ContentKeyUsageRule').map(readRule);
+  const rules = members('ContentKeyUsageRuleList').map(readRule);
   for (const { keyId } of rules) requireKnown(keyId, 'ContentKeyUsageRule');
   return {
     id: root.attributes.id,
     contentId: root.attributes.contentId,
     version: root.attributes.version,
     isSigned: hasSignature(root),
-    deliveries: members('DeliveryDataList', 'DeliveryData').map(readDelivery),
+    deliveries: members('DeliveryDataList').map(readDelivery),
     keys,
     systems,
-    periods: members('ContentKeyPeriodList', 'ContentKeyPeriod').map(readPeriod),
+    periods: members('ContentKeyPeriodList').map(readPeriod),
     rules,
   };
 }
@@ -163,8 +181,8 @@ function ofKey(parent: XmlElement | undefined, name: string): XmlElement | undef
 const KEY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function readKeyId(text: string | undefined, what: string): Buffer {
-  const read = parseUuid(text?.trim() ?? '');
-  if (read.ok && KEY_ID.test(text?.trim() ?? '')) return read.value;
+  const trimmed = text?.trim() ?? '';
+  if (KEY_ID.test(trimmed)) return Buffer.from(trimmed.replaceAll('-', ''), 'hex');
   return refuse(
     text === undefined
       ? `has a ${what} without kid`
@@ -199,10 +217,10 @@ function readValue(key: XmlElement, of: string): CpixValue | undefined {
   if (cipher)
     return {
       kind: 'encrypted',
-      mac: bytesOf(ofKey(secret, 'ValueMAC')?.text, `ValueMAC of ${of}`),
+      mac: bytesIn(ofKey(secret, 'ValueMAC'), `ValueMAC of ${of}`),
       ...cipher,
     };
-  const bytes = bytesOf(plain?.text, `value of ${of}`);
+  const bytes = bytesIn(plain, `value of ${of}`);
   if (!bytes) return undefined;
   if (bytes.length !== 16) refuse(`has a value of ${of} of ${bytes.length} bytes; it must have 16`);
   if (isZero(bytes)) refuse(`has a value of ${of} that is all zeros`);
@@ -213,7 +231,7 @@ function readValue(key: XmlElement, of: string): CpixValue | undefined {
 function readCipher(element: XmlElement | undefined, what: string): CpixCipher | undefined {
   const namespaces = [ENCRYPTION_NAMESPACE];
   const value = only(only(element, 'CipherData', namespaces), 'CipherValue', namespaces);
-  const cipher = bytesOf(value?.text, what);
+  const cipher = bytesIn(value, what);
   if (!cipher) return undefined;
   const method = only(element, 'EncryptionMethod', namespaces);
   const digest = only(method, 'DigestMethod', [SIGNATURE_NAMESPACE])?.attributes.Algorithm;
@@ -228,7 +246,7 @@ function readDelivery(element: XmlElement): CpixDelivery {
   const macKey = ofKey(mac, 'Key') ?? ofKey(mac, 'MACKey');
   return {
     // The first is the recipient's own, those of its authorities follow.
-    certificate: bytesOf(certificates[0]?.text, 'X509Certificate'),
+    certificate: bytesIn(certificates[0], 'X509Certificate'),
     documentKeys: all(element, 'DocumentKey').map((key) => ({
       algorithm: key.attributes.Algorithm ?? '',
       value: readCipher(ofKey(ofKey(ofKey(key, 'Data'), 'Secret'), 'EncryptedValue'), 'DocumentKey'),
@@ -255,12 +273,12 @@ function readSystem(element: XmlElement): CpixSystem {
   const of = `the DRM system ${systemId}`;
   const asked: CpixSignal[] = [];
   const bytes = (signal: CpixSignal, found: XmlElement | undefined) => {
-    const read = isKnown ? bytesOf(found?.text, `${found?.name} of ${of}`) : undefined;
+    const read = isKnown ? bytesIn(found, `${found?.name} of ${of}`) : undefined;
     if (found && !read && isKnown) asked.push(signal);
     return read;
   };
   const text = (signal: CpixSignal, found: XmlElement | undefined) =>
-    textOf(bytes(signal, found), `${found?.name} of ${of}`);
+    isKnown ? (plainText(found) ?? textOf(bytes(signal, found), `${found?.name} of ${of}`)) : undefined;
   const hls = all(element, 'HLSSignalingData');
   const ofPlaylist = (...names: (string | undefined)[]) => {
     const found = hls.filter(({ attributes }) => names.includes(attributes.playlist));
@@ -270,18 +288,26 @@ function readSystem(element: XmlElement): CpixSystem {
   const stray = hls.find(({ attributes: { playlist } }) => !PLAYLISTS.includes(playlist));
   if (stray)
     refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`);
-  const header =
-    only(element, 'SmoothStreamingProtectionHeaderData') ??
-    only(element, 'ProtectionHeader', [SPEKE_NAMESPACE]);
+  const headers = [
+    only(element, 'SmoothStreamingProtectionHeaderData'),
+    only(element, 'ProtectionHeader', [SPEKE_NAMESPACE]),
+  ].flatMap((header) => header ?? []);
+  const header = headers.find((each) => each.text.trim() !== '') ?? headers[0];
+  const pssh = bytes('pssh', only(element, 'PSSH'));
+  const protection = only(element, 'ContentProtectionData');
+  const data = bytes('contentProtectionData', protection);
+  // Some key servers have a PlayReady object or a box there (DoveRunner, "CPIX API Guide"), which is no XML.
+  const isBox = data !== undefined && data[0] === 0 && looksLikePsshBox(data);
+  const isObject = data !== undefined && looksLikePlayReadyObject(data);
   return {
     systemId,
     keyId,
-    pssh: bytes('pssh', only(element, 'PSSH')),
-    contentProtectionData: text('contentProtectionData', only(element, 'ContentProtectionData')),
+    pssh: pssh ?? (isBox ? data : undefined),
+    contentProtectionData: isBox || isObject ? undefined : textOf(data, `ContentProtectionData of ${of}`),
     uriExtXKey: text('uriExtXKey', only(element, 'URIExtXKey')),
     hlsMedia: text('hlsMedia', ofPlaylist('media', undefined)),
     hlsMultivariant: text('hlsMultivariant', ofPlaylist('master', 'multiVariant')),
-    protectionHeader: bytes('protectionHeader', header),
+    protectionHeader: bytes('protectionHeader', header) ?? (isObject ? data : undefined),
     asked,
   };
 }
@@ -320,7 +346,19 @@ function bytesOf(text: string | undefined, what: string): Buffer | undefined {
   return decoded.ok ? decoded.value : refuse(`has a ${what} that ${decoded.fault.sentence}`);
 }
 
-/** Text in base64: a document has all of its texts so. */
+function bytesIn(element: XmlElement | undefined, what: string): Buffer | undefined {
+  if (element && element.children.length > 0)
+    refuse(`has a ${what} that holds elements where base64 belongs`);
+  return bytesOf(element?.text, what);
+}
+
+/** What is meant to be base64 and stands in the document as it is: no base64 has these characters. */
+function plainText(element: XmlElement | undefined): string | undefined {
+  const text = element?.text.trim() ?? '';
+  return /^(?:skd:\/\/|https?:\/\/|#EXT)/i.test(text) ? text : undefined;
+}
+
+/** Text in base64. */
 function textOf(bytes: Buffer | undefined, what: string): string | undefined {
   if (!bytes) return undefined;
   if (!isUtf8(bytes)) refuse(`has a ${what} that is no text in UTF-8`);

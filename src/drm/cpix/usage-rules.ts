@@ -87,10 +87,15 @@ function kindOf({ isOfVideo, isOfAudio }: CpixRule): 'VIDEO' | 'AUDIO' | undefin
   return isOfVideo ? 'VIDEO' : 'AUDIO';
 }
 
-/** Whether a rule is for sound, by its filters or by its names. */
-export function isOfSound(rule: CpixRule): boolean {
-  const kind = kindOf(rule);
-  return kind === 'AUDIO' || (kind === undefined && namesOf(rule).some((name) => /audio/i.test(name)));
+/** Whether a key is for sound alone, as its filters or its names say. */
+export function isForSound(rules: readonly CpixRule[]): boolean {
+  return rules.some((rule) => isOf(rule, 'AUDIO')) && !rules.some((rule) => isOf(rule, 'VIDEO'));
+}
+
+function isOf(rule: CpixRule, kind: 'VIDEO' | 'AUDIO'): boolean {
+  const own = kindOf(rule);
+  if (own !== undefined) return own === kind;
+  return namesOf(rule).some((name) => name.toUpperCase().includes(kind));
 }
 
 function namesOf({ intendedTrackType, labels }: CpixRule): string[] {

@@ -58,8 +58,8 @@ const WHICH_TYPES =
 const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
 
 export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFileHandlers {
-  const exportKeyFile = createExports();
   const readJson = createReadRequest();
+  const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
   const readDocument = createReadBytes(MAX_CPIX_BYTES);
   const actorOf = (request: IncomingMessage, { apiKey, exchange }: KeyFileCall): Actor => ({

@@ -30,7 +30,7 @@ export const COMPUTED = {
   contentId: 'd7a29956-2980-4338-b627-87c1f079e091',
 };
 
-export const FOR_CMAF = { cenc: SUPPLIED.cenc, widevine: SUPPLIED.widevine, cmaf: 'cbcs' };
+export const FOR_CMAF = { cenc: SUPPLIED.cenc, widevine: SUPPLIED.widevine, cmaf: true };
 
 /** A change that shows every kind of line. */
 export const CHANGED = {

@@ -274,7 +274,7 @@ function write() {
       ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
       ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
       ...(['session_id_in_address', 'escaped_ampersand', 'unknown_scheme'] as const),
-      ...(['missing_line', 'wrong_constant', 'checksum_with_aescbc', 'cmaf_disagrees', 'no_lines'] as const),
+      ...(['missing_line', 'wrong_constant', 'cmaf_disagrees', 'no_lines'] as const),
       ...(['invalid_stream_id', 'invalid_query'] as const),
       NO_ENTITY_TAG,
       ...(['forbidden', 'not_a_key_file', 'key_file_malformed', 'precondition_failed'] as const),
@@ -302,7 +302,7 @@ function writing(): Record<string, Example> {
   return {
     supplied: { summary: 'Keys supplied', ...written(SUPPLIED, fileOf(SUPPLIED)) },
     computed: { summary: 'Checksum and Widevine data computed', ...written(COMPUTED, fileOf(COMPUTED)) },
-    cmaf: { summary: 'With CMAF lines, cbcs', ...written(FOR_CMAF, fileOf(FOR_CMAF)) },
+    cmaf: { summary: 'With CMAF lines', ...written(FOR_CMAF, fileOf(FOR_CMAF)) },
     provided: { summary: 'Keys from the key provider', ...written(FROM_PROVIDER, providedFile()) },
     imported: {
       summary: 'An existing key file taken over',

@@ -1,6 +1,6 @@
 import type { KeyFileRequest, ProviderContent } from '../../api/read-key-file-request';
 import { crossCheck, type Finding } from '../../drm/cross-check';
-import type { CmafScheme, KeyFile } from '../../drm/key-file';
+import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
 import type { Upstreams } from './key-provider';
@@ -22,7 +22,7 @@ interface ProvisionOptions extends AskProviderOptions {
   /** `strict` refuses values that contradict each other, `warn` lets them through, but for placeholders. */
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
-  readonly cmaf: CmafScheme | false;
+  readonly cmaf: boolean;
   /** Who the encrypted content keys of CPIX documents are for; without it, none are taken. */
   readonly cpixRecipient?: FindRecipient | undefined;
 }
@@ -39,8 +39,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
   return async (request, requestId) => {
     const answered: Values = request.source === 'supplied' ? request : await fetchValues(request, requestId);
     const { keyFile: values, kept } = answered;
-    const scheme = request.cmaf ?? cmaf;
-    const keyFile = values.cenc && scheme ? { ...values, cmaf: scheme } : values;
+    const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
     const findings = request.findings ?? findingsOf(answered, keyFile, request.contentId);
     const errors = findings.filter(({ severity }) => severity === 'error');
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));

@@ -155,9 +155,9 @@ live/g,g-1,,SECRET,SECRET
   expect(await faults('a.csv', text, ACME)).toEqual([
     'a.csv:3: has 2 cells, and the first row has 5.',
     'a.csv:4: streamid is missing.',
-    'a.csv:5: cmaf must be true, false, cenc or cbcs.',
+    'a.csv:5: cmaf must be true, false or cenc.',
     'a.csv:6: A part of the stream id is empty.',
-    'a.csv:7: live/f lacks contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.csv:7: live/f lacks contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'a.csv:8: live/a is given before on line 2; give each stream once.',
     expect.stringMatching(/^a\.csv:9: cenc\.keyid /),
     expect.stringMatching(/^a\.csv:9: cenc\.contentkey /),
@@ -179,10 +179,10 @@ test('tells a column that it does not know together with the rows’ faults, and
 test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
   expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
     'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
-    'a.csv:3: cmaf must be true, false, cenc or cbcs.',
+    'a.csv:3: cmaf must be true, false or cenc.',
   ]);
   expect(await faults('a.csv', 'streamid,cmaf\na,maybe\nb,"b"SECRET\nc,maybe\n', ACME)).toEqual([
-    'a.csv:2: cmaf must be true, false, cenc or cbcs.',
+    'a.csv:2: cmaf must be true, false or cenc.',
     'a.csv:3: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
   ]);
 });
@@ -199,7 +199,7 @@ groups:
 `;
   expect(await faults('a.yaml', text)).toEqual([
     'a.yaml:3: streams.contentId must be text; put it in quotes.',
-    'a.yaml:4: live/b lacks clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'a.yaml:4: live/b lacks clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'a.yaml:6: groups.members is empty.',
     'a.yaml:6: groups.keys must be same, each, quality, or the keys of each quality.',
     'a.yaml:7: A part of the stream id is empty.',

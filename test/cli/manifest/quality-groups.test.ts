@@ -94,7 +94,7 @@ groups:
     contentId: news
     keys:
       SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} }, widevine: null }
-      HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cbcs }
+      HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cenc }
 `;
     expect(await bodies('manifest.yaml', text, {})).toEqual([
       {
@@ -106,7 +106,7 @@ groups:
       {
         members: ['n_1080'],
         contentId: 'high',
-        cmaf: 'cbcs',
+        cmaf: 'cenc',
         cenc: HD,
         playready: { laurl: 'https://pr.example.com/high' },
         widevine: {},
@@ -147,7 +147,7 @@ groups:
     ]);
     expect(await faults('manifest.csv', `${text},f:SD g,quality,f\nh,i,quality,h\n,j:SD,none,j\n`)).toEqual([
       'manifest.csv:5: g has no quality; give it as streamid and quality.',
-      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members or smil.',
+      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members, smil or tracks.',
       'manifest.csv:7: keys must be same, each, quality, or the keys of each quality.',
     ]);
   });

@@ -33,17 +33,20 @@ async function faults(name: string, text: string): Promise<string[]> {
   return [];
 }
 
+const NO_CMAF_LINES =
+  "can't be cbcs: no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with " +
+  'SAMPLE-AES; use cenc (or true) here, and fairplay for HLS';
 const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
 
 const ACME = { client: 'acme', clientApiKey: 'key-of-the-variable' };
 const EXPECTED = [
-  { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+  { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cenc' },
   { streamid: 'live/sport', contentId: 's-1', client: 'other', clientApiKey: 'key-of-the-file', cmaf: false },
   {
     streamid: 'film',
     contentId: 'f-1',
-    cmaf: 'cbcs',
+    cmaf: 'cenc',
     cenc: CENC,
     playready: { laurl: 'https://pr.example.com/f-1' },
     widevine: {},
@@ -56,7 +59,7 @@ const YAML = `\
 defaults:
   client: acme
   clientApiKeyEnv: ACME_KEY
-  cmaf: cbcs
+  cmaf: cenc
   playready: { laurl: "https://pr.example.com/{contentId}" }
   widevine: {}
   fairplay: { laurl: "skd://fp.example.com/{streamid}/{contentId}" }
@@ -78,7 +81,7 @@ const JSON_TEXT = JSON.stringify(
     defaults: {
       client: 'acme',
       clientApiKeyEnv: 'ACME_KEY',
-      cmaf: 'cbcs',
+      cmaf: 'cenc',
       playready: { laurl: 'https://pr.example.com/{contentId}' },
       widevine: {},
       fairplay: { laurl: 'skd://fp.example.com/{streamid}/{contentId}' },
@@ -133,10 +136,10 @@ test.each([
       ['film', 'f-1', '', '', 'true', CENC.keyid, CENC.contentkey, '"https://pr.example.com/a,b;c"'],
     ];
     const text = `\u{feff}${rows.map((row) => row.join(delimiter)).join('\r\n')}\r\n\r\n`;
-    const given = { ...ACME, cmaf: 'cbcs' };
+    const given = { ...ACME, cmaf: true };
     expect(await bodies('manifest.csv', text, given)).toEqual({
       streams: [
-        { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cbcs' },
+        { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: true },
         {
           streamid: 'live/sport',
           contentId: 's-1',
@@ -249,7 +252,7 @@ groups:
     'manifest.yaml:3: clientApiKeyFle is not a field of defaults; did you mean clientApiKeyFile?',
     'manifest.yaml:6: contentid is not a field of streams; did you mean contentId?',
     'manifest.yaml:9: streams.contentId must be text; put it in quotes.',
-    'manifest.yaml:10: streams.cmaf must be true, false, cenc or cbcs.',
+    'manifest.yaml:10: streams.cmaf must be true, false or cenc.',
     'manifest.yaml:11: streams.streamid is missing.',
     'manifest.yaml:13: groups.members is empty.',
     'manifest.yaml:14: groups.keys must be same, each, quality, or the keys of each quality.',
@@ -272,14 +275,14 @@ groups:
   - { client: acme, clientApiKey: k, smil: none.smil }
 `;
   expect(await faults('manifest.yaml', text)).toEqual([
-    'manifest.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'manifest.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
+    'manifest.yaml:2: live/a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:3: live/b lacks client; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
     'manifest.yaml:5: clientApiKeyEnv names a variable that is not set.',
     'manifest.yaml:6: live/a is given before on line 2; give each stream once.',
     'manifest.yaml:8: live/b is given before on line 3; give each stream once.',
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
-    'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc or fairplay.',
-    'manifest.yaml:9: a group has either members or smil.',
+    'manifest.yaml:8: the group of b lacks client; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:9: a group has either members or smil, or with cpix tracks.',
     'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
     'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
   ]);
@@ -310,7 +313,7 @@ test.each([
   [
     'a.yaml',
     'streams: [{ streamid: a, clientApiKey:SECRET }]',
-    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay.',
+    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.',
   ],
   ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
   [
@@ -336,7 +339,14 @@ test.each([
     'streamid,contentId\na,b"SECRETSECRET"\n',
     'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
   ],
-  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false, cenc or cbcs.'],
+  ['a.csv', 'streamid,cmaf\na,maybe\n', 'a.csv:2: cmaf must be true, false or cenc.'],
+  ['a.csv', 'streamid,cmaf\na,CBCS\n', `a.csv:2: cmaf ${NO_CMAF_LINES}.`],
+  [
+    'a.yaml',
+    'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n',
+    `a.yaml:1: defaults.cmaf ${NO_CMAF_LINES}.`,
+  ],
+  ['a.json', '{"streams":[{"streamid":"a","cmaf":"cbcs"}]}', `a.json:1: streams.cmaf ${NO_CMAF_LINES}.`],
   ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt has another ending.'],
 ])('says what is wrong with %s %j', async (name, text, sentence) => {
   const found = await faults(name, text);
@@ -361,7 +371,7 @@ test.each([
 
 test('counts the lines behind the separator that Excel tells', async () => {
   expect(await faults('manifest.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n')).toEqual([
-    'manifest.csv:3: cmaf must be true, false, cenc or cbcs.',
+    'manifest.csv:3: cmaf must be true, false or cenc.',
   ]);
 });
 

@@ -2,13 +2,14 @@ import { withoutAnswered } from '../../../src/drm/check/compare';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
-import { POST_MANUAL } from '../../support/post-manual';
+import { withFormerCmaf } from '../../support/former-cmaf';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { checkAll, codes, compare, type Inputs, said } from './compare-inputs';
 
 /** A key file with DASH lines of cenc, CMAF lines of cbcs, and FairPlay. */
-const BOTH = { 'news.key': renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: 'cbcs' })) };
+const BOTH = { 'news.key': withFormerCmaf(POST_MANUAL_FILE) };
 const INIT = { 'init.mp4': packagedMedia('cenc/v.mp4') };
 const CBCS = { 'init.mp4': packagedMedia('two-keys/v.mp4') };
 const CLEAR = { 'init.mp4': packagedMedia('clear/v.mp4') };
@@ -84,7 +85,7 @@ describe('media and a manifest beside a key file', () => {
 
   it('differ in the key id where each key file vouches for one of them', () => {
     const audio = { cenc: { keyId: 'Dlj110aEQZmpsUOGRu9HdQ==', contentKey: 'SvEMxZMGndWHIqCMoD45YA==' } };
-    const keyFiles = { ...BOTH, 'audio.key': renderKeyFile(keyFileLines({ ...audio, cmaf: 'cbcs' })) };
+    const keyFiles = { ...BOTH, 'audio.key': withFormerCmaf(renderKeyFile(keyFileLines(audio))) };
     const ofKeyIds = (inputs: Inputs) => codes(inputs).filter((code) => code.includes('key_id'));
     expect(ofKeyIds({ ...keyFiles, ...CBCS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['error key_id_mismatch']);
     expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO, ...TWO_KEYS })).toEqual([]);

@@ -1,10 +1,9 @@
 import { checkInput } from '../../../src/api/check';
 import { withoutAnswered } from '../../../src/drm/check/compare';
-import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
-import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { codes, compare, type Inputs, said } from './compare-inputs';
 
@@ -99,7 +98,7 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the scheme', () => {
     expect(said({ 'news.key': DASH_ALONE, 'init.mp4': media('two-keys/v.mp4') })).toEqual([
       'error scheme_mismatch: init.mp4 is encrypted with cbcs (AESCBC), but news.key has AESCTR; package with the ' +
-        'scheme of the key file, or write the lines of this one (CMAF lines for cbcs) and restart the stream.',
+        "scheme of the key file, or write the lines of this one (FairPlay's for cbcs) and restart the stream.",
     ]);
     const fairplayAlone = POST_MANUAL_FILE.split('\n').slice(10).join('\n');
     expect(codes({ 'news.key': fairplayAlone, ...FAIRPLAY })).toEqual([]);
@@ -108,8 +107,8 @@ describe('a key file and what was packaged with it', () => {
     ]);
   });
 
-  it('agree in the scheme with CMAF lines for it', () => {
-    const keyFile = renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: 'cbcs' }));
+  it('agree in the scheme with CMAF lines for it, which an existing file may have', () => {
+    const keyFile = withFormerCmaf(DASH_ALONE);
     expect(codes({ 'news.key': keyFile, 'cbcs.mp4': media('two-keys/v.mp4'), ...CENC })).toEqual([]);
   });
 

@@ -1,13 +1,14 @@
 import { check } from '../../../src/api/check';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
 
 const DASH = 'mpegdashstreaming-cenc';
 const CMAF = 'cmafstreaming-cenc';
 const HLS = 'cupertinostreaming-aes128';
-const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+const { cenc, fairplay } = POST_MANUAL;
 
 /** The key file with some lines replaced: by another value, or by none. */
 function fileWith(changes: Readonly<Record<string, string | undefined>>, text = POST_MANUAL_FILE): string {
@@ -29,14 +30,19 @@ function faults(text: string): string[] {
   return faults.map(({ severity, code, field }) => [severity, code, field].filter(Boolean).join(' '));
 }
 
-const cmaf = (scheme: 'cenc' | 'cbcs') =>
-  renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: scheme }));
+const CMAF_FILE = renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: true }));
 
 describe('a key file', () => {
   it.each([
     ['everything', POST_MANUAL_FILE],
-    ['CMAF lines with cenc', cmaf('cenc')],
-    ['CMAF lines with cbcs', cmaf('cbcs')],
+    ['CMAF lines', CMAF_FILE],
+    [
+      'CMAF lines whose Widevine data name no scheme',
+      fileWith(
+        { [`${CMAF}-keyserver-widevine-pssh-data`]: 'IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTE=' },
+        CMAF_FILE,
+      ),
+    ],
     ['FairPlay alone', POST_MANUAL_FILE.split('\n').slice(10).join('\n')],
     ['DASH alone', POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n')],
     ['comments and empty lines', `# by hand\n\n${POST_MANUAL_FILE}\n`],
@@ -109,7 +115,6 @@ describe('a key file', () => {
       'AESCBC for DASH',
       fileWith({ [`${DASH}-algorithm`]: 'AESCBC' }),
       `error wrong_constant ${DASH}-algorithm`,
-      `error checksum_with_aescbc ${DASH}-keyserver-playready-checksum`,
       'warning scheme_mismatch',
     ],
     [
@@ -240,33 +245,55 @@ describe('a key file', () => {
       'error no_lines',
     ],
     [
-      'a checksum with cbcs',
-      fileWith({ [`${CMAF}-keyserver-playready-checksum`]: playready.checksum }, cmaf('cbcs')),
-      `error checksum_with_aescbc ${CMAF}-keyserver-playready-checksum`,
+      'CMAF lines for cbcs, as former versions wrote them',
+      withFormerCmaf(POST_MANUAL_FILE),
+      `warning unsupported_scheme ${CMAF}-algorithm`,
     ],
     [
-      'cenc data with cbcs',
-      fileWith({ [`${CMAF}-keyserver-widevine-pssh-data`]: widevine.psshdata }, cmaf('cbcs')),
+      'CMAF lines for cbcs with the data and the checksum of cenc',
+      fileWith({ [`${CMAF}-algorithm`]: 'AESCBC' }, CMAF_FILE),
+      `warning unsupported_scheme ${CMAF}-algorithm`,
       `warning scheme_mismatch ${CMAF}-keyserver-widevine-pssh-data`,
     ],
     [
+      'CMAF lines for cbcs with the checksum of another key',
+      fileWith(
+        { [`${CMAF}-keyserver-playready-checksum`]: 'Mv5YB5EhHKw=' },
+        withFormerCmaf(POST_MANUAL_FILE),
+      ),
+      `warning unsupported_scheme ${CMAF}-algorithm`,
+      `error checksum_mismatch ${CMAF}-keyserver-playready-checksum`,
+    ],
+    [
+      'another content in the Widevine data of CMAF',
+      fileWith({ [`${CMAF}-keyserver-widevine-pssh-data`]: 'Igp3b3d6YS1kZW1vSOPclZsG' }, CMAF_FILE),
+      `warning cmaf_disagrees ${CMAF}-keyserver-widevine-pssh-data`,
+    ],
+    [
+      'another algorithm for CMAF',
+      fileWith({ [`${CMAF}-algorithm`]: 'AES' }, CMAF_FILE),
+      `error wrong_constant ${CMAF}-algorithm`,
+    ],
+    [
       'two keys of one key id',
-      fileWith({ [`${CMAF}-content-key`]: 'EcZ9tM1adkoleC1hwFlpQw==' }, cmaf('cbcs')),
+      fileWith({ [`${CMAF}-content-key`]: 'EcZ9tM1adkoleC1hwFlpQw==' }, CMAF_FILE),
+      `error checksum_mismatch ${CMAF}-keyserver-playready-checksum`,
       `error cmaf_disagrees ${CMAF}-content-key`,
     ],
     [
       'another address for CMAF',
-      fileWith({ [`${CMAF}-keyserver-playready-license-url`]: 'https://a.example/' }, cmaf('cenc')),
+      fileWith({ [`${CMAF}-keyserver-playready-license-url`]: 'https://a.example/' }, CMAF_FILE),
       `warning cmaf_disagrees ${CMAF}-keyserver-playready-license-url`,
     ],
     [
       'the same key under a key id in the other byte order for CMAF',
-      fileWith({ [`${CMAF}-key-id`]: SWAPPED_KEY_ID }, cmaf('cbcs')),
+      fileWith({ [`${CMAF}-key-id`]: SWAPPED_KEY_ID }, CMAF_FILE),
+      `error key_id_byte_order ${CMAF}-keyserver-playready-checksum`,
       `error key_id_byte_order ${CMAF}-key-id`,
     ],
     [
       'CMAF lines without an algorithm',
-      fileWith({ [`${CMAF}-algorithm`]: undefined }, cmaf('cbcs')),
+      fileWith({ [`${CMAF}-algorithm`]: undefined }, CMAF_FILE),
       `error missing_line ${CMAF}-algorithm`,
     ],
     ['CENC lines alone', POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n'), 'warning no_drm_system'],
@@ -280,7 +307,7 @@ describe('a key file', () => {
     ],
     [
       'CMAF lines alone',
-      `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCBC\n`,
+      `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCTR\n`,
       'warning no_drm_system',
     ],
     ['an equals sign in each line', POST_MANUAL_FILE.replaceAll(': ', '='), 'error equals_sign'],
@@ -306,7 +333,7 @@ describe('a key file', () => {
     ],
     [
       'CMAF lines without a key id',
-      fileWith({ [`${CMAF}-key-id`]: undefined }, cmaf('cenc')),
+      fileWith({ [`${CMAF}-key-id`]: undefined }, CMAF_FILE),
       `error missing_line ${CMAF}-key-id`,
     ],
   ])('has a fault with %s', (_what, text, ...expected) => {
@@ -369,7 +396,7 @@ describe('summariseKeyFile', () => {
 
   it.each([
     [POST_MANUAL_FILE, ['cenc', 'widevine', 'playready', 'fairplay'], keyId, contentId],
-    [cmaf('cbcs'), ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'], keyId, contentId],
+    [CMAF_FILE, ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'], keyId, contentId],
     [POST_MANUAL_FILE.split('\n').slice(0, 6).join('\n'), ['cenc', 'widevine'], keyId, contentId],
     [POST_MANUAL_FILE.split('\n').slice(10).join('\n'), ['fairplay'], undefined, undefined],
   ])('tells parts, key id and content id: %#', (text, parts, id, content) => {

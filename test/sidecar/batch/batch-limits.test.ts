@@ -103,7 +103,7 @@ describe('what is larger than a single POST may be', () => {
   it('fails as Widevine data of far more characters than there are', async () => {
     const sidecar = await startSidecar();
     const psshdata = Buffer.from('4801'.repeat(10_000), 'hex').toString('base64');
-    const streams = [{ streamid: 'a', ...CENC_ONLY, widevine: { psshdata }, cmaf: 'cbcs' }];
+    const streams = [{ streamid: 'a', ...CENC_ONLY, widevine: { psshdata }, cmaf: true }];
     const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
     const fault = 'widevine.psshdata: is longer than 16384 characters';
     expect(body.results).toEqual([failure('a', 'invalid_body', fault)]);

@@ -93,17 +93,6 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['missing_line', 'writeKeyFile', importing(`${CMAF_KEYS}`)],
   ['wrong_constant', 'writeKeyFile', importing(`${CMAF_KEYS}cmafstreaming-cenc-algorithm: AES\n`)],
   [
-    'checksum_with_aescbc',
-    'writeKeyFile',
-    importing(`\
-${CMAF_KEYS}cmafstreaming-cenc-algorithm: AESCBC
-cmafstreaming-cenc-keyserver-playready: true
-cmafstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
-cmafstreaming-cenc-keyserver-playready-license-url: ${playready.laurl}
-cmafstreaming-cenc-keyserver-playready-checksum: ${playready.checksum}
-`),
-  ],
-  [
     'cmaf_disagrees',
     'writeKeyFile',
     importing(`\
