@@ -235,10 +235,9 @@ test('a request tells which keys it would take', () => {
   const { kind, fields, faults } = check({ cpix: madeCpix(), track: 'HD' });
   expect(kind).toBe('request');
   expect(faults).toEqual([]);
-  expect(fields.filter(({ name }) => /^track|^chosen/.test(name))).toEqual([
-    { name: 'track', value: 'HD' },
+  expect(fields.filter(({ name }) => /^chosen/.test(name))).toEqual([
     { name: 'chosen.cenc', value: '0e58f5d7-4684-4199-a9b1-438646ef4775', note: 'widevine, playready' },
-    { name: 'chosen.fairplay', value: '6f651ae1-dbe4-4434-bcb4-690d1564c41c' },
+    { name: 'chosen.fairplay', value: '6f651ae1-dbe4-4434-bcb4-690d1564c41c', note: 'fairplay' },
   ]);
   expect(check({ cpix: madeCpix() }).faults.map(({ code }) => code)).toEqual(['cpix_choice']);
   expect(check({ cpix: madeOfHd() }).faults).toEqual([]);
