@@ -176,9 +176,15 @@ describe('a track', () => {
     expect(choose(text, { track: 'HD2' })).toEqual(took('2'));
   });
 
-  it('means the key for all tracks where no rule names it', () => {
-    const text = { ...multiDrm, rules: rule(1, 'ALL', VIDEO + AUDIO) };
-    expect(choose(text, { track: 'HD' })).toEqual(took('1 widevine playready', '1 fairplay'));
+  it.each([
+    ['by its track type', rule(1, 'ALL', VIDEO + AUDIO)],
+    ['by the filters for both kinds', rule(1, undefined, VIDEO + AUDIO)],
+    ['without a filter', rule(1)],
+    ['with one for the key period alone', rule(1, undefined, '<KeyPeriodFilter periodId="p"/>')],
+  ])('means the key for all tracks where no rule names it: %s', (_, rules) => {
+    expect(choose({ ...multiDrm, rules }, { track: 'HD' })).toEqual(
+      took('1 widevine playready', '1 fairplay'),
+    );
   });
 
   it('narrows each role by the rules of its own keys', () => {

@@ -247,7 +247,7 @@ describe('is accepted', () => {
 
 describe('what a system that is not known has', () => {
   it('is passed over', () => {
-    const other = `<DRMSystem kid="${kidOf(1)}" systemId="81376844-f976-481e-a84e-cc25d39b0b33"><PSSH>?</PSSH><URIExtXKey>a b</URIExtXKey></DRMSystem>`;
+    const other = `<DRMSystem kid="${kidOf(1)}" systemId="81376844-f976-481e-a84e-cc25d39b0b33"><PSSH>?</PSSH><PSSH/><URIExtXKey>a b</URIExtXKey><HLSSignalingData playlist="x"/></DRMSystem>`;
     expect(documentOf(cpixText({ ...one, systems: other })).systems).toEqual([
       expect.objectContaining({
         systemId: '81376844-f976-481e-a84e-cc25d39b0b33',

@@ -316,6 +316,7 @@ describe('the FairPlay address', () => {
       'multivariant playlist lines of CPIX 2.4',
       element('HLSSignalingData', line('skd://a', undefined, 'SESSION-KEY'), ' playlist="multiVariant"'),
     ],
+    ['media playlist lines of CPIX 2.1', element('HLSSignalingData', line('skd://a'), ' playlist="variant"')],
     ['a line without a key format', media(line('skd://a', ''))],
     [
       'lines of several systems',
