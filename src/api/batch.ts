@@ -190,6 +190,13 @@ export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
   ],
 };
 
+/** What lets others be served amid a long work; a program that serves nobody needs none. */
+export interface Yielding {
+  /** Awaited at each step; it yields at some of them. */
+  readonly pause: () => Promise<void> | undefined;
+  readonly yieldNow: () => Promise<void> | undefined;
+}
+
 export type Fields = JsonObject;
 
 const REQUEST_FIELDS = [

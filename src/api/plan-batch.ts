@@ -22,6 +22,7 @@ import {
   streamEntry,
   TOO_MANY_STREAMS,
   unknownField,
+  type Yielding,
 } from './batch';
 import { createDistinctKeys } from './distinct-keys';
 import { countStreams, planTracks, trackRules } from './plan-tracks';
@@ -29,33 +30,26 @@ import { createReadOnce } from './read-cpix-request';
 import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
-/** What lets others be served amid a long work; a program that serves nobody needs none. */
-interface Yielding {
-  /** Awaited at each step; it yields at some of them. */
-  readonly pause: () => Promise<void> | undefined;
-  readonly yieldNow: () => Promise<void> | undefined;
-}
-
 const NEVER: Yielding = { pause: () => undefined, yieldNow: () => undefined };
 
 /** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
 export async function planBatch(
   { streams, groups }: BatchBody,
-  { pause, yieldNow }: Yielding = NEVER,
+  yielding: Yielding = NEVER,
 ): Promise<Parsed<readonly Planned[]>> {
+  const { pause, yieldNow } = yielding;
   const claim = createClaim();
   const plan: Planned[] = [];
   for (const [index, stream] of streams.entries()) {
     const tracks = tracksOf(stream);
-    // Its document is read here.
-    await (tracks === undefined ? pause() : yieldNow());
+    await pause();
     if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const planned of planStream(stream, `streams.${index}`, claim)) plan.push(planned);
+    for (const planned of await planStream(stream, `streams.${index}`, claim, yielding)) plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await yieldNow();
-    const members = await readGroup(group, `groups.${index}`, claim, pause);
+    const members = await readGroup(group, `groups.${index}`, claim, yielding);
     if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
     for (const member of members) plan.push(member);
   }
@@ -67,12 +61,17 @@ function tracksOf(entry: unknown): unknown {
   return isJsonObject(entry) ? (entry.tracks ?? undefined) : undefined;
 }
 
-function planStream(stream: unknown, place: string, claim: Claim): readonly Planned[] {
+async function planStream(
+  stream: unknown,
+  place: string,
+  claim: Claim,
+  yielding: Yielding,
+): Promise<readonly Planned[]> {
   if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(stream, streamEntry);
   if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const tracks = tracksOf(own);
-  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim);
+  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, yielding);
   const claimed = claim(own.streamid, place);
   if (claimed.kind === 'failed') return [claimed];
   const { streamId } = claimed;
@@ -86,14 +85,15 @@ function planEntryOfTracks(
   request: Fields,
   place: string,
   claim: Claim,
-): readonly Planned[] {
+  yielding: Yielding,
+): readonly Planned[] | Promise<readonly Planned[]> {
   const problems = trackRules(tracks, request);
   if ((own.streamid ?? null) !== null)
     problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   const tooLarge = sizeFault(request);
   if (tooLarge) problems.push(tooLarge);
   if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  return planTracks(tracks, request, place, claim);
+  return planTracks(tracks, request, place, claim, yielding);
 }
 
 interface Member {
@@ -116,7 +116,7 @@ async function readGroup(
   group: unknown,
   place: string,
   claim: Claim,
-  pause: () => Promise<void> | undefined,
+  yielding: Yielding,
 ): Promise<readonly Planned[] | undefined> {
   if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, groupEntry);
@@ -129,17 +129,19 @@ async function readGroup(
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const { folder, keys, tracks } = result.data;
   const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, inFolder);
+  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, yielding, inFolder);
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
   const members: (Member | PlannedFailure)[] = [];
   for (const [index, member] of given.value.entries()) {
-    await pause();
+    await yielding.pause();
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
   if (keys === 'each') return planEach(members, request);
-  return byQuality ? planByQuality(members, request, keys as KeysByQuality) : planSame(members, request);
+  return byQuality
+    ? planByQuality(members, request, keys as KeysByQuality, yielding)
+    : planSame(members, request);
 }
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
@@ -241,12 +243,23 @@ const CONTENT_ID_OF_SAME = invalidBody(
   'contentId: the members of this group have the same keys; leave it out, or give the group keys: "each".',
 );
 
-function planByQuality(
+async function planByQuality(
   members: readonly (Member | PlannedFailure)[],
   fields: Fields,
   keys: KeysByQuality,
-): readonly Planned[] {
+  { yieldNow }: Yielding,
+): Promise<readonly Planned[]> {
   const requestOf = createRequestOf(keys, fields);
+  const qualities = members.flatMap((member) =>
+    member.kind === 'member' && member.contentId === undefined && member.quality?.ok
+      ? member.quality.value
+      : [],
+  );
+  for (const quality of new Set(qualities)) {
+    // Each may have a document of its own.
+    await yieldNow();
+    requestOf(quality);
+  }
   return members.map((member) => {
     if (member.kind === 'failed') return member;
     const { streamId, contentId, quality } = member;

@@ -8,6 +8,7 @@ import {
   invalidBody,
   type Planned,
   type PlannedFailure,
+  type Yielding,
 } from './batch';
 import { createDistinctKeys } from './distinct-keys';
 import { createReadOnce } from './read-cpix-request';
@@ -35,16 +36,17 @@ export function countStreams(tracks: unknown): number {
 
 /**
  * Finds out what an entry with tracks asks for each of their streams. Its document is read once; a track that it has no
- * one key for fails alone.
+ * one key for fails alone. In a large document the key of one track takes some milliseconds to choose.
  * @param folder is put before each stream id.
  */
-export function planTracks(
+export async function planTracks(
   tracks: Fields,
   request: Fields,
   place: string,
   claim: Claim,
+  { pause, yieldNow }: Yielding,
   folder = '',
-): readonly Planned[] {
+): Promise<readonly Planned[]> {
   const readDocument = createReadOnce();
   const sameKeyAs = createDistinctKeys();
 
@@ -54,20 +56,30 @@ export function planTracks(
     return same ? { ok: false, problems: [sameKey(track, same.what, same.other)] } : parsed;
   };
 
-  return Object.entries(tracks).flatMap(([track, named]): readonly Planned[] => {
+  const plan: Planned[] = [];
+  for (const [track, named] of Object.entries(tracks)) {
+    await yieldNow();
     const at = `${place}.tracks.${printable(track)}`;
     const names: readonly unknown[] = Array.isArray(named) ? named : [named];
-    if (names.length === 0) return [failed(undefined, invalidBody(`${at}: is empty`))];
-    const streams = names.map((name) => (typeof name === 'string' ? claim(folder + name, at) : notNamed(at)));
-    if (streams.every(({ kind }) => kind === 'failed')) return streams as readonly PlannedFailure[];
-    const parsed = requestOf(track);
-    return streams.map((stream): Planned => {
-      if (stream.kind === 'failed') return stream;
+    if (names.length === 0) plan.push(failed(undefined, invalidBody(`${at}: is empty`)));
+    let parsed: ReturnType<typeof requestOf> | undefined;
+    for (const name of names) {
+      await pause();
+      const stream = typeof name === 'string' ? claim(folder + name, at) : notNamed(at);
+      if (stream.kind === 'failed') {
+        plan.push(stream);
+        continue;
+      }
       const { streamId } = stream;
-      if (!parsed.ok) return failed(streamId, ...parsed.problems);
-      return { kind: 'member', streamId, request: parsed.value };
-    });
-  });
+      parsed ??= requestOf(track);
+      plan.push(
+        parsed.ok
+          ? { kind: 'member', streamId, request: parsed.value }
+          : failed(streamId, ...parsed.problems),
+      );
+    }
+  }
+  return plan;
 }
 
 function notNamed(at: string): PlannedFailure {
