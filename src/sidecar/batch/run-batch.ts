@@ -1,7 +1,7 @@
 import type { Fields, Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
-import { createSemaphore, type Semaphore } from '../../http/semaphore';
+import { createSemaphore, type Semaphore, yieldToEventLoop } from '../../http/semaphore';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
@@ -52,6 +52,8 @@ export function createRunBatch({
     if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields);
     const leave = await documents.enter();
     try {
+      // Who finds the place free has not let anybody be served yet.
+      await yieldToEventLoop();
       return parseKeyFileRequest(fields);
     } finally {
       leave();
@@ -104,7 +106,9 @@ export function createRunBatch({
     };
 
     for (const planned of plan) {
-      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
+      if (planned.kind !== 'failed') continue;
+      await pause();
+      report(planned, new HttpError(400, planned.problems));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);
