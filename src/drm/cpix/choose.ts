@@ -13,6 +13,7 @@ import {
   knownFilters,
   listKeys,
   listTracks,
+  nameTrack,
   rulesInPeriod,
   rulesOfAllPeriods,
   rulesOfTrack,
@@ -81,7 +82,8 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
   const roles = rolesOf(document, choice);
   const rules = rulesInForce(document, choice, roles);
   const narrowed = roles.map((role) => narrow(role, choice, rules));
-  if (narrowed.every(({ matched }) => matched.length === 0)) throw nothingLeft(document, choice, rules);
+  if (narrowed.every(({ matched }) => matched.length === 0) || isUnknown(choice, narrowed, rules))
+    throw nothingLeft(document, choice, rules);
   const settled = narrowed.map((one) => settle(one, roles, document.rules, choice));
   const faults = settled.flatMap((result) => result.faults);
   if (faults.length > 0) throw new ChoiceFault(...withoutDoubles(faults));
@@ -266,6 +268,12 @@ function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowe
     matched: ofTrack.filter(isMeant),
     spare: ofTrack.length > 0 ? ofTrack : free,
   };
+}
+
+/** Whether a track, as one misspelt, has a key only where one key is for all, while elsewhere each track has its own. */
+function isUnknown({ track }: CpixChoice, narrowed: readonly Narrowed[], { inPeriod }: Rules): boolean {
+  if (track === undefined || nameTrack(inPeriod, track)) return false;
+  return narrowed.some(({ present, spare }) => present.length > 0 && spare.length === 0);
 }
 
 interface Settled {

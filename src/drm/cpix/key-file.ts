@@ -85,7 +85,7 @@ function cencPart(
   if (!systems.includes('playready'))
     return { ok: true, value: { keyFile, findings, isChecksumComputed: false } };
   const system = systemOf(document, keyId, 'playready');
-  const signal = system && playReadySignal(system, keyId, contentKey);
+  const signal = system && playReadySignal(system, keyId, contentKey, playReadyUrl !== undefined);
   if (signal && !signal.ok) return signal;
   const inDocument = signal?.value.licenseUrl;
   const licenseUrl = playReadyUrl ?? inDocument;

@@ -165,15 +165,15 @@ function all(parent: XmlElement | undefined, name: string, namespaces = [CPIX_NA
 
 /** The one child of a name; undefined when it is absent. */
 function only(parent: XmlElement | undefined, name: string, namespaces?: string[]): XmlElement | undefined {
-  const found = all(parent, name, namespaces);
+  const found = namespaces ? all(parent, name, namespaces) : ofCpix(parent, name);
   if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
   return found[0];
 }
 
 function ofKey(parent: XmlElement | undefined, name: string): XmlElement | undefined {
-  const found = (parent?.children ?? []).filter(
-    (child) => child.name === name && OF_KEYS.includes(child.namespace),
-  );
+  const found = (parent?.children ?? []).filter((child) => child.name === name);
+  if (found.some(({ namespace }) => !OF_KEYS.includes(namespace)))
+    refuse(`has a ${name} in another namespace than ${OF_KEYS.join(' or ')}`);
   if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
   return found[0];
 }
@@ -290,7 +290,7 @@ function readSystem(element: XmlElement): CpixSystem {
   const text = (signal: CpixSignal, found: XmlElement | undefined) =>
     plainText(found) ?? textOf(bytes(signal, found), `${found?.name} of ${of}`);
   const ofPlaylist = (kind: 'media' | 'multivariant') => {
-    const found = all(element, 'HLSSignalingData').filter((data) => playlistOf(data, of) === kind);
+    const found = ofCpix(element, 'HLSSignalingData').filter((data) => playlistOf(data, of) === kind);
     if (found.length > 1) refuse(`has HLSSignalingData twice for one playlist in ${of}`);
     return found[0];
   };
@@ -379,7 +379,7 @@ function bytesIn(element: XmlElement | undefined, what: string): Buffer | undefi
 /** What is meant to be base64 and stands in the document as it is: no base64 has these characters. */
 function plainText(element: XmlElement | undefined): string | undefined {
   const text = element?.text.trim() ?? '';
-  return /^(?:skd:\/\/|https?:\/\/|#EXT)/i.test(text) ? text : undefined;
+  return /^(?:skd:\/\/|https?:\/\/|data:|#EXT)/i.test(text) ? text : undefined;
 }
 
 /** Text in base64. */

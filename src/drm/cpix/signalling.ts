@@ -52,11 +52,13 @@ export interface PlayReadySignal {
  * The PlayReady license address that a document has for a key: of PSSH, else of ContentProtectionData, else of the
  * protection header, else of the playlist lines. Each header that is read must be of this key. Key and key id have 16
  * bytes, the key id is big endian.
+ * @param isReplaced whether another address is written: this one may be anything then.
  */
 export function playReadySignal(
   system: CpixSystem,
   keyId: Buffer,
   contentKey: Buffer,
+  isReplaced = false,
 ): Checked<PlayReadySignal> {
   let isProved = false;
   let isCbc = false;
@@ -74,7 +76,11 @@ export function playReadySignal(
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
       licenseUrl = headerAddress(header.value);
     }
+    // Of a header that was written over several lines.
+    licenseUrl = licenseUrl?.trim() || undefined;
     if (licenseUrl === undefined) continue;
+    // Who gives another address may do so since this one can't be used.
+    if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc } };
     const checked = checkLicenseUrl('playready')(licenseUrl);
     if (!checked.ok) return unusable(`has a license address in the ${what} that ${checked.fault.sentence}`);
     return { ok: true, value: { licenseUrl, isProved, isCbc } };

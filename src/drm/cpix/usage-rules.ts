@@ -60,25 +60,35 @@ export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
   );
 }
 
-/**
- * The rules that a track means, by the nearest meaning there is: its track type or label, that without regard to case,
- * one of the types that share a rule, video or sound as a whole, and at last the rules for all tracks.
- */
-export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonly CpixRule[] {
+type Meaning = (rule: CpixRule) => boolean;
+
+/** What a track may mean, the nearest first: rules for all tracks are none of it. */
+function meaningsOf(track: string): readonly Meaning[] {
   const wanted = track.toLowerCase();
-  const meanings: readonly ((rule: CpixRule) => boolean)[] = [
+  return [
     (rule) => namesOf(rule).includes(track),
     (rule) => namesOf(rule).some((name) => name.toLowerCase() === wanted),
     // AWS, "SPEKE v2": types that have one key are joined, as SD+HD1.
     ({ intendedTrackType = '' }) => intendedTrackType.toLowerCase().split('+').includes(wanted),
     (rule) => kindOf(rule)?.toLowerCase() === wanted,
-    isOfAll,
   ];
-  for (const isMeant of meanings) {
+}
+
+/**
+ * The rules that a track means, by the nearest meaning there is: its track type or label, that without regard to case,
+ * one of the types that share a rule, video or sound as a whole, and at last the rules for all tracks.
+ */
+export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonly CpixRule[] {
+  for (const isMeant of [...meaningsOf(track), isOfAll]) {
     const found = rules.filter(isMeant);
     if (found.length > 0) return found;
   }
   return [];
+}
+
+/** Whether rules speak of a track, and not only of all tracks. */
+export function nameTrack(rules: readonly CpixRule[], track: string): boolean {
+  return meaningsOf(track).some((isMeant) => rules.some(isMeant));
 }
 
 /** Whether a rule is for all tracks: it says so, or tells none from the others. */

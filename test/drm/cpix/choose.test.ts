@@ -200,6 +200,17 @@ describe('a track', () => {
     expect(choose(other, { track: 'HD' })).toEqual(took('2 widevine', undefined, 'cpix_system_left_out'));
   });
 
+  it('is refused where tracks have keys of their own and none has its name, also beside a key for all', () => {
+    const text = {
+      keys: [key(1, CENC), key(2, CENC), key(3, CBCS)],
+      systems: system('widevine', [1, 2]) + system('fairplay', [3]),
+      rules: rule(1, 'SD', VIDEO) + rule(2, 'HD', VIDEO) + rule(3, 'ALL'),
+    };
+    expect(choose(text, { track: 'HD' })).toEqual(took('2 widevine', '3 fairplay'));
+    expect(choose(text, { track: 'HDD' })).toEqual(['cpix_choice: has no such track; it has SD, HD, ALL']);
+    expect(choose(text, { track: 'HDD', systems: ['fairplay'] })).toEqual(took(undefined, '3 fairplay'));
+  });
+
   it('is refused where a filter is not known, and the key id works', () => {
     const text = {
       keys: [key(1), key(2)],

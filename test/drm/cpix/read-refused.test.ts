@@ -108,6 +108,16 @@ describe('is refused', () => {
       'has a DRMSystem in another namespace than urn:dashif:org:cpix',
     ],
     [
+      'signalling in another namespace',
+      cpixText({ ...one, systems: system('widevine', [1], '<PSSH xmlns="">AAAA</PSSH>') }),
+      'has a PSSH in another namespace than urn:dashif:org:cpix',
+    ],
+    [
+      'a value in another namespace',
+      text.replace('keyprov:pskc"', 'keyprov:pskc:1.0"'),
+      'has a Secret in another namespace than urn:dashif:org:cpix or urn:ietf:params:xml:ns:keyprov:pskc',
+    ],
+    [
       'a key id twice',
       cpixText({ keys: [key(1), { ...key(2), kid: kidOf(1).toUpperCase() }] }),
       `has the key id ${kidOf(1)} twice`,

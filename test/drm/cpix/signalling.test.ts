@@ -398,3 +398,27 @@ it('reads all that this project writes, by every signal alone', () => {
     ...Array(3).fill(ok('skd://a')),
   ]);
 });
+
+it('an address in plain text is read as it is, also one of Widevine, which nothing needs', () => {
+  const uri = 'data:text/plain;base64,AAAA';
+  expect(read('widevine', `<URIExtXKey>${uri}</URIExtXKey>`).uriExtXKey).toBe(uri);
+});
+
+describe('a license address in a PlayReady header', () => {
+  const headerWith = (address: string) =>
+    read('playready', element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, address)));
+
+  it('may have white space around it', () => {
+    const signal = { licenseUrl: 'https://pr.example/', isProved: true, isCbc: false };
+    const one = headerWith('\n  https://pr.example/\n  ');
+    expect(playReadySignal(one, KEY_ID, CONTENT_KEY)).toEqual(ok(signal));
+  });
+
+  it('that no player could use is refused, unless another one is written', () => {
+    const one = headerWith('rightsmanager.asmx');
+    expect(playReadySignal(one, KEY_ID, CONTENT_KEY)).toEqual(refused(/must be an address/));
+    expect(playReadySignal(one, KEY_ID, CONTENT_KEY, true)).toMatchObject({ ok: true });
+    const other = playReadySignal(one, KEY_ID, contentKeyOf(2), true);
+    expect(other).toEqual(refused('has a PlayReady checksum of another key in the PSSH for PlayReady'));
+  });
+});
