@@ -286,7 +286,7 @@ export function readImportLines(text: string): ImportLines {
         line: line.number,
         code: 'duplicate_line',
         subject: nameOf(line),
-        sentence: `is on line ${former.number}as well, with another value; remove the wrong one`,
+        sentence: `is on line ${former.number} as well, with another value; remove the wrong one`,
       });
     }
   }

@@ -322,7 +322,7 @@ vendor-tier: gold-9f3c
       'cupertinostreaming-aes128-iv is missing; add it, FairPlay needs it.',
       'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is not a multiple of 4 (is the = padding missing?).',
       'Line 2: mpegdashstreaming-cenc-content-key looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
-      'Line 3: mpegdashstreaming-cenc-content-key is on line 2as well, with another value; remove the wrong one.',
+      'Line 3: mpegdashstreaming-cenc-content-key is on line 2 as well, with another value; remove the wrong one.',
       'Line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
       'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
       'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or remove the line.',

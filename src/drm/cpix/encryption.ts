@@ -110,13 +110,16 @@ export function sealingFault(document: CpixDocument): Fault | undefined {
     const theirs = encrypted.filter(({ keyId }) =>
       documentKeys.some((documentKey) => isFor(keyId, documentKey)),
     );
+    // Of one document key, what holds for the first of its keys holds for all.
+    const asked = documentKeys.length === 1 ? theirs.slice(0, 1) : theirs;
     const odd = [
-      planOpening(document.deliveries, certificate, encrypted, []),
-      ...theirs.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
+      planOpening(document.deliveries, certificate, [], []),
+      ...asked.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
     ].find((read) => !read.ok);
     if (odd && !odd.ok) return odd.fault;
   }
-  return undefined;
+  const values = authenticatedOf(encrypted);
+  return values.ok ? undefined : values.fault;
 }
 
 /** One object for all, which says nothing of which of them it was. */
@@ -156,14 +159,8 @@ function planOpening(
   if (ours.length > 1) return notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);
   if (!macKey.ok) return macKey;
-  const authenticated: { cipher: Buffer; mac: Buffer }[] = [];
-  for (const { keyId, value } of encrypted) {
-    const of = `the key ${formatUuid(keyId)}`;
-    const odd = whyOdd(value.algorithm, AES_256_CBC, `the value of ${of}`);
-    if (odd) return odd;
-    if (!value.mac) return notOpened(`has no ValueMAC of ${of}; without one it is not decrypted`);
-    authenticated.push({ cipher: value.cipher, mac: value.mac });
-  }
+  const authenticated = authenticatedOf(encrypted);
+  if (!authenticated.ok) return authenticated;
   const documentKeys: Buffer[] = [];
   const values: { keyId: Buffer; cipher: Buffer; documentKey: number }[] = [];
   for (const { keyId, value } of wanted) {
@@ -175,7 +172,22 @@ function planOpening(
   }
   if (documentKeys.length > MAX_DOCUMENT_KEYS)
     return notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
-  return { ok: true, value: { macKey: macKey.value, documentKeys, authenticated, values } };
+  return {
+    ok: true,
+    value: { macKey: macKey.value, documentKeys, authenticated: authenticated.value, values },
+  };
+}
+
+function authenticatedOf(encrypted: readonly EncryptedKey[]): Checked<Opening['authenticated']> {
+  const authenticated: { cipher: Buffer; mac: Buffer }[] = [];
+  for (const { keyId, value } of encrypted) {
+    const of = `the key ${formatUuid(keyId)}`;
+    const odd = whyOdd(value.algorithm, AES_256_CBC, `the value of ${of}`);
+    if (odd) return odd;
+    if (!value.mac) return notOpened(`has no ValueMAC of ${of}; without one it is not decrypted`);
+    authenticated.push({ cipher: value.cipher, mac: value.mac });
+  }
+  return { ok: true, value: authenticated };
 }
 
 function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
