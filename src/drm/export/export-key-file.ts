@@ -1,5 +1,5 @@
 import { type Finding, NO_SYSTEM } from '../cross-check';
-import { MASK } from '../key-file';
+import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
 import { type PackagingFault, readPackagingKeys } from '../packaging';
 import { EXPORT_FORMS } from './forms';
 import type { ExportName, ExportScheme } from './names';
@@ -29,12 +29,20 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const read = readPackagingKeys(text, false);
   if (!read.ok) return read;
   const form = EXPORT_FORMS[as];
-  const all = streamKeysOf(read.keys);
-  const [first, ...others] = scheme === undefined ? all : all.filter((key) => key.scheme === scheme);
-  if (!first) return { ok: false, fault: { code: 'keys_missing', sentence: LACKING[scheme ?? 'cenc'] } };
-  const keys: Keys = form.holdsBoth ? [first, ...others] : [first];
+  const others = otherLines(text);
+  const all = streamKeysOf(read.keys).filter((key) => scheme === undefined || key.scheme === scheme);
+  const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
+  if (!first) {
+    const sentence = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? LACKING[scheme ?? 'cenc'];
+    return { ok: false, fault: { code: 'keys_missing', sentence } };
+  }
+  const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
   const rendered = form.render(keys);
-  const findings = [...systemFindings(keys), ...lengthFindings(rendered, form.limit)];
+  const findings = [
+    ...systemFindings(keys),
+    ...lengthFindings(rendered, form.limit),
+    ...all.flatMap((key) => leftOutFindings(others[key.scheme])),
+  ];
   return { ok: true, text: rendered, keys, findings };
 }
 
@@ -44,6 +52,28 @@ const LACKING: Readonly<Record<ExportScheme, string>> = {
   cenc: 'has no DASH lines, whose key cenc is for; provision the stream with cenc, or ask for the scheme cbcs',
   cbcs: 'has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc',
 };
+
+/** Why the lines of a scheme's key are not exported as that scheme: existing key files may have others. */
+function otherLines(text: string): Partial<Record<ExportScheme, string>> {
+  const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
+  const isOther = (name: string, value: string) => (values.get(name) ?? value) !== value;
+  // Former versions wrote CMAF lines with AESCBC beside those of DASH, whose key it is.
+  const family = values.has(`${DASH}-algorithm`) ? DASH : CMAF;
+  return {
+    ...(isOther(`${family}-algorithm`, ALGORITHM) && {
+      cenc: `has another algorithm than ${ALGORITHM}, which is that of cenc, in its DASH lines; provision the stream again`,
+    }),
+    ...((isOther(`${HLS}-method`, 'SAMPLE-AES') || isOther(`${HLS}-key-format`, FAIRPLAY_KEY_FORMAT)) && {
+      cbcs: 'has HLS lines of another method or key format than those of FairPlay, whose key cbcs is for; provision the stream with fairplay',
+    }),
+  };
+}
+
+function leftOutFindings(sentence: string | undefined): Finding[] {
+  if (sentence === undefined) return [];
+  const description = `The export lacks a key, since the key file ${sentence}`;
+  return [{ severity: 'warning', code: 'key_left_out', description }];
+}
 
 function systemFindings(keys: Keys): Finding[] {
   if (keys.every(({ systems, keyUri }) => systems.length > 0 || keyUri !== undefined)) return [];

@@ -231,6 +231,31 @@ test('a file that no packager would take is refused as by a packager', () => {
   });
 });
 
+test('lines of another algorithm, method or key format are not exported as cenc or FairPlay', () => {
+  const whole = textOf(WHOLE);
+  const cbc = whole.replace('AESCTR', 'AESCBC');
+  const former = textOf({ ...CENC, cmaf: true }).replace(/(cmaf.*)AESCTR/, '$1AESCBC');
+  expect(exportKeyFile(former, 'cpix', undefined)).toEqual(exportKeyFile(textOf(CENC), 'cpix', undefined));
+  const other =
+    'has another algorithm than AESCTR, which is that of cenc, in its DASH lines; provision the stream again';
+  const refused = (sentence: unknown) => ({ ok: false, fault: { code: 'keys_missing', sentence } });
+  expect(exportKeyFile(cbc, 'bento4', 'cenc')).toEqual(refused(other));
+  expect(exportKeyFile(cbc, 'cpix', undefined)).toMatchObject({
+    ok: true,
+    keys: [{ scheme: 'cbcs' }],
+    findings: [{ code: 'key_left_out', description: `The export lacks a key, since the key file ${other}` }],
+  });
+  for (const hls of [
+    whole.replace('SAMPLE-AES', 'AES-128'),
+    whole.replace('com.apple.streamingkeydelivery', 'com.microsoft.playready'),
+  ]) {
+    expect(exportKeyFile(hls, 'shaka', 'cbcs')).toEqual(
+      refused(expect.stringContaining('has HLS lines of another')),
+    );
+    expect(exportKeyFile(hls, 'shaka', 'cenc')).toMatchObject({ ok: true, findings: [] });
+  }
+});
+
 test('of a masked export, no key and no IV can be read, whatever the form and the key file', () => {
   fc.assert(
     fc.property(arbitraryKeyFiles, fc.constantFrom(...EXPORT_NAMES), (keyFile, as) => {
