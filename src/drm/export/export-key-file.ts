@@ -38,10 +38,12 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
   const rendered = form.render(keys);
+  // A form of one key lacks none that would have come behind it.
+  const wanted = form.holdsBoth ? all : all.slice(0, all.indexOf(first));
   const findings = [
     ...systemFindings(keys),
     ...lengthFindings(rendered, form.limit),
-    ...all.flatMap((key) => leftOutFindings(others[key.scheme])),
+    ...wanted.flatMap((key) => leftOutFindings(others[key.scheme])),
   ];
   return { ok: true, text: rendered, keys, findings };
 }

@@ -252,7 +252,9 @@ test('lines of another algorithm, method or key format are not exported as cenc 
     expect(exportKeyFile(hls, 'shaka', 'cbcs')).toEqual(
       refused(expect.stringContaining('has HLS lines of another')),
     );
-    expect(exportKeyFile(hls, 'shaka', 'cenc')).toMatchObject({ ok: true, findings: [] });
+    for (const scheme of ['cenc', undefined] as const)
+      expect(exportKeyFile(hls, 'shaka', scheme)).toMatchObject({ ok: true, findings: [] });
+    expect(exportKeyFile(hls, 'cpix', undefined)).toMatchObject({ findings: [{ code: 'key_left_out' }] });
   }
 });
 
