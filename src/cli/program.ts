@@ -163,10 +163,10 @@ function describeCheck(program: Command): Command {
     .addHelpText(
       'after',
       `
-It takes key files, CPIX documents (whose encrypted keys are not opened), bodies of the key-file API (JSON), DASH
-manifests and HLS playlists or the elements and lines of one about its protection, init segments, media segments and mp4 files of any size, license
-addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or
-header, a key id. Of a folder it takes the .key files in it and below it.
+It takes key files, CPIX documents (encrypted keys are not opened), bodies of the key-file API (JSON), DASH manifests
+and HLS playlists or the elements and lines of one about its protection, init segments, media segments and mp4 files
+of any size, license addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady
+object or header, a key id. Of a folder it takes the .key files in it and below it.
 Several inputs are compared with each other:
   packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
   packager-drm check news.key news-cpix.xml
