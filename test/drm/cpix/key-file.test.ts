@@ -191,6 +191,24 @@ it('warns of a PlayReady header for AESCBC', () => {
   expect(of(text)).toMatchObject({ ok: true, findings: [{ severity: 'warning', code: 'scheme_mismatch' }] });
 });
 
+it('warns of a PlayReady header that names another key id', () => {
+  const header = playReadyObjectOf(keyIdOf(2), KEY, ADDRESS);
+  const text = { keys: [key(1)], systems: system('playready', [1], psshOf(PLAYREADY_SYSTEM_ID, header)) };
+  expect(of(text)).toEqual({
+    ok: true,
+    keyFile: { cenc, playready: { licenseUrl: ADDRESS, checksum: playReadyChecksum(KEY_ID, KEY) } },
+    findings: [
+      {
+        severity: 'warning',
+        code: 'key_id_mismatch',
+        description:
+          'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
+      },
+    ],
+    isChecksumComputed: true,
+  });
+});
+
 describe('FairPlay', () => {
   it('needs an IV and an address', () => {
     expect(of({ keys: [key(1)], systems: system('fairplay', [1]) })).toEqual(
