@@ -301,4 +301,25 @@ describe('published documents', () => {
     const errors = crossCheck(keyFile, undefined).filter(({ severity }) => severity === 'error');
     expect(errors).toEqual([]);
   });
+
+  it('make key files of boxes that a server gives out for every key id, as AWS reference server does', () => {
+    const [, vod] = published;
+    if (!vod?.widevine || !vod.playready) throw new Error('no boxes');
+    const made = of({
+      keys: [{ kid: kidOf(1), data: plain(vod.key), attributes: `explicitIV="${vod.key}"` }],
+      systems:
+        system('widevine', [1], `<PSSH>${vod.widevine}</PSSH><ContentProtectionData/>`) +
+        system(
+          'playready',
+          [1],
+          `<PSSH>${vod.playready}</PSSH><ContentProtectionData></ContentProtectionData>`,
+        ),
+    });
+    if (!made.ok) throw new Error(made.faults.map(({ sentence }) => sentence).join());
+    expect(made.findings.map(({ code }) => code)).toEqual(['key_id_mismatch']);
+    const checked = crossCheck(made.keyFile, undefined, { isChecksumComputed: made.isChecksumComputed });
+    expect(checked.map(({ severity, code, field }) => [severity, code, field])).toEqual([
+      ['warning', 'key_id_mismatch', 'widevine.psshdata'],
+    ]);
+  });
 });
