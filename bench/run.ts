@@ -4,6 +4,7 @@ import { batch } from './batch';
 import { channels } from './channels';
 import { checks } from './checks';
 import { cpix } from './cpix';
+import { exports } from './exports';
 import type { Figure, Plan } from './figure';
 import { listing } from './listing';
 import { median } from './load';
@@ -41,6 +42,7 @@ const QUICK: Plan = {
 const NAMED_GROUPS = { chain: realChain };
 const GROUPS = {
   reads,
+  exports,
   writes,
   batch,
   observed,

@@ -94,7 +94,10 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       if (!bytes) throw apiError('key_file_not_found');
       if (asked) {
         call.exchange.logFields = { ...call.exchange.logFields, as: asked.as };
-        return exportKeyFile(bytes, asked).then((made) => answerExport(request, response, call, made));
+        const made = exportKeyFile(bytes, asked);
+        if (made instanceof Promise)
+          return made.then((exported) => answerExport(request, response, call, exported));
+        return answerExport(request, response, call, made);
       }
       const etag = etagOf(bytes);
       if (isUnchanged(request.headers['if-none-match'], etag))
@@ -167,7 +170,7 @@ function answerExport(
   request: IncomingMessage,
   response: ServerResponse,
   call: KeyFileCall,
-  { text, etag, mediaType, extension, warnings }: ExportAnswer,
+  { text, length, etag, mediaType, extension, warnings }: ExportAnswer,
 ): void {
   const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
   if (isUnchanged(request.headers['if-none-match'], etag)) {
@@ -177,8 +180,9 @@ function answerExport(
   // A stream id has no character that means something in a quoted string.
   const name = `${call.streamId.split('/').at(-1)}.${extension}`;
   headers.push('content-type', mediaType, 'content-disposition', `attachment; filename="${name}"`);
-  headers.push('content-length', String(Buffer.byteLength(text)));
-  answer(response, call, 200, headers, text);
+  headers.push('content-length', String(length));
+  // Of ASCII alone, as it nearly always is, a string of one byte a character needs no encoding.
+  answer(response, call, 200, headers, text, length === text.length ? 'latin1' : 'utf8');
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
