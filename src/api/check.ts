@@ -4,7 +4,7 @@ import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } fro
 import { describeCpix } from '../drm/check/cpix';
 import { checkKeyFile } from '../drm/check/key-file-text';
 import { checkParts, tellNoSystem } from '../drm/check/part-values';
-import { type CheckResult, type Report, subjectOf } from '../drm/check/report';
+import { type CheckResult, Report, subjectOf } from '../drm/check/report';
 import { chooseKeys } from '../drm/cpix/choose';
 import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, type Finding, REQUEST_NAMES } from '../drm/cross-check';
@@ -96,7 +96,12 @@ function checkDocument(
 ): void {
   if (typeof cpix !== 'string') return;
   const subject = { called: THE_DOCUMENT };
-  const document = describeCpix(report, cpix, subject);
+  const ofDocument = new Report();
+  const document = describeCpix(ofDocument, cpix, subject);
+  // The request may bring the address, and is asked for it where its own keys need one.
+  const told = ofDocument.faults.filter(({ code }) => code !== 'no_license_address');
+  ofDocument.faults.splice(0, ofDocument.faults.length, ...told);
+  report.take(ofDocument);
   if (!document || !value) return;
   const { contentId = undefined, playready } = value;
   const chosen = chooseKeys(document, choiceOf(value));
