@@ -7,10 +7,18 @@ const transform = {
   ],
 };
 
+// A test file runs in a context of its own, where each use of a global takes 0.3 µs, and that of a parameter nothing.
+const sandboxInjectedGlobals = [
+  'Array ArrayBuffer BigInt Boolean Buffer DataView Error JSON Map Math Number Object Promise Proxy RangeError',
+  'Reflect RegExp Set String Symbol TypeError URL URLSearchParams Uint8Array Uint32Array WeakMap WeakSet',
+  'decodeURIComponent encodeURIComponent process',
+].flatMap((names) => names.split(' '));
+
 /** Tests below a folder, without those of projects of their own. */
 const project = (displayName, folder, others = []) => ({
   displayName,
   transform,
+  sandboxInjectedGlobals,
   testMatch: [`<rootDir>/${folder}/**/*.test.ts`],
   testPathIgnorePatterns: ['/node_modules/', ...others.map((other) => `<rootDir>/${other}/`)],
 });

@@ -22,7 +22,7 @@ import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/
 import { createFastDispatch, keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list-handler';
 import type { OpenAudit } from './observe/audit';
-import { createObservation, type Observation } from './observe/metrics';
+import { createObservation, type MetricsOptions, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
 import { createUpstreams } from './provisioning/key-provider';
@@ -48,6 +48,8 @@ export interface Ambient {
   readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
+  /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
+  readonly observeProcess?: MetricsOptions['observeProcess'];
   /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
 }

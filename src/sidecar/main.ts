@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
+import { collectDefaultMetrics } from 'prom-client';
 import { describeThrown } from '../http/errors';
 import { createLog, type Log } from '../http/log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
@@ -77,6 +78,7 @@ async function start(
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),
       certificateEnds: tls && (() => tls.ends),
+      observeProcess: (register) => collectDefaultMetrics({ register }),
       cpixRecipient: recipient?.recipient,
     },
   );

@@ -11,6 +11,7 @@ import {
   widevinePsshDataOf,
   widevineSlips,
 } from '../../src/drm/widevine';
+import { anyCharacter } from '../support/any-character';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
 
@@ -18,7 +19,7 @@ const { schemes, system_ids } = drmVectors.constants;
 
 const bytes = (constraints?: fc.IntArrayConstraints) =>
   fc.uint8Array(constraints).map((array) => Buffer.from(array));
-const text = fc.string({ unit: 'binary' });
+const text = fc.string({ unit: anyCharacter });
 const message = fc
   .record(
     {

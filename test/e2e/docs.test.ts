@@ -108,6 +108,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 (hasCurl ? test : test.skip).each([
   'provision-by-hand.md',
   'provision-from-the-provider.md',
+  'provision-from-cpix.md',
   'rotate-keys.md',
   'manifest.md',
   'my-player-says.md',

@@ -40,6 +40,13 @@ test('reads the .env file of its working folder, and lets the environment win ov
   expect((await fs.readdir(cwd)).sort()).toEqual(['.env', 'chosen']);
 });
 
+test('tells Prometheus of its process, too', async () => {
+  const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
+  expect(text).toMatch(/^nodejs_gc_duration_seconds_count/m);
+});
+
 test('refuses to start with every fault of the configuration in one message', async () => {
   const env = {
     PACKAGERDRMAPI_APIKEY_FILE: 'missing',

@@ -5,7 +5,13 @@ import { createConnections } from '../../src/http/connections';
 import { HttpError } from '../../src/http/errors';
 import type { Log } from '../../src/http/log';
 import { listen } from '../../src/http/server';
-import { createMetrics, METRICS_PATH, type Metrics, metricsRoutes } from '../../src/sidecar/observe/metrics';
+import {
+  createMetrics,
+  METRICS_PATH,
+  type Metrics,
+  type MetricsOptions,
+  metricsRoutes,
+} from '../../src/sidecar/observe/metrics';
 
 export interface Observed {
   readonly metrics: Metrics;
@@ -29,9 +35,13 @@ const QUIET: Log = {
 };
 
 /** Starts a small app whose requests are observed; each request takes the next of these milliseconds, over and over. */
-export async function startObserved(durations: readonly number[] = [1]): Promise<Observed> {
+export async function startObserved(
+  durations: readonly number[] = [1],
+  observeProcess?: MetricsOptions['observeProcess'],
+): Promise<Observed> {
   const audit = { lost: () => 3, waiting: () => 5 };
-  const metrics = createMetrics({ version: '1.2.3', audit, connections: createConnections() });
+  const connections = createConnections();
+  const metrics = createMetrics({ version: '1.2.3', audit, connections, observeProcess });
   let asked = 0;
   let clock = 0;
   let scrapes = 0;

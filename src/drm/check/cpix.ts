@@ -34,8 +34,9 @@ export function describeCpix(
     return undefined;
   }
   const document = read.value;
-  const { version, contentId, keys, periods, systems, isSigned } = document;
+  const { id, version, contentId, keys, periods, systems, isSigned } = document;
   if (version !== undefined) report.field('version', version);
+  if (id !== undefined) report.field('id', id);
   if (contentId !== undefined) report.field('content_id', contentId);
   if (isSigned) {
     report.field('signature', 'present');
@@ -55,8 +56,8 @@ export function describeCpix(
     describeKey(report, key, isRequest);
     describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], document);
   }
-  periods.forEach(({ id, index }, at) => {
-    report.field(`period[${at}]`, id ?? '', index === undefined ? undefined : `index ${index}`);
+  periods.forEach(({ id: name, index }, at) => {
+    report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
   });
   describeDeliveries(report, document, subject);
   for (const key of placed)

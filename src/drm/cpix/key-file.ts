@@ -49,7 +49,10 @@ export function cpixKeyFile(
   return {
     ok: true,
     keyFile: { ...ofCenc?.value.keyFile, ...(ofFairPlay && { fairplay: ofFairPlay.value }) },
-    findings: [...(ofCenc?.value.findings ?? [])],
+    findings: [
+      ...(ofCenc?.value.findings ?? []),
+      ...(options.playReadyUrl !== undefined && !cenc?.systems.includes('playready') ? [ADDRESS_UNUSED] : []),
+    ],
     isChecksumComputed: ofCenc?.value.isChecksumComputed ?? false,
   };
 }
@@ -79,10 +82,8 @@ function cencPart(
     if (data.value === undefined) findings.push(WIDEVINE_MADE);
     keyFile = { ...keyFile, widevine: { psshData: data.value ?? widevinePsshDataOf(keyId, contentId) } };
   }
-  if (!systems.includes('playready')) {
-    if (playReadyUrl !== undefined) findings.push(ADDRESS_UNUSED);
+  if (!systems.includes('playready'))
     return { ok: true, value: { keyFile, findings, isChecksumComputed: false } };
-  }
   const system = systemOf(document, keyId, 'playready');
   const signal = system && playReadySignal(system, keyId, contentKey);
   if (signal && !signal.ok) return signal;

@@ -14,7 +14,7 @@ import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
-import { createReadRequest } from '../request-body';
+import { CPIX_TYPES, createReadRequest } from '../request-body';
 import type { KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
@@ -49,8 +49,6 @@ export interface KeyFileHandlers {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
-/** Whose bodies are CPIX documents. */
-const XML_TYPES = ['application/cpix+xml', 'application/xml'];
 
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
@@ -79,7 +77,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const keepUnknown = isKeepUnknown(query);
       return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
     }
-    if (type !== undefined && XML_TYPES.includes(type)) {
+    if (type !== undefined && CPIX_TYPES.includes(type)) {
       const document = await readDocument(...exchange);
       const { dryrun: _, ...choice } = query;
       return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
@@ -109,7 +107,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
 
     async post(request, response, call) {
       const { streamId, query } = call;
-      const type = requireType(request, [JSON_TYPE, TEXT, ...XML_TYPES], WHICH_TYPES);
+      const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
       const { dryRun, read } = await readBody(type, query, request, response);
       const options = { precondition: preconditionOf(request.headers), dryRun };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);

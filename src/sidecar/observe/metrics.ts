@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
@@ -99,7 +99,7 @@ export interface Scrape {
   readonly text: string;
 }
 
-interface MetricsOptions {
+export interface MetricsOptions {
   /** The version of the sidecar. */
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };
@@ -108,6 +108,8 @@ interface MetricsOptions {
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
   /** Answers undefined before they are counted. */
   readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
+  /** Adds the metrics of the process to these. It observes until the process ends, so a process needs it once. */
+  readonly observeProcess?: ((registry: Registry) => void) | undefined;
 }
 
 /** Seconds. A read takes a quarter of a millisecond, a write a few, an upstream is given up after 5 s. */
@@ -132,7 +134,7 @@ const MAX_CODES = 128;
 
 /** Defines the metrics, in a registry of their own. Labels are looked up once for each combination. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { version, audit, connections, certificateEnds, faultyKeyFiles } = options;
+  const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
   const registry = new Registry();
   const define = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
     name: `packagerdrmapi_${name}`,
@@ -281,7 +283,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     { version, node: process.version },
     1,
   );
-  collectDefaultMetrics({ register: registry });
+  observeProcess?.(registry);
 
   return {
     request({ method, route, status, ms, aborted }) {

@@ -3,6 +3,7 @@ import { check } from '../../../src/api/check';
 import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { playReadyObjectOf } from '../../../src/drm/playready';
+import { anyCharacter } from '../../support/any-character';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { drmVectors } from '../../vectors/drm-vectors';
 import { segments } from '../../vectors/init-segments.json';
@@ -31,7 +32,7 @@ const mutated = fc
     good,
     fc.nat(),
     fc.nat(40),
-    fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom('', '\n', '=', '<', '\0')),
+    fc.oneof(fc.string({ unit: anyCharacter, maxLength: 20 }), fc.constantFrom('', '\n', '=', '<', '\0')),
   )
   .map(([text, at, length, piece]) => {
     const start = at % (text.length + 1);
@@ -50,7 +51,7 @@ const mutatedBytes = fc
 const anyText = fc.oneof(
   mutated,
   mutatedBytes,
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: anyCharacter, maxLength: 200 }),
   bytes.map((value) => value.toString('base64')),
   bytes.map((value) => value.toString('hex')),
   bytes.map((value) =>

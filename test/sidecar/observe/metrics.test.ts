@@ -1,10 +1,17 @@
 import { connect } from 'node:net';
 import express from 'express';
+import { collectDefaultMetrics } from 'prom-client';
 import request from 'supertest';
 import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connection';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
-import { bounded, createMetrics, metricsRoutes, type Scrape } from '../../../src/sidecar/observe/metrics';
+import {
+  bounded,
+  createMetrics,
+  type MetricsOptions,
+  metricsRoutes,
+  type Scrape,
+} from '../../../src/sidecar/observe/metrics';
 import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
@@ -32,8 +39,10 @@ const AT_REST = {
   ),
 };
 
+const observeProcess: MetricsOptions['observeProcess'] = (register) => collectDefaultMetrics({ register });
+
 test('answers /metrics without a key, in the text format of Prometheus, and lets nobody keep it', async () => {
-  const { client } = await startObserved();
+  const { client } = await startObserved([1], observeProcess);
   const { status, headers, text } = await client.get('/metrics');
   expect(status).toBe(200);
   expect(headers).toMatchObject({
@@ -180,7 +189,7 @@ test('counts a client that went away as 499', async () => {
 });
 
 test('answers scrapes that come together, each with the whole', async () => {
-  const { client } = await startObserved();
+  const { client } = await startObserved([1], observeProcess);
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.get('/metrics')));
   for (const { status, text } of answers) {
     expect(status).toBe(200);

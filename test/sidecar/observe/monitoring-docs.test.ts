@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { collectDefaultMetrics } from 'prom-client';
 import { parse } from 'yaml';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
@@ -52,6 +53,7 @@ async function fullScrape(): Promise<string> {
     connections: createConnections(),
     certificateEnds: () => ({ server: new Date(0), clientAuthorities: new Date(0) }),
     faultyKeyFiles: () => ({ error: 1, warning: 1 }),
+    observeProcess: (register) => collectDefaultMetrics({ register }),
   });
   metrics.upstreamAnswered('key_provider', new Date(0));
   metrics.request({ method: 'GET', route: '/readyz', status: 200, ms: 1, aborted: false });
