@@ -19,6 +19,9 @@ import { keyIdField } from './values';
 
 const THE_DOCUMENT: Subject = { called: 'The CPIX document' };
 
+/** So many fields are shown with the signalling of each system; what is without a fault and beyond that is named alone. */
+const DETAILED = 280;
+
 /**
  * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values
  * are not opened. Answers the document where it can be read.
@@ -64,7 +67,10 @@ export function describeCpix(
     claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
   for (const system of systems) {
     const key = byKeyId.get(formatUuid(system.keyId));
-    if (key) report.take(describeSystem(system, key, { isRequest, subject }));
+    if (!key) continue;
+    const part = describeSystem(system, key, { isRequest, subject });
+    const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
+    report.take(part, isRoom || part.faults.length > 0 ? undefined : 1);
   }
   if (keys.length > 0 && systems.length === 0) tellNoSystem(report, subject);
   for (const { at, keyId } of systems.length > 0 ? placed : [])
