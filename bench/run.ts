@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util';
 import { batch } from './batch';
 import { channels } from './channels';
 import { checks } from './checks';
+import { cpix } from './cpix';
+import { exports } from './exports';
 import type { Figure, Plan } from './figure';
 import { listing } from './listing';
 import { median } from './load';
@@ -40,6 +42,7 @@ const QUICK: Plan = {
 const NAMED_GROUPS = { chain: realChain };
 const GROUPS = {
   reads,
+  exports,
   writes,
   batch,
   observed,
@@ -53,6 +56,7 @@ const GROUPS = {
   channels,
   migration,
   queries,
+  cpix,
 };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */

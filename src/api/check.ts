@@ -1,4 +1,5 @@
-import { formatUuid, isJsonObject, type JsonObject } from '../drm/bytes';
+import type * as z from 'zod';
+import { formatUuid, isAmong, isJsonObject, type JsonObject } from '../drm/bytes';
 import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } from '../drm/check/check';
 import { describeCpix } from '../drm/check/cpix';
 import { checkKeyFile } from '../drm/check/key-file-text';
@@ -9,6 +10,8 @@ import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, type Finding, REQUEST_NAMES } from '../drm/cross-check';
 import { unknownName } from '../drm/nearest';
 import type { UnknownField } from '../http/faults';
+import type { cpixBody } from './key-file-request';
+import { choiceOf, THE_DOCUMENT } from './read-cpix-request';
 import { type RequestFault, readForm } from './read-key-file-request';
 
 /** Tells what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
@@ -30,7 +33,8 @@ function checkRequest(report: Report, body: JsonObject): void {
   if (!read.ok) for (const fault of read.faults) tell(report, body, fault);
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
-  else if (isGiven('cpix')) checkDocument(report, body, read);
+  else if (isGiven('cpix'))
+    checkDocument(report, body, read.ok && read.form === 'cpix' ? read.value : undefined);
   else if (isGiven('cenc') || isGiven('fairplay')) checkSupplied(report, body, isGiven);
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
@@ -56,7 +60,7 @@ function tell(report: Report, body: JsonObject, fault: RequestFault): void {
 }
 
 const NO_KEYS =
-  'names no keys; give cenc (with playready and widevine) and fairplay, or client, clientApiKey and contentId';
+  'names no keys; give cenc (with playready and widevine) and fairplay, or cpix, or client, clientApiKey and contentId';
 
 function valueAt(body: JsonObject, part: string, field: PropertyKey | undefined): unknown {
   const fields = body[part];
@@ -81,51 +85,57 @@ function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): vo
   report.error('unknown_line', 'keyfile', sentence);
 }
 
-/** A body that holds a CPIX document: the document, then what a key file would take of it. */
-function checkDocument(report: Report, body: JsonObject, read: ReturnType<typeof readForm>): void {
-  for (const name of ['kid', 'track', 'period', 'contentId']) show(report, name, body[name]);
-  if (typeof body.cpix !== 'string') return;
-  const document = describeCpix(report, body.cpix, 'cpix');
-  if (!document || !read.ok || read.form !== 'cpix') return;
-  const { kid, track, period, systems, playready, contentId } = read.value;
-  const chosen = chooseKeys(document, {
-    keyId: kid ?? undefined,
-    track: track ?? undefined,
-    period: period ?? undefined,
-    systems: systems ?? undefined,
-  });
+/**
+ * A body that holds a CPIX document, with the keys that it chooses where the body is right. Encrypted values are not
+ * opened, so that of them nothing is told that only they show.
+ */
+function checkDocument(
+  report: Report,
+  { cpix }: JsonObject,
+  value: z.output<typeof cpixBody> | undefined,
+): void {
+  if (typeof cpix !== 'string') return;
+  const subject = { called: THE_DOCUMENT };
+  const document = describeCpix(report, cpix, subject);
+  if (!document || !value) return;
+  const { contentId = undefined, playready } = value;
+  const chosen = chooseKeys(document, choiceOf(value));
   if (!chosen.ok) {
-    for (const fault of chosen.faults) report.tell('cpix', { severity: 'error', ...fault });
+    for (const { code, sentence } of chosen.faults) report.error(code, subject, sentence);
     return;
   }
   const { cenc, fairplay, findings } = chosen.value;
-  if (cenc) report.field('chosen.cenc', formatUuid(cenc.keyId), cenc.systems.join(', '));
-  if (fairplay) report.field('chosen.fairplay', formatUuid(fairplay.keyId));
-  tellFindings(report, findings);
-  const taken = document.keys.filter(
-    ({ keyId }) => cenc?.keyId.equals(keyId) || fairplay?.keyId.equals(keyId),
-  );
-  if (taken.some(({ value }) => value?.kind !== 'plain')) return;
-  const made = cpixKeyFile(document, chosen.value, {
-    playReadyUrl: playready?.laurl,
-    contentId: contentId ?? undefined,
-  });
-  if (!made.ok) for (const fault of made.faults) report.tell('cpix', { severity: 'error', ...fault });
-  else {
-    const { keyFile, isChecksumComputed } = made;
-    const crossed = crossCheck(keyFile, contentId ?? undefined, { isChecksumComputed });
-    tellFindings(report, [...made.findings, ...crossed]);
+  for (const finding of findings) tellFinding(report, finding);
+  for (const [name, key] of [
+    ['cenc', cenc],
+    ['fairplay', fairplay],
+  ] as const) {
+    if (key) report.field(`chosen.${name}`, formatUuid(key.keyId), key.systems.join(', '));
+  }
+  const kids = [cenc, fairplay].flatMap((key) => key?.keyId ?? []);
+  if (document.keys.some(({ keyId, value: of }) => of?.kind === 'encrypted' && isAmong(keyId, kids))) return;
+  const options = { playReadyUrl: playready?.laurl, contentId: contentId ?? undefined };
+  const made = cpixKeyFile(document, chosen.value, options);
+  if (!made.ok) {
+    for (const { code, sentence } of made.faults) report.error(code, subject, sentence);
+    return;
+  }
+  const { isChecksumComputed } = made;
+  for (const finding of [
+    ...made.findings,
+    ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed }),
+  ]) {
+    // What is told of a key already is not told once more of the lines made of it.
+    if (!report.faults.some(({ code }) => code === finding.code)) tellFinding(report, finding);
   }
 }
 
-/** What is told of the document already, under another name, is not told again. */
-function tellFindings(report: Report, findings: readonly Finding[]): void {
-  const told = new Set(report.faults.map(({ code }) => code));
-  for (const { severity, code, field, description } of findings) {
-    if (told.has(code)) continue;
-    const [first = '', ...rest] = description.split(' ');
-    report.tell(first === field ? field : { called: first }, { severity, code, sentence: rest.join(' ') });
-  }
+/** What a finding speaks of is its first word, unless it is the document. */
+function tellFinding(report: Report, { severity, code, description }: Finding): void {
+  const length = description.startsWith(`${THE_DOCUMENT} `) ? THE_DOCUMENT.length : description.indexOf(' ');
+  const called = description.slice(0, length);
+  const sentence = description.slice(length + 1);
+  report.tell(called.includes('.') ? called : { called }, { severity, code, sentence });
 }
 
 /** A body that supplies the keys. */

@@ -89,12 +89,13 @@ export const ERRORS = {
     status: 400,
     when: 'None of the keys of the CPIX document fits what was asked for, or several do. The sentence names those there are.',
     example:
-      'The CPIX document has several keys for Widevine and PlayReady; choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-e5e6-4ba9-8ddc-b9ab8ff88a77).',
+      'The CPIX document has several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-4cf9-76b8-1bba-c598f9f8b92c).',
   },
   cpix_not_usable: {
     status: 400,
     when: 'The chosen key can not be written: its scheme, signalling, license address or initialization vector is missing, or another than a packager takes.',
-    example: 'The CPIX document has no license address for PlayReady; give playready.laurl.',
+    example:
+      'The CPIX document has no license address for PlayReady, for the key 44da52ef-4523-098e-6854-777ee322681d; give playready.laurl.',
   },
   cpix_not_opened: {
     status: 400,

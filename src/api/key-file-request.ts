@@ -57,6 +57,11 @@ const cmaf = z
       'Whether there are lines for CMAF beside those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
   });
 
+/** The same as a text, in a query or a variable. */
+export const cmafText = z
+  .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
+  .transform((value) => value !== 'false');
+
 const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
 /** Old clients write it in the second way. */
 const anything = { drmjson: ignored, drmJson: ignored.meta({ deprecated: true }) };
@@ -275,9 +280,5 @@ export const cpixQuery = z.strictObject({
     .meta({ description: `${SYSTEMS_SAID} Names with commas between them.` }),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
-  cmaf: z
-    .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
-    .transform((value) => value !== 'false')
-    .nullish()
-    .meta({ description: cmaf.meta()?.description ?? '' }),
+  cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),
 });

@@ -1,5 +1,5 @@
 import { type Checked, type Fault, say } from '../drm/bytes';
-import { type ChosenKeys, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
+import { type ChosenKeys, type CpixChoice, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
 import type { CpixDocument } from '../drm/cpix/document';
 import { readCpix } from '../drm/cpix/read';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
@@ -26,7 +26,7 @@ export function createReadOnce(): ReadDocument {
 }
 
 /** What a request says of the keys that it wants of a document. */
-interface DocumentFields {
+export interface DocumentFields {
   readonly kid?: Buffer | null | undefined;
   readonly track?: string | null | undefined;
   readonly period?: string | null | undefined;
@@ -39,15 +39,11 @@ interface DocumentFields {
 /** Chooses the keys of a document, which is a fault where it could not be read. */
 export function chooseInDocument(
   document: Checked<CpixDocument>,
-  { kid, track, period, systems, playReadyUrl, contentId, cmaf }: DocumentFields,
+  fields: DocumentFields,
 ): Parsed<CpixContent & { readonly source: 'cpix'; readonly cmaf: boolean | undefined }> {
   if (!document.ok) return { ok: false, problems: documentProblems([document.fault]) };
-  const chosen = chooseKeys(document.value, {
-    keyId: kid ?? undefined,
-    track: track ?? undefined,
-    period: period ?? undefined,
-    systems: systems ?? undefined,
-  });
+  const { playReadyUrl, contentId, cmaf } = fields;
+  const chosen = chooseKeys(document.value, choiceOf(fields));
   if (!chosen.ok) return { ok: false, problems: documentProblems(chosen.faults) };
   return {
     ok: true,
@@ -59,6 +55,15 @@ export function chooseInDocument(
       contentId: contentId ?? undefined,
       cmaf: cmaf ?? undefined,
     },
+  };
+}
+
+export function choiceOf({ kid, track, period, systems }: DocumentFields): CpixChoice {
+  return {
+    keyId: kid ?? undefined,
+    track: track ?? undefined,
+    period: period ?? undefined,
+    systems: systems ?? undefined,
   };
 }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { isJsonObject, say } from '../drm/bytes';
-import { looksLikeCpix, readCpix } from '../drm/cpix/read';
+import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
 import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
 import type { KeyFile } from '../drm/key-file';
@@ -307,7 +307,7 @@ export function readCpixBody(body: Buffer, query: Readonly<Record<string, unknow
 /** What keeps a body from being lines at all. */
 function bodyFault(body: Buffer): string | undefined {
   if (looksLikeJson(body)) return IS_JSON;
-  if (looksLikeCpix(body.toString('latin1', 0, 4000).replace(/^\xef\xbb\xbf/, '')))
+  if (looksLikeCpixBytes(body))
     return 'The body is a CPIX document. Send it with content-type: application/cpix+xml.';
   if (isUtf8(body)) return undefined;
   const mark = body.toString('hex', 0, 2);

@@ -26,6 +26,8 @@ export interface Ambient {
   readonly interrupted: AbortSignal;
   /** The time of day. */
   readonly now: () => Date;
+  /** So many random bytes, fit for keys. */
+  readonly random: (bytes: number) => Buffer;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { commandRun } from '../http/command';
@@ -9,6 +10,7 @@ async function main(): Promise<void> {
     ...commandRun(join(__dirname, '../../package.json')),
     env: process.env,
     now: () => new Date(),
+    random: randomBytes,
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
   });
 }

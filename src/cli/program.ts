@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { EXPORT_NAMES } from '../drm/export/names';
 import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import type { ApplyOptions } from './commands/apply';
 import type { CheckOptions } from './commands/check';
@@ -104,8 +105,18 @@ that it names:
 function describeGet(program: Command): Command {
   return program
     .command('get <streamid>')
-    .description('show the key file of a stream')
-    .option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise');
+    .description('show the key file of a stream, or its keys as another packager takes them')
+    .option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise')
+    .option('--as <form>', `the keys for another packager: ${EXPORT_NAMES.join(', ')}`)
+    .option(
+      '--scheme <scheme>',
+      'with --as: cenc, the key of Widevine and PlayReady, or cbcs, that of FairPlay; by default cenc if there is one, and both for cpix',
+    )
+    .option(
+      '--recipient <file>',
+      'with --as cpix: certificate (PEM) of who may decrypt the content keys, which are written encrypted; may be given again',
+      added,
+    );
 }
 
 function describeDelete(program: Command): Command {

@@ -1,39 +1,28 @@
-import express, { type Express, type RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import express, { type Express } from 'express';
 import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { onlyMethods } from '../http/app';
-import { requireType } from '../http/body';
+import { createReadBytes, requireType } from '../http/body';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
-import { createReadRequest } from './request-body';
+import { CPIX_TYPES, createReadRequest } from './request-body';
 
 const CHECK_PATH = '/api/check';
 
-/** A CPIX document, whose bytes say themselves how they are encoded. */
-const XML_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
-const JSON_TYPE = 'application/json';
-const TYPES = ['text/plain', JSON_TYPE, ...XML_TYPES];
-
-// Behind requireText, which has looked at the type.
-const parseText = express.text({
-  limit: MAX_CPIX_BYTES,
-  type: 'text/plain',
-  verify: (_request, _response, body) => {
-    if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge();
-  },
-});
-// In UTF-16 each character takes two bytes.
-const parseXml = express.raw({ limit: 2 * MAX_CPIX_BYTES, type: XML_TYPES });
-const readJson = createReadRequest();
+const TEXT = 'text/plain';
+const WHICH_TYPES =
+  'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express): void {
+  const readBody = createReadInput();
   const route = app.route(CHECK_PATH);
-  route.post(requireText, parseText, parseXml, async (request, response) => {
-    const isJson = response.locals.type === JSON_TYPE;
-    const body: unknown = isJson ? await readJson(request, response) : request.body;
+  route.post(async (request, response) => {
+    const body = await readBody(request, response);
     const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
     if (body === undefined) throw noBody();
     const { check } = await import('../api/check');
@@ -42,14 +31,31 @@ export function checkRoutes(app: Express): void {
   route.all(onlyMethods('POST'));
 }
 
-const requireText: RequestHandler = (request, response, next) => {
-  response.locals.type = requireType(
-    request,
-    TYPES,
-    'Send the body as text/plain, or as JSON with content-type: application/json.',
+/** Makes what reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
+function createReadInput() {
+  const readJson = createReadRequest();
+  const readDocument = createReadBytes(MAX_CPIX_BYTES);
+  const parseText = promisify(
+    express.text({
+      limit: MAX_CPIX_BYTES,
+      type: () => true,
+      verify: (_request, _response, body) => {
+        if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge();
+      },
+    }),
   );
-  next();
-};
+  return async (
+    request: IncomingMessage & { body?: unknown },
+    response: ServerResponse,
+  ): Promise<unknown> => {
+    const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], WHICH_TYPES);
+    if (type === undefined) return undefined;
+    if (CPIX_TYPES.includes(type)) return readDocument(request, response);
+    if (type !== TEXT) return readJson(request, response);
+    await parseText(request, response);
+    return request.body;
+  };
+}
 
 /** A value that is neither true nor false is refused: it might be meant as either. */
 const query = z.strictObject({

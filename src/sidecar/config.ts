@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { cmafFault } from '../api/key-file-request';
+import { cmafText } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
@@ -196,10 +196,6 @@ const keyFileMode = z
   .refine((mode) => (mode & 0o600) === 0o600, 'must let the owner read and write (06xx)')
   .refine((mode) => (mode & 0o111) === 0, 'must not make key files executable');
 
-const cmaf = z
-  .enum(['true', 'false', 'cenc'], { error: cmafFault('true (the same as cenc), cenc or false') })
-  .transform((value) => value !== 'false');
-
 /** In a container the service can't see where it is published; compose says so here. */
 const demo = z
   .string()
@@ -234,7 +230,7 @@ const variables = z.object({
   PACKAGERDRMAPI_PROVIDERCACHE: cacheFolder.optional(),
   PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
   PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
-  PACKAGERDRMAPI_CMAF: cmaf.default(false),
+  PACKAGERDRMAPI_CMAF: cmafText.default(false),
   PACKAGERDRMAPI_AUDIT: z.string().default('stdout'),
   PACKAGERDRMAPI_METRICS: z.enum(['on', 'off'], 'must be on or off').default('on'),
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),

@@ -7,6 +7,9 @@ import { apiError } from './errors';
 /** In JSON, a line feed or a quote of a document takes two bytes. */
 const MAX_JSON_BYTES = MAX_BODY_BYTES + 2 * MAX_CPIX_BYTES;
 
+/** The media types of bodies that are CPIX documents; the last two are the same (RFC 7303 § 9.2). */
+export const CPIX_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
+
 /**
  * Makes what reads a body of the key-file API as JSON. It may have `MAX_BODY_BYTES`, to which the text of a CPIX document
  * in it does not count.
@@ -16,8 +19,7 @@ export function createReadRequest(): ReturnType<typeof createReadJson> {
   return createReadJson(MAX_BODY_BYTES, {
     limit: MAX_JSON_BYTES,
     verify: refuseLargeParts,
-    tooLarge: () =>
-      tooLarge(`${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_JSON_BYTES)} with a CPIX document in cpix`),
+    tooLarge: () => tooLarge(`${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_JSON_BYTES)} with a CPIX document`),
   });
 }
 
@@ -49,8 +51,8 @@ const CLOSING_BRACE = 0x7d;
 const NAME = '"cpix"';
 
 /**
- * How long the text of `cpix` is in a JSON object: the bytes that it takes there, and those of its characters. It is told
- * without parsing, which takes long for what is no document: half a megabyte of `{},{},{},`. Where the name is there twice
+ * How long the text of a document is in a JSON object: the bytes that it takes there, and those of its characters. It is
+ * told without parsing, which takes long for what is no document: half a megabyte of `{},{},{},`. Where there are several
  * the last one counts, as when it is parsed.
  */
 function measureDocument(body: Buffer): { readonly bytes: number; readonly characters: number } {
@@ -66,7 +68,7 @@ function measureDocument(body: Buffer): { readonly bytes: number; readonly chara
       if (depth === 1 && last === COLON && isDocument) {
         found = { bytes: end.at - at - 1, characters: end.characters };
       } else if (depth === 1 && last !== COLON) {
-        isDocument = end.at - at + 1 === NAME.length && body.toString('latin1', at, end.at + 1) === NAME;
+        isDocument = body.toString('latin1', at, Math.min(end.at + 1, at + 10)) === NAME;
       }
       at = end.at;
     } else if (byte === BRACE || byte === BRACKET) {

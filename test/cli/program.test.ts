@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
@@ -388,6 +389,7 @@ describe('the program', () => {
       stdout,
       stderr,
       interrupted: new AbortController().signal,
+      random: randomBytes,
       wait: async () => undefined,
     });
     expect({ ended, told: stderr.read()?.toString() }).toEqual({

@@ -1,10 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DIST, startBuilt, untilReady } from '../support/built-program';
+import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
+const CLIP = resolve(__dirname, '../../src/emulator/demo/clip.mp4');
 const DOCS = resolve(__dirname, '../../docs');
 /** What the pages write for the demo's sidecar. */
 const DEMO_URL = 'http://127.0.0.1:9000';
@@ -106,10 +108,12 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 (hasCurl ? test : test.skip).each([
   'provision-by-hand.md',
   'provision-from-the-provider.md',
+  'provision-from-cpix.md',
   'rotate-keys.md',
   'manifest.md',
   'my-player-says.md',
   'command-line.md',
+  'export.md',
   'migrate-to-v2.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
   const url = await startAsDemo();
@@ -121,6 +125,9 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
     await writeFile(path, `#!/bin/sh\nexec ${process.execPath} ${DIST}/${house}/main.js "$@"\n`);
     await chmod(path, 0o755);
   }
+  // What docs/export.md packages, and with what.
+  await copyFile(CLIP, join(folder, 'film.mp4'));
+  await symlink(SHAKA_PACKAGER, join(folder, 'packager'));
   const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, LANG: 'C.UTF-8' };
   const steps = await readPage(name);
   expect(steps.length).toBeGreaterThan(0);

@@ -77,18 +77,21 @@ asRoot('a service that is another user than the owner', () => {
     },
   );
 
-  test('says whose the private key for HTTPS is', async () => {
-    const [certificate, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  test.each([
+    ['HTTPS', 'TLS'],
+    ['encrypted content keys', 'CPIX'],
+  ])('says whose the private key for %s is', async (_what, name) => {
+    const [certificate, key] = [join(folder, 'own.crt'), join(folder, 'own.key')];
     await writeFile(certificate, '');
     await writeFile(key, '');
     await owned(key, OTHER, 0o400);
     const env = {
       PACKAGERDRMAPI_APIKEY: 'key',
-      PACKAGERDRMAPI_TLSCERT: certificate,
-      PACKAGERDRMAPI_TLSKEY: key,
+      [`PACKAGERDRMAPI_${name}CERT`]: certificate,
+      [`PACKAGERDRMAPI_${name}KEY`]: key,
     };
     const why = `${RUNS_AS} read ${key}, which belongs to user 3500, group 3500 and has mode 0400. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
-    expect(await start(env).refused()).toEqual(fault(`PACKAGERDRMAPI_TLSKEY: ${why}`));
+    expect(await start(env).refused()).toEqual(fault(`PACKAGERDRMAPI_${name}KEY: ${why}`));
   });
 
   test('names the folder on the way to a file that it may not enter', async () => {

@@ -4,6 +4,7 @@ import { createApp } from '../../src/http/app';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { checkRoutes } from '../../src/sidecar/check-routes';
+import { asUtf16, HD, madeCpix, madeOfHd } from '../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
 import { packagedManifest, packagedMedia } from '../vectors/packaged-media';
@@ -83,6 +84,37 @@ describe('POST /api/check', () => {
     expect([answer.status, answer.body.kind]).toEqual([200, kind]);
   });
 
+  it.each<[what: string, type: string, body: string | Buffer]>([
+    ['as text', 'text/plain', madeCpix()],
+    ['as XML', 'application/xml', madeCpix()],
+    ['in UTF-16', 'application/cpix+xml', asUtf16(madeCpix())],
+    ['in JSON', 'application/json', JSON.stringify({ value: madeCpix() })],
+  ])('takes a CPIX document %s, and masks its keys', async (_how, type, body) => {
+    const { api } = startCheck();
+    const answer = await api.post(CHECK).set('content-type', type).send(body).expect(200);
+    expect({ kind: answer.body.kind, faults: answer.body.faults }).toEqual({ kind: 'cpix', faults: [] });
+    expect(answer.text).not.toContain(HD.key.toString('base64'));
+    const shown = await api.post(`${CHECK}?reveal=true`).set('content-type', type).send(body).expect(200);
+    expect(shown.text).toContain(HD.key.toString('base64'));
+  });
+
+  it('takes a CPIX document of 250 KB by itself and in a body, and none that is larger', async () => {
+    const filled = (length: number) =>
+      madeOfHd().replace('<cpix:ContentKeyList>', `<!--${'x'.repeat(length)}-->$&`);
+    const { api } = startCheck();
+    const kinds = async (type: string, body: string | object) => {
+      const answer = await api.post(CHECK).set('content-type', type).send(body);
+      return [answer.status, answer.body.kind ?? answer.body.errors[0].code];
+    };
+    const large = filled(250_000);
+    expect(await kinds('text/plain', large)).toEqual([200, 'cpix']);
+    expect(await kinds('application/xml', large)).toEqual([200, 'cpix']);
+    expect(await kinds('application/json', { cpix: large })).toEqual([200, 'request']);
+    const tooLarge = filled(262_144);
+    expect(await kinds('text/plain', tooLarge)).toEqual([413, 'body_too_large']);
+    expect(await kinds('application/json', { cpix: tooLarge })).toEqual([413, 'body_too_large']);
+  });
+
   it('answers 400 to a POST without a body', async () => {
     const { url, port, stop } = await listen(startCheck().app, '127.0.0.1', 0);
     const answer = await rawExchange(port, `POST ${CHECK} HTTP/1.1\r\nhost: ${url}\r\n\r\n`, /\}\]\}$/);
@@ -117,7 +149,8 @@ describe('POST /api/check', () => {
   it.each(['text/html', 'application/x-www-form-urlencoded', 'application/octet-stream', 'nonsense'])(
     'answers 415 to %s',
     async (type) => {
-      const description = 'Send the body as text/plain, or as JSON with content-type: application/json.';
+      const description =
+        'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
       const { api } = startCheck();
       await api
         .post(CHECK)

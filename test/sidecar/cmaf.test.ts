@@ -88,6 +88,15 @@ test.each([
   ]);
 });
 
+test('refuses cmaf=cbcs beside a CPIX document', async () => {
+  const { api } = await startSidecar();
+  await api
+    .post(`${PATH}?cmaf=cbcs`)
+    .set('content-type', 'application/cpix+xml')
+    .send('<CPIX/>')
+    .expect(400, { errors: [{ code: 'invalid_query', description: `cmaf: ${NO_CBCS}` }] });
+});
+
 test('refuses CMAF without cenc, which its lines are made of', async () => {
   const { api } = await startSidecar();
   const description = 'cmaf needs cenc: give cenc.keyid and cenc.contentkey with it.';

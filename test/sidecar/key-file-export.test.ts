@@ -83,6 +83,14 @@ it('a changed key file is exported as it is then, with another entity tag', asyn
   );
 });
 
+it.each(['scheme=cbcs&as=shaka', 'as=shaka&scheme=%63bcs', 'as=shaka&scheme=cbcs'])(
+  'however the query is written, it asks for the same: %s',
+  async (query) => {
+    const { api } = await started();
+    await api.get(`${PATH}?${query}`).expect(200, textOf('shaka', 'cbcs'));
+  },
+);
+
 it('a stream in a sub-folder gives its file the last part of its name', async () => {
   const { api } = await startSidecar();
   await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import type { CpixDocument } from '../../src/drm/cpix/document';
 import type { CpixRecipient } from '../../src/drm/cpix/encryption';
 import { readCpix } from '../../src/drm/cpix/read';
 import { readRecipient } from '../../src/drm/cpix/recipient';
 
-/** A document, certificate or key of the tests. */
-export const cpixVector = (name: string) => readFileSync(join(__dirname, '../vectors/cpix', name));
+/** Where a document, certificate or key of the tests lies, and benchmarks find it, too: both run in the root. */
+export const cpixVectorPath = (name: string) => resolve('test/vectors/cpix', name);
+export const cpixVector = (name: string) => readFileSync(cpixVectorPath(name));
 
 /** The recipient of the tests that has this name. */
 export function recipientNamed(name: string): CpixRecipient {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run';
 import type { Environment } from '../../src/http/config';
@@ -40,6 +41,7 @@ export async function cli(argv: readonly string[], options: CliOptions): Promise
     stdout,
     stderr,
     interrupted: interrupt ?? new AbortController().signal,
+    random: randomBytes,
     wait: async (ms) => onWait?.(ms),
   });
   return { code, stdout: stdout.text, stderr: stderr.text };

@@ -9,7 +9,7 @@ import type { Connections } from '../../src/http/connections';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/access/key-ring';
-import { createSidecar } from '../../src/sidecar/app';
+import { type Ambient, createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { publicFolder } from './public-folder';
@@ -51,6 +51,7 @@ afterEach(async () => {
 export async function startSidecar(
   overrides: Partial<SidecarConfig> = {},
   clock = () => new Date(0),
+  ambient: Partial<Ambient> = {},
 ): Promise<TestSidecar> {
   const folder = await temporaryFolder();
   let monotonic = 0;
@@ -93,6 +94,7 @@ export async function startSidecar(
     audit,
     version: '1.2.3',
     publicFolder: publicFolder('sidecar'),
+    ...ambient,
   });
   await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {

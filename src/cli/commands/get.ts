@@ -1,17 +1,24 @@
 import { count, shown, shownLines } from '../../http/terminal-text';
+import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { renderLines, showKeyFile, textOf } from '../key-files';
 
 export interface GetOptions {
   readonly reveal?: boolean;
+  readonly as?: string;
+  readonly scheme?: string;
+  readonly recipient?: readonly string[];
 }
 
 /** `get`: shows the key file of a stream, with its key material masked unless told otherwise. */
-export async function get(
-  context: CliContext,
-  streamId: string,
-  { reveal = false }: GetOptions,
-): Promise<void> {
+export async function get(context: CliContext, streamId: string, options: GetOptions): Promise<void> {
+  const { reveal = false, as, scheme, recipient } = options;
+  if (as !== undefined) {
+    const { exportKeys } = await import('./export-keys');
+    return exportKeys(context, streamId, { as, scheme, recipients: recipient, reveal });
+  }
+  if (scheme !== undefined) throw usageError('--scheme is for exports; add --as.');
+  if (recipient) throw usageError('--recipient is for exports; add --as cpix.');
   const { out } = context;
   const { bytes, etag } = await context.sidecar().get(streamId);
   const { lines, unreadable } = showKeyFile(bytes, reveal);

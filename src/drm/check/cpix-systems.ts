@@ -56,8 +56,18 @@ export function describeSystem(
     systemId,
     systemName(systemId) ?? 'not a system that is known here',
   );
-  const signal = (name: string, describe: (part: Report, at: string) => void) =>
-    report.take(describeSignal(key, `${at}.${name}`, describe));
+  const told = new Map<string, string>();
+  const signal = (name: string, describe: (part: Report, at: string) => void) => {
+    const part = describeSignal(key, `${at}.${name}`, describe);
+    const content = contentOf(part);
+    const former = told.get(content);
+    if (former === undefined || part.faults.length > 0) report.take(part);
+    else {
+      report.field(`${at}.${name}`, `as in ${former}`);
+      report.take(part, 0);
+    }
+    if (former === undefined && content !== '') told.set(content, name);
+  };
 
   if (pssh) signal('pssh', (part, name) => describePssh(part, name, pssh, systemId));
   if (contentProtectionData !== undefined)
@@ -89,6 +99,14 @@ export function describeSystem(
   if (systemId === FAIRPLAY_SYSTEM_ID) checkFairPlay(report, key, isRequest);
   if (!isRequest && PLACES[systemId]) checkUse(report, system, key, at, subject);
   return report;
+}
+
+/** What a signal tells, wherever it tells it; empty when it tells nothing. */
+function contentOf({ claims }: Report): string {
+  return claims
+    .map(({ at: _at, ...claim }) => JSON.stringify(claim))
+    .sort()
+    .join();
 }
 
 /** What FairPlay needs of a key. */

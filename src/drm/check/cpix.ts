@@ -19,6 +19,9 @@ import { keyIdField } from './values';
 
 const THE_DOCUMENT: Subject = { called: 'The CPIX document' };
 
+/** So many fields are shown with the signalling of each system; what is without a fault and beyond that is named alone. */
+const DETAILED = 280;
+
 /**
  * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values
  * are not opened. Answers the document where it can be read.
@@ -34,8 +37,9 @@ export function describeCpix(
     return undefined;
   }
   const document = read.value;
-  const { version, contentId, keys, periods, systems, isSigned } = document;
+  const { id, version, contentId, keys, periods, systems, isSigned } = document;
   if (version !== undefined) report.field('version', version);
+  if (id !== undefined) report.field('id', id);
   if (contentId !== undefined) report.field('content_id', contentId);
   if (isSigned) {
     report.field('signature', 'present');
@@ -55,15 +59,18 @@ export function describeCpix(
     describeKey(report, key, isRequest);
     describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], document);
   }
-  periods.forEach(({ id, index }, at) => {
-    report.field(`period[${at}]`, id ?? '', index === undefined ? undefined : `index ${index}`);
+  periods.forEach(({ id: name, index }, at) => {
+    report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
   });
   describeDeliveries(report, document, subject);
   for (const key of placed)
     claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
   for (const system of systems) {
     const key = byKeyId.get(formatUuid(system.keyId));
-    if (key) report.take(describeSystem(system, key, { isRequest, subject }));
+    if (!key) continue;
+    const part = describeSystem(system, key, { isRequest, subject });
+    const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
+    report.take(part, isRoom || part.faults.length > 0 ? undefined : 1);
   }
   if (keys.length > 0 && systems.length === 0) tellNoSystem(report, subject);
   for (const { at, keyId } of systems.length > 0 ? placed : [])

@@ -122,9 +122,9 @@ export class Report {
     if (severity === 'error' && last >= 0) this.faults[last] = fault;
   }
 
-  /** Takes over what was found in a part; `this` keeps to its limits. */
-  take(part: Report): void {
-    for (const { name, value, note } of part.fields) this.field(name, value, note);
+  /** Takes over what was found in a part, of its fields the first `most`; `this` keeps to its limits. */
+  take(part: Report, most = part.fields.length): void {
+    for (const { name, value, note } of part.fields.slice(0, most)) this.field(name, value, note);
     for (const { field, subject, ...slip } of part.faults) this.tell(field ?? { called: subject }, slip);
     for (const secret of part.secrets) this.secrets.add(secret);
     for (const claim of part.claims) this.claim(claim);

@@ -174,10 +174,8 @@ function cencCandidates(
 /** The keys that have one of some systems. */
 function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
   const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
-  const kids = new Set(
-    systems.filter(({ systemId }) => ids.includes(systemId)).map(({ keyId }) => formatUuid(keyId)),
-  );
-  return keys.filter(({ keyId }) => kids.has(formatUuid(keyId)));
+  const kids = new Set(systems.filter(({ systemId }) => ids.includes(systemId)).map(idOf));
+  return keys.filter((key) => kids.has(idOf(key)));
 }
 
 function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }: CpixKey): CpixSystemName[] {
@@ -199,9 +197,9 @@ interface Rules {
 }
 
 function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, roles: readonly Role[]): Rules {
-  const kidsOf = ({ candidates }: Role) => candidates.map(({ keyId }) => formatUuid(keyId));
+  const kidsOf = ({ candidates }: Role) => candidates.map(idOf);
   const candidates = new Set(roles.flatMap(kidsOf));
-  const all = document.rules.filter(({ keyId }) => candidates.has(formatUuid(keyId)));
+  const all = document.rules.filter((rule) => candidates.has(idOf(rule)));
   if (track !== undefined) required(knownFilters(all));
   if (period === undefined) {
     const asked = track === undefined ? all : roles.flatMap((role) => rulesOfRole(role, all, track));
@@ -213,9 +211,9 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
 
 /** The rules that a track means among those of a role's keys. */
 function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
-  const kids = new Set(candidates.map(({ keyId }) => formatUuid(keyId)));
+  const kids = new Set(candidates.map(idOf));
   return rulesOfTrack(
-    rules.filter(({ keyId }) => kids.has(formatUuid(keyId))),
+    rules.filter((rule) => kids.has(idOf(rule))),
     track,
   );
 }
@@ -228,12 +226,17 @@ function required<T>(checked: Checked<T>): T {
 function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
   const found = new Map<string, CpixRule[]>();
   for (const rule of rules) {
-    const kid = formatUuid(rule.keyId);
+    const kid = idOf(rule);
     const own = found.get(kid);
     if (own) own.push(rule);
     else found.set(kid, [rule]);
   }
   return found;
+}
+
+/** A key id as a member of sets. */
+function idOf({ keyId }: { readonly keyId: Buffer }): string {
+  return keyId.toString('latin1');
 }
 
 /** What is left of a role's candidates. */
@@ -249,14 +252,14 @@ interface Narrowed {
 
 function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowed {
   const present = role.candidates.filter((key) => {
-    const kid = formatUuid(key.keyId);
+    const kid = idOf(key);
     return !rules.governed.has(kid) || rules.byKey.has(kid);
   });
   const isMeant = (key: CpixKey) => keyId === undefined || key.keyId.equals(keyId);
   if (track === undefined) return { role, present, matched: present.filter(isMeant), spare: present };
-  const kids = new Set(rulesOfRole(role, rules.inPeriod, track).map((rule) => formatUuid(rule.keyId)));
-  const ofTrack = present.filter((key) => kids.has(formatUuid(key.keyId)));
-  const free = present.filter((key) => !rules.governed.has(formatUuid(key.keyId)));
+  const kids = new Set(rulesOfRole(role, rules.inPeriod, track).map(idOf));
+  const ofTrack = present.filter((key) => kids.has(idOf(key)));
+  const free = present.filter((key) => !rules.governed.has(idOf(key)));
   return {
     role,
     present,
@@ -349,7 +352,7 @@ function warning(code: string, sentence: string): Finding {
 
 /** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
 function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[], rules: Rules): Finding[] {
-  const isOfSound = ({ keyId }: CpixKey) => isForSound(rules.byKey.get(formatUuid(keyId)) ?? []);
+  const isOfSound = (key: CpixKey) => isForSound(rules.byKey.get(idOf(key)) ?? []);
   if (taken.every(isOfSound)) return [];
   const others = new Set(narrowed.flatMap(({ present }) => present).filter((key) => !taken.includes(key)));
   const left = [...others].filter(isOfSound);

@@ -4,6 +4,7 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
+  createSecretKey,
   type KeyObject,
   publicEncrypt,
   timingSafeEqual,
@@ -252,8 +253,9 @@ async function openValues(
     isGood = documentKey.isGood && isGood;
     documentKeys.push(documentKey.bytes.subarray(0, DOCUMENT_KEY));
   }
+  const secret = createSecretKey(macKey.bytes);
   for (const { cipher, mac } of opening.authenticated) {
-    const expected = createHmac('sha512', macKey.bytes).update(cipher).digest();
+    const expected = createHmac('sha512', secret).update(cipher).digest();
     // In the place of a MAC of another length, zeros are compared.
     const given = mac.length === expected.length ? mac : Buffer.alloc(expected.length);
     isGood = timingSafeEqual(given, expected) && isGood;

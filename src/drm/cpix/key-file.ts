@@ -49,7 +49,10 @@ export function cpixKeyFile(
   return {
     ok: true,
     keyFile: { ...ofCenc?.value.keyFile, ...(ofFairPlay && { fairplay: ofFairPlay.value }) },
-    findings: [...(ofCenc?.value.findings ?? [])],
+    findings: [
+      ...(ofCenc?.value.findings ?? []),
+      ...(options.playReadyUrl !== undefined && !cenc?.systems.includes('playready') ? [ADDRESS_UNUSED] : []),
+    ],
     isChecksumComputed: ofCenc?.value.isChecksumComputed ?? false,
   };
 }
@@ -79,10 +82,8 @@ function cencPart(
     if (data.value === undefined) findings.push(WIDEVINE_MADE);
     keyFile = { ...keyFile, widevine: { psshData: data.value ?? widevinePsshDataOf(keyId, contentId) } };
   }
-  if (!systems.includes('playready')) {
-    if (playReadyUrl !== undefined) findings.push(ADDRESS_UNUSED);
+  if (!systems.includes('playready'))
     return { ok: true, value: { keyFile, findings, isChecksumComputed: false } };
-  }
   const system = systemOf(document, keyId, 'playready');
   const signal = system && playReadySignal(system, keyId, contentKey);
   if (signal && !signal.ok) return signal;
@@ -94,6 +95,7 @@ function cencPart(
     );
   if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
   if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);
+  if (signal?.value.isOfOther) findings.push(HEADER_OF_OTHER);
   const checksum = playReadyChecksum(keyId, contentKey);
   return {
     ok: true,
@@ -166,6 +168,11 @@ const ADDRESS_REPLACED = warning(
 const HEADER_IS_CBC = warning(
   'scheme_mismatch',
   'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
+);
+
+const HEADER_OF_OTHER = warning(
+  'key_id_mismatch',
+  'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
 );
 
 function warning(code: string, description: string): Finding {

@@ -264,30 +264,36 @@ function readDelivery(element: XmlElement): CpixDelivery {
 
 const KNOWN_SYSTEMS: readonly string[] = Object.values(CPIX_SYSTEM_IDS);
 
+const NO_SIGNALS = {
+  pssh: undefined,
+  contentProtectionData: undefined,
+  uriExtXKey: undefined,
+  hlsMedia: undefined,
+  hlsMultivariant: undefined,
+  protectionHeader: undefined,
+  asked: [],
+} as const;
+
 function readSystem(element: XmlElement): CpixSystem {
   const keyId = readKeyId(element.attributes.kid, 'DRMSystem');
   const systemId = (element.attributes.systemId ?? '').trim().toLowerCase();
   if (!KEY_ID.test(systemId))
     refuse('has a DRMSystem whose systemId is missing or not a UUID (8-4-4-4-12 hex digits)');
-  const isKnown = KNOWN_SYSTEMS.includes(systemId);
+  if (!KNOWN_SYSTEMS.includes(systemId)) return { systemId, keyId, ...NO_SIGNALS };
   const of = `the DRM system ${systemId}`;
   const asked: CpixSignal[] = [];
   const bytes = (signal: CpixSignal, found: XmlElement | undefined) => {
-    const read = isKnown ? bytesIn(found, `${found?.name} of ${of}`) : undefined;
-    if (found && !read && isKnown) asked.push(signal);
+    const read = bytesIn(found, `${found?.name} of ${of}`);
+    if (found && !read) asked.push(signal);
     return read;
   };
   const text = (signal: CpixSignal, found: XmlElement | undefined) =>
-    isKnown ? (plainText(found) ?? textOf(bytes(signal, found), `${found?.name} of ${of}`)) : undefined;
-  const hls = all(element, 'HLSSignalingData');
-  const ofPlaylist = (...names: (string | undefined)[]) => {
-    const found = hls.filter(({ attributes }) => names.includes(attributes.playlist));
+    plainText(found) ?? textOf(bytes(signal, found), `${found?.name} of ${of}`);
+  const ofPlaylist = (kind: 'media' | 'multivariant') => {
+    const found = all(element, 'HLSSignalingData').filter((data) => playlistOf(data, of) === kind);
     if (found.length > 1) refuse(`has HLSSignalingData twice for one playlist in ${of}`);
     return found[0];
   };
-  const stray = hls.find(({ attributes: { playlist } }) => !PLAYLISTS.includes(playlist));
-  if (stray)
-    refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`);
   const headers = [
     only(element, 'SmoothStreamingProtectionHeaderData'),
     only(element, 'ProtectionHeader', [SPEKE_NAMESPACE]),
@@ -305,15 +311,31 @@ function readSystem(element: XmlElement): CpixSystem {
     pssh: pssh ?? (isBox ? data : undefined),
     contentProtectionData: isBox || isObject ? undefined : textOf(data, `ContentProtectionData of ${of}`),
     uriExtXKey: text('uriExtXKey', only(element, 'URIExtXKey')),
-    hlsMedia: text('hlsMedia', ofPlaylist('media', undefined)),
-    hlsMultivariant: text('hlsMultivariant', ofPlaylist('master', 'multiVariant')),
+    hlsMedia: text('hlsMedia', ofPlaylist('media')),
+    hlsMultivariant: text('hlsMultivariant', ofPlaylist('multivariant')),
     protectionHeader: bytes('protectionHeader', header) ?? (isObject ? data : undefined),
     asked,
   };
 }
 
-/** Version 2.4 calls the master playlist otherwise. Without a name it is the one of a media playlist. */
-const PLAYLISTS: readonly (string | undefined)[] = ['media', 'master', 'multiVariant', undefined];
+/** Versions call the two kinds of playlist by other names. Without a name it is the one with the segments. */
+const PLAYLISTS: ReadonlyMap<string, 'media' | 'multivariant'> = new Map([
+  ['media', 'media'],
+  ['variant', 'media'],
+  ['master', 'multivariant'],
+  ['multivariant', 'multivariant'],
+]);
+
+function playlistOf(
+  { attributes: { playlist = 'media' } }: XmlElement,
+  of: string,
+): 'media' | 'multivariant' {
+  const kind = PLAYLISTS.get(playlist.trim().toLowerCase());
+  return (
+    kind ??
+    refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`)
+  );
+}
 
 function readPeriod({ attributes: { id, index } }: XmlElement): CpixPeriod {
   return { id, index };
@@ -343,7 +365,9 @@ function bytesOf(text: string | undefined, what: string): Buffer | undefined {
   const base64 = text?.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;
   const decoded = decodeBase64(base64);
-  return decoded.ok ? decoded.value : refuse(`has a ${what} that ${decoded.fault.sentence}`);
+  return decoded.ok
+    ? decoded.value
+    : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.fault.sentence}`);
 }
 
 function bytesIn(element: XmlElement | undefined, what: string): Buffer | undefined {

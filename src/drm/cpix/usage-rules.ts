@@ -35,11 +35,11 @@ export function rulesOfAllPeriods(
   rules: readonly CpixRule[],
 ): Checked<readonly CpixRule[]> {
   const always = new Set(
-    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => formatUuid(keyId)),
+    rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => keyId.toString('hex')),
   );
   const allowed = new Map<string, Set<string>>();
   for (const { keyId, periods } of rules) {
-    const kid = formatUuid(keyId);
+    const kid = keyId.toString('hex');
     for (const id of periods) {
       const kids = allowed.get(id) ?? new Set();
       allowed.set(id, always.has(kid) ? kids : kids.add(kid));
@@ -72,13 +72,21 @@ export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonl
     // AWS, "SPEKE v2": types that have one key are joined, as SD+HD1.
     ({ intendedTrackType = '' }) => intendedTrackType.toLowerCase().split('+').includes(wanted),
     (rule) => kindOf(rule)?.toLowerCase() === wanted,
-    ({ intendedTrackType }) => intendedTrackType?.toLowerCase() === 'all',
+    isOfAll,
   ];
   for (const isMeant of meanings) {
     const found = rules.filter(isMeant);
     if (found.length > 0) return found;
   }
   return [];
+}
+
+/** Whether a rule is for all tracks: it says so, or tells none from the others. */
+function isOfAll(rule: CpixRule): boolean {
+  return (
+    rule.intendedTrackType?.toLowerCase() === 'all' ||
+    (namesOf(rule).length === 0 && kindOf(rule) === undefined)
+  );
 }
 
 /** What the filters of a rule let through, if it is one of the two. */

@@ -53,6 +53,8 @@ function mustBe(names: readonly string[], given: unknown): string {
 /** A key file as another packager takes it. */
 export interface ExportAnswer {
   readonly text: string;
+  /** In bytes. */
+  readonly length: number;
   readonly etag: string;
   readonly mediaType: string;
   readonly extension: string;
@@ -60,7 +62,7 @@ export interface ExportAnswer {
 }
 
 /** Answers an export of a key file's bytes. @throws HttpError 409 when they don't have what it needs. */
-export type ExportKeyFile = (bytes: Buffer, query: ExportQuery) => Promise<ExportAnswer>;
+export type ExportKeyFile = (bytes: Buffer, query: ExportQuery) => ExportAnswer | Promise<ExportAnswer>;
 
 /** Of 2 KB each, mostly. */
 const MAX_KEPT = 256;
@@ -72,18 +74,18 @@ const MAX_KEPT = 256;
  */
 export function createExports(): ExportKeyFile {
   const kept = new Map<string, ExportAnswer>();
-  return async (bytes, query) => {
-    const name = `${query.as} ${query.scheme} ${etagOf(bytes)}`;
-    const last = kept.get(name);
-    const answer = last ?? (await makeExport(bytes, query));
-    // The one that was asked for last stands last.
-    kept.delete(name);
+  const make = async (name: string, bytes: Buffer, query: ExportQuery) => {
+    const answer = await makeExport(bytes, query);
     kept.set(name, answer);
     for (const oldest of kept.keys()) {
       if (kept.size <= MAX_KEPT) break;
       kept.delete(oldest);
     }
     return answer;
+  };
+  return (bytes, query) => {
+    const name = `${etagOf(bytes)} ${query.as} ${query.scheme}`;
+    return kept.get(name) ?? make(name, bytes, query);
   };
 }
 
@@ -100,7 +102,8 @@ async function makeExport(bytes: Buffer, { as, scheme }: ExportQuery): Promise<E
   if (!exported.ok) throw apiError(CODES[exported.fault.code], `The key file ${exported.fault.sentence}.`);
   const { text, findings: warnings } = exported;
   const { mediaType, extension } = EXPORT_FORMS[as];
-  return { text, etag: etagOf(Buffer.from(text, 'utf8')), mediaType, extension, warnings };
+  const written = Buffer.from(text, 'utf8');
+  return { text, length: written.length, etag: etagOf(written), mediaType, extension, warnings };
 }
 
 const CODES = {

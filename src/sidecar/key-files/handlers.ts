@@ -14,7 +14,7 @@ import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
-import { createReadRequest } from '../request-body';
+import { CPIX_TYPES, createReadRequest } from '../request-body';
 import type { KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
@@ -49,8 +49,6 @@ export interface KeyFileHandlers {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
-/** Whose bodies are CPIX documents. */
-const XML_TYPES = ['application/cpix+xml', 'application/xml'];
 
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
@@ -79,7 +77,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const keepUnknown = isKeepUnknown(query);
       return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
     }
-    if (type !== undefined && XML_TYPES.includes(type)) {
+    if (type !== undefined && CPIX_TYPES.includes(type)) {
       const document = await readDocument(...exchange);
       const { dryrun: _, ...choice } = query;
       return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
@@ -96,7 +94,10 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       if (!bytes) throw apiError('key_file_not_found');
       if (asked) {
         call.exchange.logFields = { ...call.exchange.logFields, as: asked.as };
-        return exportKeyFile(bytes, asked).then((made) => answerExport(request, response, call, made));
+        const made = exportKeyFile(bytes, asked);
+        if (made instanceof Promise)
+          return made.then((exported) => answerExport(request, response, call, exported));
+        return answerExport(request, response, call, made);
       }
       const etag = etagOf(bytes);
       if (isUnchanged(request.headers['if-none-match'], etag))
@@ -106,7 +107,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
 
     async post(request, response, call) {
       const { streamId, query } = call;
-      const type = requireType(request, [JSON_TYPE, TEXT, ...XML_TYPES], WHICH_TYPES);
+      const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
       const { dryRun, read } = await readBody(type, query, request, response);
       const options = { precondition: preconditionOf(request.headers), dryRun };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);
@@ -169,7 +170,7 @@ function answerExport(
   request: IncomingMessage,
   response: ServerResponse,
   call: KeyFileCall,
-  { text, etag, mediaType, extension, warnings }: ExportAnswer,
+  { text, length, etag, mediaType, extension, warnings }: ExportAnswer,
 ): void {
   const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
   if (isUnchanged(request.headers['if-none-match'], etag)) {
@@ -179,8 +180,9 @@ function answerExport(
   // A stream id has no character that means something in a quoted string.
   const name = `${call.streamId.split('/').at(-1)}.${extension}`;
   headers.push('content-type', mediaType, 'content-disposition', `attachment; filename="${name}"`);
-  headers.push('content-length', String(Buffer.byteLength(text)));
-  answer(response, call, 200, headers, text);
+  headers.push('content-length', String(length));
+  // Of ASCII alone, as it nearly always is, a string of one byte a character needs no encoding.
+  answer(response, call, 200, headers, text, length === text.length ? 'latin1' : 'utf8');
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */

@@ -1,4 +1,5 @@
 import { type Example, schemaRef } from '../../http/openapi';
+import { CPIX_OF_TRACKS } from './cpix-body';
 import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './examples';
 import { DRY_RUN } from './key-file-operations';
 import { operation, type PathItem } from './operation';
@@ -130,6 +131,14 @@ function batches(): Record<string, Example> {
       'A group with the same keys',
       { groups: [{ folder: 'live', members: ['news_720p', 'news_360p'], ...SUPPLIED }] },
       ['live/news_720p', 'live/news_360p'].map((streamid) => ({ streamid, file: supplied })),
+    ),
+    tracks: batchExample(
+      'The tracks of a CPIX document',
+      { streams: [{ cpix: CPIX_OF_TRACKS, tracks: { SD: 'news_sd', HD: 'news_hd' } }] },
+      (['SD', 'HD'] as const).map((track) => ({
+        streamid: `news_${track.toLowerCase()}`,
+        file: fileOf({ cpix: CPIX_OF_TRACKS, track }),
+      })),
     ),
     smil: batchExample(
       'The streams of a SMIL document',

@@ -70,7 +70,7 @@ export function checkOperations(): Record<string, PathItem> {
           'body_too_large',
           {
             code: 'unsupported_media_type',
-            says: 'Send the body as text/plain, or as JSON with content-type: application/json.',
+            says: 'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.',
           },
         ],
       }),

@@ -1,4 +1,5 @@
 import { parseKeyFileRequest } from '../../api/read-key-file-request';
+import { cpixKeyFile } from '../../drm/cpix/key-file';
 import { type KeyFile, keyFileLines, parseKeyFile, renderKeyFile } from '../../drm/key-file';
 import { etagOf } from '../../http/etag';
 import { sentenceOf } from '../errors';
@@ -60,11 +61,15 @@ const PROVIDED: KeyFile = {
   },
 };
 
-/** The key file of a body that supplies its keys. */
+/** The key file of a body that supplies its keys, by themselves or in a CPIX document. */
 export function fileOf(body: unknown): string {
   const parsed = parseKeyFileRequest(body);
-  if (!parsed.ok || parsed.value.source !== 'supplied') throw new TypeError('The sample is no supplied body');
-  const { keyFile, cmaf } = parsed.value;
+  if (!parsed.ok || parsed.value.source === 'provider') throw new TypeError('The sample is no supplied body');
+  const { value } = parsed;
+  const { cmaf } = value;
+  const made = value.source === 'cpix' ? cpixKeyFile(value.document, value.chosen, value) : value;
+  if (!('keyFile' in made)) throw new TypeError('The sample is no document that can be used');
+  const { keyFile } = made;
   return renderKeyFile(keyFileLines(cmaf ? { ...keyFile, cmaf } : keyFile));
 }
 

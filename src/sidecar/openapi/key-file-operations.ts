@@ -3,6 +3,7 @@ import { exportKeyFile } from '../../drm/export/export-key-file';
 import { EXPORT_FORMS } from '../../drm/export/forms';
 import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName, type ExportScheme } from '../../drm/export/names';
 import { type Example, schemaRef } from '../../http/openapi';
+import { CPIX_BODIES, CPIX_ERRORS, CPIX_PARAMETERS, cpixExamples } from './cpix-body';
 import {
   CHANGED,
   COMPUTED,
@@ -115,7 +116,7 @@ export const NOT_MODIFIED = {
 
 const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `all_zero`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
+    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache` when the key provider can not be asked and the values are those of an earlier answer; `not_durable` when the change is made but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file all that a check of it warns of, and `checksum_added`, `unknown_line`: what was added and kept.',
   schema: { type: 'string' },
 };
 
@@ -253,9 +254,9 @@ function write() {
     tag: KEY_FILES_TAG,
     summary: 'Write a key file',
     description:
-      'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another, and lines that this service would not write so are kept as they are. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change shows at the next start.',
-    parameters: [STREAM_ID, DRY_RUN, KEEP_UNKNOWN, IF_MATCH, IF_NONE_MATCH],
-    body: { 'application/json': schemaRef('KeyFileRequest'), 'text/plain': LINES },
+      'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself, and so does a CPIX document (`cpix` in JSON, or `application/cpix+xml`), plain or encrypted for this service; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another, and lines that this service would not write so are kept as they are. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change shows at the next start.',
+    parameters: [STREAM_ID, DRY_RUN, KEEP_UNKNOWN, ...CPIX_PARAMETERS, IF_MATCH, IF_NONE_MATCH],
+    body: { 'application/json': schemaRef('KeyFileRequest'), 'text/plain': LINES, ...CPIX_BODIES },
     answers: {
       200: {
         description: 'The key file as it was written, or what a dry run tells.',
@@ -269,12 +270,13 @@ function write() {
         },
       },
     },
-    examples: { ...writing(), ...dryRuns() },
+    examples: { ...writing(), ...cpixExamples(), ...dryRuns() },
     errors: [
       ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
       ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
       ...(['session_id_in_address', 'escaped_ampersand', 'unknown_scheme'] as const),
       ...(['missing_line', 'wrong_constant', 'cmaf_disagrees', 'no_lines'] as const),
+      ...CPIX_ERRORS,
       ...(['invalid_stream_id', 'invalid_query'] as const),
       NO_ENTITY_TAG,
       ...(['forbidden', 'not_a_key_file', 'key_file_malformed', 'precondition_failed'] as const),

@@ -10,7 +10,7 @@ import {
   readyAnswer,
 } from '../../api/answers';
 import { batchAnswer, groupEntry, memberEntry, streamEntry } from '../../api/batch';
-import { importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
+import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../../api/list';
 import { schemaRef, simplify } from '../../http/openapi';
 
@@ -43,6 +43,7 @@ const batchRequest = z
 
 const NAMED: Readonly<Record<string, z.ZodType>> = {
   SuppliedKeys: suppliedBody,
+  CpixDocument: cpixBody,
   ProviderContent: providerBody,
   ImportedKeyFile: importedBody,
   KeyFile: keyFileAnswer,
@@ -72,7 +73,9 @@ export function componentSchemas(): Record<string, OpenApi.SchemaObject> {
     ([id, { $schema, $id, ...schema }]) => [id, schema as OpenApi.SchemaObject] as const,
   );
   return {
-    KeyFileRequest: { oneOf: ['SuppliedKeys', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef) },
+    KeyFileRequest: {
+      oneOf: ['SuppliedKeys', 'CpixDocument', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef),
+    },
     ...Object.fromEntries(components),
   };
 }

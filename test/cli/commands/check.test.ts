@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { cpixVector } from '../../support/cpix';
+import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
@@ -17,7 +19,7 @@ beforeEach(async () => {
   folder = await temporaryFolder();
 });
 
-function checkOne(args: readonly string[], stdin = '') {
+function checkOne(args: readonly string[], stdin: string | Buffer = '') {
   return cli(['check', ...args], { cwd: folder, stdin });
 }
 
@@ -379,6 +381,76 @@ describe('a file of more than 1 MiB', () => {
       stderr:
         'error: long.txt is larger than 1 MiB, and neither media nor a manifest or playlist.\n' +
         'error: long.mpd has more than 1 MiB beside its segments; check a part of it, which names keys.\n',
+    });
+  });
+});
+
+describe('a CPIX document', () => {
+  const made = () =>
+    [
+      ['film.xml', madeCpix()],
+      ['utf16.xml', asUtf16(madeCpix())],
+      ['be.xml', asUtf16(madeCpix(), 'BE')],
+      ['published.xml', cpixVector('EncryptedContentKeys.xml')],
+    ] as const;
+
+  beforeEach(async () => {
+    for (const [name, content] of made()) await fs.writeFile(join(folder, name), content);
+  });
+
+  test('is told in a file of whatever encoding, its keys masked unless told otherwise', async () => {
+    const { code, stdout, stderr } = await checkOne(['film.xml']);
+    expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
+      code: 0,
+      stderr: 'No faults.\n',
+      first: 'This is a CPIX document.',
+    });
+    expect(stdout).not.toContain(HD.key.toString('base64'));
+    for (const name of ['utf16.xml', 'be.xml']) expect((await checkOne([name])).stdout).toBe(stdout);
+    expect((await checkOne([], asUtf16(madeCpix()))).stdout).toBe(stdout);
+    expect((await checkOne(['utf16.xml', '--reveal'])).stdout).toContain(HD.key.toString('base64'));
+  });
+
+  test('says who can open its keys', async () => {
+    const { code, stdout } = await checkOne(['published.xml']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}recipient +CN=CPIX Example Entity 1 +RSA, 4096 bits$/m);
+  });
+
+  test('is held against the key file of another key, and against the one that was made of it', async () => {
+    const sidecar = await startSidecar();
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    await cli(['put', 'hd', '--cpix', 'film.xml', '--track', 'HD'], { cwd: folder, env });
+    const own = await cli(['check', 'utf16.xml', '--stream', 'hd'], { cwd: folder, env });
+    expect({ code: own.code, last: own.stdout.trimEnd().split('\n').slice(-2) }).toEqual({
+      code: 0,
+      last: ['Compared: key, key id, iv, license address.', 'They agree.'],
+    });
+    await fs.writeFile(join(folder, 'news.key'), FILE);
+    const other = await checkOne(['film.xml', 'news.key']);
+    expect(other.code).toBe(1);
+    expect(other.stdout).toContain(
+      'error: news.key has key id 44da52ef-4523-098e-6854-777ee322681d, which film.xml has no key for',
+    );
+  });
+
+  test.each([
+    [
+      'with a DOCTYPE',
+      madeCpix().replace('<cpix:CPIX', '<!DOCTYPE x><cpix:CPIX'),
+      'has a DOCTYPE; leave it out.',
+    ],
+    [
+      'cut inside a character',
+      asUtf16(madeCpix()).subarray(0, -1),
+      'ends inside a character of UTF-16; it was cut short.',
+    ],
+  ])('is told to be faulty %s', async (_what, content, sentence) => {
+    await fs.writeFile(join(folder, 'faulty.xml'), content);
+    const { code, stdout } = await checkOne(['faulty.xml']);
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: `This is a CPIX document.\nerror: The CPIX document ${sentence}\n`,
     });
   });
 });

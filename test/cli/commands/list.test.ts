@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -123,6 +124,7 @@ test('asks for no further page when the reader of its output is gone', async () 
     stdout,
     stderr: new PassThrough(),
     interrupted: new AbortController().signal,
+    random: randomBytes,
     wait: async () => undefined,
   });
   expect({ code, requests: upstream.received.length }).toEqual({ code: 0, requests: 1 });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Writable, type WritableOptions } from 'node:stream';
 import { Command, CommanderError } from 'commander';
@@ -60,6 +61,7 @@ export async function runDoctor(
     stderr: new Writable({ write: (_chunk, _encoding, done) => done() }),
     interrupted: new AbortController().signal,
     now: () => new Date(0),
+    random: randomBytes,
     wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     out: createOutput(stdout, stdout, {}, json),
     sidecar: () =>

@@ -254,7 +254,7 @@ describe('a manifest says what is wrong with keys by quality', () => {
       `groups:\n  - { ${MEMBERS}, keys: quality }\n`,
       ['SD', 'HD'].map((quality) =>
         line(
-          `the group of n_360, ${quality} lacks contentId; give it here or in defaults, or supply the keys by cenc or fairplay`,
+          `the group of n_360, ${quality} lacks contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`,
         ),
       ),
     ],

@@ -1,13 +1,20 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import * as fc from 'fast-check';
 import { validateXML } from 'xmllint-wasm';
+import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { spekeKeyId, writeSpekeRequest } from '../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../src/drm/cpix/write';
+import { cpixDocumentOf } from '../../../src/drm/export/cpix';
+import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { cpixDocuments } from '../../support/cpix-documents';
 
 /** Where the schemas of CPIX 2.3 lie: those of a checkout of github.com/Axinom/cpix. */
 const FOLDER = process.env.CPIX_SCHEMAS ?? resolve(__dirname, '../../../../shared/reference/cpix/schema-2.3');
+const CERTIFICATE = new X509Certificate(readFileSync(join(__dirname, '../../vectors/cpix/Cert1.pem'))).raw;
 const isThere = existsSync(join(FOLDER, 'cpix.xsd'));
 
 /** What a schema has against documents, by their order. */
@@ -52,6 +59,16 @@ async function complaints(documents: readonly string[]): Promise<string[]> {
         }));
       expect(documents.length).toBeGreaterThan(4);
       expect(await complaints(documents.map((document) => writeCpix(document)))).toEqual([]);
+    });
+
+    it('exported key files are valid, also with encrypted content keys', async () => {
+      const documents = fc.sample(arbitraryKeyFiles, 20).flatMap((keyFile) => {
+        const exported = exportKeyFile(renderKeyFile(keyFileLines(keyFile)), 'cpix', undefined);
+        if (!exported.ok) throw new Error(exported.fault.sentence);
+        const sealed = sealCpix(cpixDocumentOf(exported.keys), [CERTIFICATE], randomBytes);
+        return [exported.text, writeCpix(sealed)];
+      });
+      expect(await complaints(documents)).toEqual([]);
     });
 
     it('the requests of SPEKE are valid', async () => {

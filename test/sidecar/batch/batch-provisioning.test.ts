@@ -155,7 +155,7 @@ describe('a group with keys for each', () => {
     const { body } = await sidecar.api.post(PATH).send({ groups }).expect(200);
     const error: [string, string] = [
       'invalid_body',
-      'keys: "each" has the keys provisioned, so cenc, fairplay and keyfile must be left out; "same" gives these keys to all members.',
+      'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.',
     ];
     expect(body.results).toEqual([failure('a', error), failure('b', error)]);
     expect(await sidecar.files()).toEqual({});

@@ -3,6 +3,7 @@ import fs from 'fs-extra';
 import { errorBody, toHttpError } from '../../../src/http/errors';
 import { requireWrite } from '../../../src/sidecar/access/api-key';
 import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
+import { CPIX_OF_TRACKS } from '../../../src/sidecar/openapi/cpix-body';
 import {
   FROM_PROVIDER,
   fileOf,
@@ -12,6 +13,7 @@ import {
 } from '../../../src/sidecar/openapi/examples';
 import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 import { objections } from '../../support/accepts-schema';
+import { cpixVector, recipientNamed } from '../../support/cpix';
 import { rawExchange, rawRequest } from '../../support/raw-http';
 import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';
 import type { Provisioning } from '../../support/start-provisioning';
@@ -26,6 +28,7 @@ interface Answer {
 type Provoke = (described: Provisioning) => Promise<Answer> | Answer;
 
 const KEY_FILE = '/api/keyfile/news';
+const KID = '44da52ef-4523-098e-6854-777ee322681d';
 const { cenc, playready, fairplay } = SUPPLIED;
 
 const get =
@@ -76,6 +79,12 @@ const made =
   () =>
     thrown(apiError(code, description ?? sentenceOf(code)));
 
+/** A POST of a CPIX document that something is replaced in. */
+const sending =
+  (from: string | RegExp, to: string): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.post(KEY_FILE).type('application/cpix+xml').send(CPIX_OF_TRACKS.replaceAll(from, to));
+
 /** Each error provoked, and in whose description it is looked up: an operation's, or everyone's. */
 const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['invalid_stream_id', 'readKeyFile', get('/api/keyfile/.news')],
@@ -125,6 +134,23 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ],
   ['unknown_scheme', 'writeKeyFile', post({ cenc, widevine: { psshdata: 'IgRzaG93SAE=' } })],
   ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
+  ['invalid_cpix', 'writeKeyFile', sending('a8c4ee9a-4cf9-76b8-1bba-c598f9f8b92c', KID)],
+  ['cpix_choice', 'writeKeyFile', sending('', '')],
+  [
+    'cpix_not_usable',
+    'writeKeyFile',
+    ({ sidecar }) =>
+      sidecar.api.post(KEY_FILE).send({ cpix: CPIX_OF_TRACKS, track: 'SD', systems: ['playready'] }),
+  ],
+  [
+    'cpix_not_opened',
+    'writeKeyFile',
+    async () => {
+      const { api } = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
+      const wrong = cpixVector('Invalid_WrongMac.xml');
+      return api.post(KEY_FILE).type('application/cpix+xml').send(wrong);
+    },
+  ],
   ['bad_request', 'readKeyFile', ({ sidecar }) => exchange(sidecar.port, 'HELLO\r\n\r\n')],
   ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.unauthenticated.get(KEY_FILE)],
   ['key_file_not_found', 'readKeyFile', get('/api/keyfile/absent')],

@@ -2,7 +2,7 @@ import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
 import { openCpixRecipient } from '../../../src/sidecar/provisioning/cpix-recipient';
-import { cpixVector, recipientNamed } from '../../support/cpix';
+import { cpixVector, cpixVectorPath, recipientNamed } from '../../support/cpix';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
@@ -12,8 +12,7 @@ let certificate: string;
 let key: string;
 let lines: LogLine[];
 
-const place = (name: string, path: string) =>
-  copyFileSync(join(__dirname, '../../vectors/cpix', `${name}.pem`), path);
+const place = (name: string, path: string) => copyFileSync(cpixVectorPath(`${name}.pem`), path);
 
 beforeEach(async () => {
   const folder = await temporaryFolder();

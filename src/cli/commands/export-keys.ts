@@ -1,0 +1,97 @@
+import { X509Certificate } from 'node:crypto';
+import { sealCpix } from '../../drm/cpix/encryption';
+import { readCertificate } from '../../drm/cpix/recipient';
+import { writeCpix } from '../../drm/cpix/write';
+import { cpixDocumentOf } from '../../drm/export/cpix';
+import { exportKeyFile, maskExport } from '../../drm/export/export-key-file';
+import {
+  EXPORT_NAMES,
+  EXPORT_SCHEMES,
+  type ExportName,
+  type ExportScheme,
+  isExportName,
+  isExportScheme,
+} from '../../drm/export/names';
+import { nearestName } from '../../drm/nearest';
+import { shownLines } from '../../http/terminal-text';
+import { CliError, EXIT, usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { readNamedFile, unusable } from '../input';
+import { textOf } from '../key-files';
+import { writeRevealed } from './get';
+
+interface ExportOptions {
+  readonly as: string;
+  readonly scheme: string | undefined;
+  /** Files of certificates. */
+  readonly recipients: readonly string[] | undefined;
+  readonly reveal: boolean;
+}
+
+/**
+ * `get --as`: writes the keys of a stream's key file as another packager takes them. Key material is masked unless it is
+ * to be shown, or can be read by nobody but the recipients.
+ */
+export async function exportKeys(
+  context: CliContext,
+  streamId: string,
+  { as: form, scheme: asked, recipients = [], reveal }: ExportOptions,
+): Promise<void> {
+  const { out } = context;
+  const as = formOf(form);
+  const scheme = schemeOf(asked);
+  if (recipients.length > 0 && as !== 'cpix')
+    throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);
+  const certificates = recipients.map((file) => certificateIn(context, file));
+  const { bytes, etag } = await context.sidecar().get(streamId);
+  const exported = exportKeyFile(textOf(bytes), as, scheme);
+  if (!exported.ok) {
+    const { code, sentence } = exported.fault;
+    throw new CliError(EXIT.failed, { code, description: `The key file of ${streamId} ${sentence}.` });
+  }
+  const { keys, findings } = exported;
+  const isSealed = certificates.length > 0;
+  const whole = isSealed
+    ? writeCpix(sealCpix(cpixDocumentOf(keys), certificates, context.random))
+    : exported.text;
+  const isShown = reveal || isSealed;
+  const text = isShown ? whole : maskExport(whole, keys);
+  for (const { description } of findings) out.warn(description);
+  if (out.json) {
+    out.document({ streamid: streamId, etag, as, scheme: scheme ?? null, text });
+    return;
+  }
+  if (isShown) writeRevealed(context, Buffer.from(text, 'utf8'));
+  else {
+    out.write(shownLines(text));
+    out.note(out.noteStyle('dim', 'Key material is masked; --reveal shows it.'));
+  }
+}
+
+function formOf(name: string): ExportName {
+  if (isExportName(name)) return name;
+  throw usageError(`--as must be one of ${EXPORT_NAMES.join(', ')}.${meant(name, EXPORT_NAMES)}`);
+}
+
+function schemeOf(name: string | undefined): ExportScheme | undefined {
+  if (name === undefined || isExportScheme(name)) return name;
+  throw usageError(
+    `--scheme must be cenc (Widevine and PlayReady) or cbcs (FairPlay).${meant(name, EXPORT_SCHEMES)}`,
+  );
+}
+
+function meant(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  return near === undefined ? '' : ` Did you mean ${near}?`;
+}
+
+/** DER. */
+function certificateIn(context: CliContext, file: string): Buffer {
+  const certificate = readCertificate(readNamedFile(context, file).toString('latin1'));
+  if (!certificate.ok) throw unusable(`The file ${file} ${certificate.fault.sentence}.`);
+  const { validTo } = new X509Certificate(certificate.value);
+  if (new Date(validTo) < context.now()) {
+    context.out.warn(`The certificate in ${file} has expired; its recipient may refuse the document.`);
+  }
+  return certificate.value;
+}

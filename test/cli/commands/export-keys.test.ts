@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { openCpix } from '../../../src/drm/cpix/encryption';
+import { readCpix } from '../../../src/drm/cpix/read';
+import { readRecipient } from '../../../src/drm/cpix/recipient';
+import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/drm/export/names';
+import { MASK } from '../../../src/drm/key-file';
+import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { cli } from '../../support/run-cli';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+
+const VECTORS = join(__dirname, '../../vectors/cpix');
+const CERTIFICATE = join(VECTORS, 'Cert1.pem');
+const SECRETS = [
+  Buffer.from(POST_MANUAL.cenc.contentkey, 'base64'),
+  Buffer.from(POST_MANUAL.fairplay.key, 'hex'),
+  Buffer.from(POST_MANUAL.fairplay.iv, 'hex'),
+];
+
+let cwd: string;
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'export-keys-'));
+});
+afterEach(() => fs.remove(cwd));
+
+/** Runs `get news` against a sidecar that has a key file. */
+async function get(args: readonly string[], file = POST_MANUAL_FILE) {
+  const { url, folder } = await startSidecar();
+  await fs.writeFile(join(folder, 'news.key'), file);
+  return cli(['get', 'news', ...args, '--url', url, '--key', API_KEY], { cwd });
+}
+
+function exported(as: ExportName, scheme?: ExportScheme) {
+  const made = exportKeyFile(POST_MANUAL_FILE, as, scheme);
+  if (!made.ok) throw new Error(made.fault.sentence);
+  return made;
+}
+
+const spellings = (secret: Buffer) => [secret.toString('hex'), secret.toString('base64')];
+
+describe.each(EXPORT_NAMES)('get --as %s', (as) => {
+  it('shows the keys as the sidecar exports them, with --reveal', async () => {
+    const { url, folder, api } = await startSidecar();
+    await fs.writeFile(join(folder, 'news.key'), POST_MANUAL_FILE);
+    for (const scheme of [undefined, 'cenc', 'cbcs'] as const) {
+      const ofScheme = scheme ? ['--scheme', scheme] : [];
+      const args = ['get', 'news', '--as', as, '--reveal', ...ofScheme, '--url', url, '--key', API_KEY];
+      const answer = await api.get(`/api/keyfile/news?as=${as}${scheme ? `&scheme=${scheme}` : ''}`).buffer();
+      expect(await cli(args, { cwd })).toEqual({ code: 0, stdout: exported(as, scheme).text, stderr: '' });
+      expect(answer.status).toBe(200);
+    }
+  });
+
+  it('masks key material without it, as text and as JSON', async () => {
+    for (const json of [[], ['--json']]) {
+      const { code, stdout, stderr } = await get(['--as', as, ...json]);
+      expect(code).toBe(0);
+      expect(stdout).toContain(MASK);
+      for (const secret of SECRETS.flatMap(spellings)) expect(stdout).not.toContain(secret);
+      expect(stderr).toBe(json.length > 0 ? '' : 'Key material is masked; --reveal shows it.\n');
+    }
+  });
+});
+
+it('with --json, the export comes with what it is', async () => {
+  const { stdout } = await get(['--as', 'bento4', '--scheme', 'cbcs', '--reveal', '--json']);
+  expect(JSON.parse(stdout)).toEqual({
+    streamid: 'news',
+    etag: expect.stringMatching(/^"/),
+    as: 'bento4',
+    scheme: 'cbcs',
+    text: exported('bento4', 'cbcs').text,
+  });
+});
+
+describe('--recipient', () => {
+  it('encrypts the content keys of CPIX so that the recipient alone can open them, and shows them unasked', async () => {
+    const { code, stdout, stderr } = await get(['--as', 'cpix', '--recipient', CERTIFICATE]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const secret of SECRETS.slice(0, 2).flatMap(spellings)) expect(stdout).not.toContain(secret);
+    const recipient = readRecipient(
+      readFileSync(CERTIFICATE, 'latin1'),
+      readFileSync(join(VECTORS, 'Cert1-key.pem'), 'latin1'),
+    );
+    const [sealed, plain] = [readCpix(stdout), readCpix(exported('cpix').text)];
+    if (!recipient.ok || !sealed.ok || !plain.ok) throw new Error('not read');
+    expect(sealed.value.keys.map(({ value }) => value?.kind)).toEqual(['encrypted', 'encrypted']);
+    const opened = await openCpix(sealed.value, recipient.value);
+    expect(opened.ok && opened.value.keys).toEqual(plain.value.keys);
+    expect(opened.ok && opened.value.systems).toEqual(plain.value.systems);
+  });
+
+  it('may be given again, for several recipients', async () => {
+    const { stdout } = await get([
+      '--as',
+      'cpix',
+      '--recipient',
+      CERTIFICATE,
+      '--recipient',
+      join(VECTORS, 'next.pem'),
+    ]);
+    const sealed = readCpix(stdout);
+    expect(sealed.ok && sealed.value.deliveries).toHaveLength(2);
+  });
+
+  it.each([
+    ['ec.pem', 'is the certificate of a key that is not RSA'],
+    ['weak.pem', 'is the certificate of an RSA key of'],
+    ['Cert1-key.pem', 'holds no certificate in PEM form'],
+    ['absent.pem', "can't be read"],
+  ])('refuses what no content key can be encrypted for: %s', async (name, sentence) => {
+    const { code, stdout, stderr } = await get(['--as', 'cpix', '--recipient', join(VECTORS, name)]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(sentence);
+  });
+});
+
+it.each([
+  [['--as', 'shakka'], '--as must be one of shaka, nginx-vod, bento4, cpix. Did you mean shaka?'],
+  [
+    ['--as', 'cpix', '--scheme', 'cens'],
+    '--scheme must be cenc (Widevine and PlayReady) or cbcs (FairPlay). Did you mean cenc?',
+  ],
+  [['--scheme', 'cenc'], '--scheme is for exports; add --as.'],
+  [['--recipient', CERTIFICATE], '--recipient is for exports; add --as cpix.'],
+  [
+    ['--as', 'shaka', '--recipient', CERTIFICATE],
+    '--recipient is for --as cpix: shaka has no way to encrypt keys.',
+  ],
+])('wrong usage is told, and nothing is asked of the sidecar: %j', async (args, sentence) => {
+  expect(await get(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+});
+
+it('a key file without the key of the scheme is told, with what to do', async () => {
+  expect(await get(['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'error: The key file of news has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.\n',
+  });
+});
+
+it('what is odd about an export is a warning', async () => {
+  const { code, stderr } = await get(['--as', 'shaka', '--reveal'], CENC_ONLY_FILE);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr:
+      'warning: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey)\n',
+  });
+});

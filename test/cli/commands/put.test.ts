@@ -1,0 +1,250 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import {
+  asUtf16,
+  FAIRPLAY,
+  FAIRPLAY_URL,
+  HD,
+  MADE,
+  madeCpix,
+  madeOfHd,
+  PLAYREADY_URL,
+  SD,
+} from '../../support/made-cpix';
+import { POST_MANUAL_FILE } from '../../support/post-manual';
+import { type CliOptions, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  sidecar = await startSidecar();
+  cwd = await temporaryFolder();
+  await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
+});
+
+function put(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  return cli(['put', ...args], { cwd, env, ...options });
+}
+
+/** What of a key file tells which keys it has. */
+async function keysOf(streamId: string): Promise<string[]> {
+  const text = (await sidecar.files())[`${streamId}.key`] ?? '';
+  return [
+    ...text.matchAll(/^(?:\S*-key-id|\S*-content-key|\S*-license-url|\S*-aes128-(?:url|key|iv)): (.*)$/gm),
+  ].map(([, value = '']) => value);
+}
+
+const keysFor = ({ keyId, key }: typeof HD) => [
+  keyId.toString('base64'),
+  key.toString('base64'),
+  PLAYREADY_URL,
+];
+const OF_FAIRPLAY = [FAIRPLAY_URL, FAIRPLAY.key.toString('hex'), FAIRPLAY.iv.toString('hex')];
+const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
+
+describe('put with a CPIX document', () => {
+  it.each<[how: string, args: readonly string[], file: Buffer | string]>([
+    ['by its track', ['--cpix', 'doc', '--track', 'HD'], madeCpix()],
+    ['by its key id', ['--cpix', 'doc', '--kid', UUID.toUpperCase()], madeCpix()],
+    ['by its key id without hyphens', ['--cpix', 'doc', '--kid', UUID.replaceAll('-', '')], madeCpix()],
+    ['in UTF-16', ['--cpix', 'doc', '--track', 'HD'], asUtf16(madeCpix())],
+    ['in UTF-16, big endian', ['--cpix', 'doc', '--track', 'HD'], asUtf16(madeCpix(), 'BE')],
+    ['with --file, too', ['--file', 'doc', '--track', 'HD'], `\ufeff${madeCpix()}`],
+    ['from standard input', ['--cpix', '-', '--track', 'HD'], ''],
+  ])('writes the key file of the key that is chosen, %s', async (_how, args, file) => {
+    await fs.writeFile(join(cwd, 'doc'), file);
+    const { code, stdout, stderr } = await put(['live/film', ...args], { stdin: madeCpix() });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/^Wrote the key file of live\/film, ETag /),
+    });
+    expect(stdout).not.toContain(HD.key.toString('base64'));
+    expect(await keysOf('live/film')).toEqual([...keysFor(HD), ...OF_FAIRPLAY]);
+  });
+
+  it('needs no choice where there is one key, and takes the systems and the address that are named', async () => {
+    await fs.writeFile(join(cwd, 'hd.xml'), madeOfHd());
+    await put(['a', '--cpix', 'hd.xml', '--systems', 'Widevine']);
+    expect(await keysOf('a')).toEqual(keysFor(HD).slice(0, 2));
+    await put(['b', '--cpix', 'hd.xml', '--playready-laurl', 'https://mine.example']);
+    expect(await keysOf('b')).toEqual([...keysFor(HD).slice(0, 2), 'https://mine.example']);
+  });
+
+  it('takes the keys of a period', async () => {
+    const periods = [
+      { id: 'p1', index: '1' },
+      { id: 'p2', index: '2' },
+    ];
+    const rules = MADE.rules.map((rule, index) => ({
+      ...rule,
+      intendedTrackType: 'HD',
+      periods: index === 2 ? [] : [`p${index + 1}`],
+    }));
+    await fs.writeFile(join(cwd, 'periods.xml'), madeCpix({ periods, rules }));
+    const { code } = await put(['a', '--cpix', 'periods.xml', '--track', 'HD', '--period', '1']);
+    expect({ code, keys: await keysOf('a') }).toEqual({ code: 0, keys: [...keysFor(SD), ...OF_FAIRPLAY] });
+  });
+
+  it('says what there is to choose from, as the sidecar does', async () => {
+    const { code, stdout, stderr } = await put(['a', '--cpix', 'film.xml']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    for (const word of ['SD', 'HD', UUID]) expect(stderr).toContain(word);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('shows what would be written with --dry-run', async () => {
+    const { code, stdout, stderr } = await put(['a', '--cpix', 'film.xml', '--track', 'SD', '--dry-run']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'The key file of a would be created. Nothing was written.\n',
+    });
+    expect(stdout).toContain(`+ mpegdashstreaming-cenc-key-id: ${SD.keyId.toString('base64')}`);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it.each<[what: string, args: readonly string[], sentence: string]>([
+    [
+      'a key file',
+      ['--cpix', 'news.key'],
+      'news.key is not a CPIX document; give a key file or the body of a request by --file.',
+    ],
+    ['a document that is cut short', ['--cpix', 'cut.xml'], 'cut.xml is not well-formed XML: see line 56.'],
+    ['one that is too large', ['--cpix', 'large.xml'], 'large.xml is longer than 262144 characters.'],
+    [
+      'one of another encoding',
+      ['--cpix', 'latin.xml'],
+      'latin.xml is neither UTF-8 nor UTF-16; save it as UTF-8.',
+    ],
+    [
+      'a file that is not there',
+      ['--cpix', 'none.xml'],
+      "The file none.xml can't be read; check the path and who may read it.",
+    ],
+    [
+      'keys beside it',
+      ['--cpix', 'film.xml', '--cenc-keyid', 'x'],
+      'film.xml is a CPIX document, which holds the keys; leave --cenc-keyid out.',
+    ],
+    [
+      'lines to keep',
+      ['--file', 'film.xml', '--keep-unknown'],
+      'film.xml is a CPIX document, so --keep-unknown keeps nothing; leave it out.',
+    ],
+    [
+      'a track of a key file',
+      ['--file', 'news.key', '--track', 'HD'],
+      '--track chooses in a CPIX document; name one by --cpix, or leave it out.',
+    ],
+    [
+      'a key id without a document',
+      ['--kid', UUID],
+      '--kid chooses in a CPIX document; name one by --cpix, or leave it out.',
+    ],
+    [
+      'both files',
+      ['--file', 'film.xml', '--cpix', 'film.xml'],
+      "option '--cpix <file>' cannot be used with option '--file <file>'",
+    ],
+  ])('refuses %s, and sends nothing', async (_what, args, sentence) => {
+    await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
+    await fs.writeFile(join(cwd, 'cut.xml'), madeCpix().slice(0, -20));
+    await fs.writeFile(join(cwd, 'large.xml'), madeCpix() + ' '.repeat(256 * 1024));
+    await fs.writeFile(join(cwd, 'latin.xml'), Buffer.from(madeCpix({ contentId: 'é' }), 'latin1'));
+    const { code, stdout, stderr } = await put(['a', ...args]);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+    expect(await sidecar.files()).toEqual({});
+  });
+});
+
+describe('put with the tracks of a CPIX document', () => {
+  it('writes the key files of all of them in one request', async () => {
+    const tracks = ['--tracks', 'SD=news_sd, HD=news_720p', '--tracks', 'HD=news_1080p'];
+    expect(await put(['--cpix', 'film.xml', '--systems', 'widevine,playready', ...tracks])).toEqual({
+      code: 0,
+      stdout: '3 streams created\n  + news_sd\n  + news_720p\n  + news_1080p\n',
+      stderr: 'film.xml: 3 created.\n',
+    });
+    expect(await Promise.all(['news_sd', 'news_720p', 'news_1080p'].map(keysOf))).toEqual([
+      keysFor(SD),
+      keysFor(HD),
+      keysFor(HD),
+    ]);
+    const requests = (await sidecar.logEntries()).filter((entry) =>
+      JSON.stringify(entry).includes('/api/keyfile'),
+    );
+    expect(requests).toHaveLength(1);
+  });
+
+  it('says which track there is no key for, and writes the others', async () => {
+    const args = ['--cpix', 'film.xml', '--systems', 'widevine', '--tracks', 'SD=news_sd,UHD=news_uhd'];
+    const { code, stdout, stderr } = await put(args);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'film.xml: 1 created, 1 failed.\n' });
+    expect(stdout).toMatch(
+      /^1 stream created\n {2}\+ news_sd\n1 stream failed\n {2}! news_uhd\n {6}The CPIX document has no such track; it has SD, HD\.\n$/,
+    );
+    expect(Object.keys(await sidecar.files())).toEqual(['news_sd.key']);
+  });
+
+  it('shows what would be written with --dry-run, also as JSON', async () => {
+    const args = ['--cpix', 'film.xml', '--systems', 'widevine', '--tracks', 'HD=news_hd', '--dry-run'];
+    expect(await put(args)).toEqual({
+      code: 0,
+      stdout: '1 stream would be created\n  + news_hd\n',
+      stderr: 'Nothing was written.\n',
+    });
+    const { stdout } = await put([...args, '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      dry_run: true,
+      results: [{ streamid: 'news_hd', result: 'created' }],
+      summary: { created: 1 },
+    });
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it.each<[what: string, args: readonly string[], sentence: string]>([
+    [
+      'a stream id beside them',
+      ['a', '--cpix', 'film.xml', '--tracks', 'HD=b'],
+      '--tracks names the streams; leave the stream id out.',
+    ],
+    [
+      'a track beside them',
+      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--track', 'SD'],
+      '--tracks chooses the keys; leave --track and --kid out.',
+    ],
+    [
+      'a precondition',
+      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--create-only'],
+      '--if-match and --create-only are for one stream; leave them out with --tracks.',
+    ],
+    [
+      '--reveal',
+      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--reveal'],
+      'With --tracks no key material is shown; leave --reveal out.',
+    ],
+    ['no document', ['--tracks', 'HD=b'], '--tracks goes with a CPIX document; name it by --cpix.'],
+    [
+      'a key file',
+      ['--file', 'news.key', '--tracks', 'HD=b'],
+      '--tracks goes with a CPIX document, which news.key is not.',
+    ],
+    [
+      'a track without a stream',
+      ['--cpix', 'film.xml', '--tracks', 'HD'],
+      "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, as SD=news_sd.",
+    ],
+    [
+      'neither a stream nor tracks',
+      ['--cpix', 'film.xml'],
+      'Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+    ],
+  ])('refuses %s, and sends nothing', async (_what, args, sentence) => {
+    await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
+    const { code, stdout, stderr } = await put(args);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+    expect(await sidecar.files()).toEqual({});
+  });
+});

@@ -1,0 +1,197 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { CliError } from '../../../src/cli/cli-error';
+import { readManifest } from '../../../src/cli/manifest/read-manifest';
+import { startFakeSidecar } from '../../support/fake-sidecar';
+import { asUtf16, HD, madeCpix, madeOfHd, SD } from '../../support/made-cpix';
+import { cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const CPIX = madeCpix();
+const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
+const OUTSIDE = { variable: () => true, file: () => false };
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+  await fs.outputFile(join(cwd, 'lineup/film.xml'), CPIX);
+  await fs.outputFile(join(cwd, 'lineup/cpix/hd.xml'), asUtf16(madeOfHd()));
+  await fs.outputFile(join(cwd, 'other.xml'), CPIX);
+});
+
+async function bodies(name: string, text: string) {
+  await fs.outputFile(join(cwd, 'lineup', name), text);
+  const manifest = readManifest({ cwd, env: {} }, `lineup/${name}`, { given: {}, allowed: OUTSIDE });
+  return manifest.map(({ body }) => body);
+}
+
+async function faults(text: string): Promise<string[]> {
+  try {
+    await bodies('m.yaml', text);
+  } catch (thrown) {
+    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+    throw thrown;
+  }
+  return [];
+}
+
+const YAML = `\
+defaults: { client: acme, clientApiKey: k, contentId: "{name}", cmaf: false, playready: { laurl: "https://d.example" } }
+streams:
+  - { streamid: a, cpix: film.xml, track: HD, period: 1, systems: [widevine] }
+  - { streamid: b, cpix: film.xml, kid: ${UUID.replaceAll('-', '').toUpperCase()}, systems: "Widevine, PlayReady", playready: { laurl: "https://mine.example" } }
+  - { streamid: c, contentId: c-1 }
+groups:
+  - { members: [d, e], cpix: cpix/hd.xml }
+  - { folder: live, cpix: film.xml, tracks: { SD: f_sd, HD: [f_720p, f_1080p] } }
+`;
+
+const hdText = asUtf16(madeOfHd()).toString('utf16le').slice(1);
+const BODIES = [
+  { streamid: 'a', cpix: CPIX, track: 'HD', period: '1', systems: ['widevine'], cmaf: false },
+  {
+    streamid: 'b',
+    cpix: CPIX,
+    kid: UUID,
+    systems: ['widevine', 'playready'],
+    playready: { laurl: 'https://mine.example' },
+    cmaf: false,
+  },
+  { streamid: 'c', contentId: 'c-1', client: 'acme', clientApiKey: 'k', cmaf: false },
+  { members: ['d', 'e'], cpix: hdText, cmaf: false },
+  { tracks: { SD: ['f_sd'], HD: ['f_720p', 'f_1080p'] }, folder: 'live', cpix: CPIX, cmaf: false },
+];
+
+test('streams and groups take their keys from CPIX documents, whose paths start at the manifest', async () => {
+  expect(await bodies('m.yaml', YAML)).toEqual(BODIES);
+});
+
+test('a CSV file has columns for it', async () => {
+  const csv = `streamid,cpix,track,systems,tracks,folder\na,film.xml,HD,widevine,,\n,film.xml,,,SD:f_sd HD:f_720p;HD:f_1080p,live\n`;
+  expect(await bodies('m.csv', csv)).toEqual([
+    { streamid: 'a', cpix: CPIX, track: 'HD', systems: ['widevine'] },
+    { tracks: { SD: ['f_sd'], HD: ['f_720p', 'f_1080p'] }, folder: 'live', cpix: CPIX },
+  ]);
+});
+
+test('keys by quality take the track of their name, or the one that is given', async () => {
+  const group = (keys: string) =>
+    `groups:\n  - { cpix: film.xml, systems: widevine, keys: ${keys}, members: [{ streamid: s, quality: SD }, { streamid: h, quality: HD }, { streamid: i, quality: HD }] }\n`;
+  const common = { cpix: CPIX, systems: ['widevine'] };
+  const expected = [
+    { members: ['s'], ...common, track: 'SD' },
+    { members: ['h', 'i'], ...common, track: 'HD' },
+  ];
+  expect(await bodies('m.yaml', group('quality'))).toEqual(expected);
+  expect(await bodies('m.yaml', group('{ SD: { track: HD }, HD: { track: SD } }'))).toEqual([
+    { members: ['s'], ...common, track: 'HD' },
+    { members: ['h', 'i'], ...common, track: 'SD' },
+  ]);
+  expect(await faults(group('{ SD: { track: HD }, HD: {} }'))).toEqual([
+    expect.stringMatching(
+      /^lineup\/m\.yaml:2: HD has the same key id as SD; give each quality a key of its own/,
+    ),
+  ]);
+});
+
+test.each<[what: string, text: string, ...expected: string[]]>([
+  [
+    'a file that is not there',
+    'streams:\n  - { streamid: a,\n      cpix: none.xml }',
+    '3: cpix names a file that is empty or can’t be read.',
+  ],
+  [
+    'a file that is no document',
+    'streams: [{ streamid: a, cpix: m.yaml }]',
+    '1: cpix names a document that is not well-formed XML: see line 1.',
+  ],
+  [
+    'a document outside its folder',
+    'streams: [{ streamid: a, cpix: ../other.xml }]',
+    "1: cpix names other.xml, which is not in the manifest's folder; add --allow-file other.xml to allow it.",
+  ],
+  [
+    'a track without a document',
+    'streams: [{ streamid: a, track: HD }]',
+    '1: track chooses in a CPIX document; name one by cpix.',
+    '1: a lacks client, clientApiKey and contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+  ],
+  [
+    'keys beside a document',
+    'streams: [{ streamid: a, cpix: film.xml, client: acme }]',
+    '1: client does not go with cpix, whose document holds the keys.',
+  ],
+  [
+    'a key id that is none',
+    'streams: [{ streamid: a, cpix: film.xml, kid: abc }]',
+    '1: kid is not a UUID (8-4-4-4-12 hex digits).',
+  ],
+  [
+    'a system that is none',
+    'streams: [{ streamid: a, cpix: film.xml, systems: [clearkey] }]',
+    '1: systems.0 must be one of widevine, playready, fairplay.',
+  ],
+  [
+    'tracks without a document',
+    'groups: [{ tracks: { HD: a }, client: acme, clientApiKey: k, contentId: c }]',
+    '1: tracks are those of a CPIX document; name one by cpix.',
+  ],
+  [
+    'tracks and a track',
+    'groups: [{ tracks: { HD: a }, cpix: film.xml, track: HD }]',
+    '1: track does not go with tracks, which choose the keys.',
+  ],
+  [
+    'tracks and members',
+    'groups: [{ tracks: { HD: a }, members: [b], cpix: film.xml }]',
+    '1: a group has either members or smil, or with cpix tracks.',
+  ],
+  [
+    'a stream that two tracks name',
+    'groups: [{ tracks: { SD: a, HD: a }, cpix: film.xml }]',
+    '1: a is given before on line 1; give each stream once.',
+  ],
+])('a manifest with %s is refused with the line', async (_what, text, ...expected) => {
+  expect(await faults(text)).toEqual(expected.map((sentence) => `lineup/m.yaml:${sentence}`));
+});
+
+test('apply writes the key files of a manifest with documents, and leaves them when nothing changed', async () => {
+  const sidecar = await startSidecar();
+  const text =
+    'groups: [{ folder: live, cpix: film.xml, systems: [widevine], tracks: { SD: sd, HD: hd } }]\nstreams: [{ streamid: one, cpix: cpix/hd.xml }]\n';
+  await fs.writeFile(join(cwd, 'lineup/m.yaml'), text);
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const apply = async () => (await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env })).stderr;
+  expect(await apply()).toBe('lineup/m.yaml: 3 created.\n');
+  const files = await sidecar.files();
+  const keyIds = Object.entries(files).flatMap(([name, content]) => {
+    const [, keyId] = /-key-id: (.*)/.exec(content) ?? [];
+    return keyId === undefined ? [] : [[name, keyId]];
+  });
+  expect(Object.fromEntries(keyIds)).toEqual({
+    'live/sd.key': SD.keyId.toString('base64'),
+    'live/hd.key': HD.keyId.toString('base64'),
+    'one.key': HD.keyId.toString('base64'),
+  });
+  expect(await apply()).toBe('There is nothing to write.\n');
+});
+
+test('what is too long for one request goes in several', async () => {
+  const sidecar = await startFakeSidecar();
+  const long = madeOfHd().replace('<cpix:ContentKeyList>', `<!--${'x'.repeat(240_000)}-->$&`);
+  await fs.writeFile(join(cwd, 'lineup/long.xml'), long);
+  const streams = Array.from(
+    { length: 40 },
+    (_none, index) => `  - { streamid: s${index}, cpix: long.xml }\n`,
+  );
+  await fs.writeFile(join(cwd, 'lineup/m.yaml'), `streams:\n${streams.join('')}`);
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const { code } = await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env });
+  const sizes = sidecar.batches.map(({ body }) => JSON.stringify(body).length);
+  expect({ code, requests: sizes.length, isLarge: sizes.some((size) => size > 8.5e6) }).toEqual({
+    code: 0,
+    requests: 2,
+    isLarge: false,
+  });
+});

@@ -1,0 +1,222 @@
+import { check } from '../../../src/api/check';
+import type { CpixDocument, CpixKey } from '../../../src/drm/cpix/document';
+import { sealCpix } from '../../../src/drm/cpix/encryption';
+import { writeSpekeRequest } from '../../../src/drm/cpix/speke';
+import { writeCpix } from '../../../src/drm/cpix/write';
+import { cpixVector, recipientNamed } from '../../support/cpix';
+import { asUtf16, FAIRPLAY, HD, MADE, madeCpix, madeOfHd, rule } from '../../support/made-cpix';
+
+const MASK = '********';
+
+function codes(input: unknown): string[] {
+  return check(input).faults.map(({ severity, code, field }) =>
+    [severity, code, ...(field === undefined ? [] : [field])].join(' '),
+  );
+}
+
+/** The document of one key with another key in its place. */
+const withKey = (change: Partial<CpixKey>) =>
+  madeOfHd({ keys: MADE.keys.slice(1, 2).map((key) => ({ ...key, ...change })) });
+
+const HD_NOTE = "base64 Dlj110aEQZmpsUOGRu9HdQ==; in PlayReady's byte order 1/VYDoRGmUGpsUOGRu9HdQ==";
+
+describe('a CPIX document', () => {
+  it('is told key by key, with its values masked', () => {
+    const text = madeOfHd({
+      id: 'doc-1',
+      systems: MADE.systems
+        .slice(3, 4)
+        .map((system) => ({ ...system, systemId: 'adb41c24-2dbf-4a6d-958b-4457c0d27b95' })),
+      keys: [{ ...(MADE.keys[1] as CpixKey), scheme: 'cenc', explicitIv: FAIRPLAY.iv }],
+      periods: [{ id: 'p1', index: '7' }],
+      rules: [{ ...rule(HD.keyId, 'HD'), labels: ['main'], periods: ['p1'], isOfBitrates: true }],
+    });
+    expect(check(text)).toEqual({
+      kind: 'cpix',
+      fields: [
+        { name: 'version', value: '2.3' },
+        { name: 'id', value: 'doc-1' },
+        { name: 'content_id', value: 'film-1' },
+        { name: 'key.key_id', value: '0e58f5d7-4684-4199-a9b1-438646ef4775', note: HD_NOTE },
+        { name: 'key.scheme', value: 'cenc', note: 'AESCTR: for DASH' },
+        { name: 'key.value', value: MASK, note: '16 bytes, plain' },
+        { name: 'key.iv', value: MASK, note: '16 bytes' },
+        { name: 'key.use', value: 'HD, label main, video, some bit rates, period p1' },
+        { name: 'period[0]', value: 'p1', note: 'index 7' },
+        {
+          name: 'key.system',
+          value: 'adb41c24-2dbf-4a6d-958b-4457c0d27b95',
+          note: 'Nagra MediaAccess PRM 3.0',
+        },
+      ],
+      faults: [],
+    });
+  });
+
+  it('is recognised in every form that it comes in, and is without a fault', () => {
+    const xml = madeCpix();
+    const forms: unknown[] = [
+      xml,
+      { value: xml },
+      `\ufeff${xml}`,
+      `<!-- made by hand -->\n${xml.slice(xml.indexOf('<cpix:CPIX'))}`,
+      Buffer.from(xml),
+      Buffer.from(xml).toString('base64'),
+      asUtf16(xml),
+      asUtf16(xml, 'BE'),
+      asUtf16(xml).subarray(2),
+    ];
+    for (const form of forms)
+      expect({ kind: check(form).kind, codes: codes(form) }).toEqual({ kind: 'cpix', codes: [] });
+    expect(new Set(forms.slice(4).map((form) => JSON.stringify(check(form)))).size).toBe(1);
+  });
+
+  it('shows no content key and no IV in any form unless it is asked for', () => {
+    const secrets = [HD.key, FAIRPLAY.key, FAIRPLAY.iv];
+    const forms = secrets.flatMap((secret) => [secret.toString('base64'), secret.toString('hex')]);
+    const [masked, revealed] = [check(madeCpix()), check(madeCpix(), { reveal: true })].map((result) =>
+      JSON.stringify(result),
+    );
+    for (const form of forms) expect(masked).not.toContain(form);
+    for (const secret of secrets) expect(revealed).toContain(secret.toString('base64'));
+  });
+
+  it('masks the key of the last of two hundred, also where it stands as a key id', () => {
+    const keys = Array.from({ length: 200 }, (_none, index): CpixKey => {
+      const number = Buffer.alloc(16, 7);
+      number.writeUInt16BE(index + 1, 6);
+      const value = Buffer.alloc(16, 9);
+      value.writeUInt16BE(index + 1, 2);
+      return {
+        keyId:
+          index === 0
+            ? Buffer.from(`0909${(200).toString(16).padStart(4, '0')}${'09'.repeat(12)}`, 'hex')
+            : number,
+        value: { kind: 'plain', bytes: value },
+        explicitIv: undefined,
+        scheme: undefined,
+      };
+    });
+    const shown = JSON.stringify(check(madeCpix({ keys, systems: [], rules: [] })));
+    expect(shown).toContain('07070707-0707-0002-0707-070707070707');
+    expect(shown).not.toContain('090900c8-0909-0909-0909-090909090909');
+    expect(shown).not.toContain('CQkAyAkJCQkJCQkJCQkJCQ');
+  });
+
+  it.each<[what: string, text: string, ...expected: string[]]>([
+    ['that is cut short', madeCpix().slice(0, 900), 'error invalid_cpix'],
+    ['with a DOCTYPE', madeCpix().replace('<cpix:CPIX', '<!DOCTYPE x>\n<cpix:CPIX'), 'error invalid_cpix'],
+    ['of another namespace', madeCpix().replaceAll('urn:dashif:org:cpix', 'urn:other'), 'error invalid_cpix'],
+    ['without keys', madeCpix({ keys: [], systems: [], rules: [] }), 'error no_keys'],
+    ['without DRM systems', madeOfHd({ systems: [] }), 'warning no_drm_system'],
+    [
+      'with a key that no DRM system is for',
+      madeCpix({ systems: MADE.systems.slice(0, 2) }),
+      'warning no_drm_system key[1]',
+      'warning no_drm_system key[2]',
+    ],
+    [
+      'with one value missing',
+      madeCpix({ keys: MADE.keys.map((key, index) => (index === 0 ? { ...key, value: undefined } : key)) }),
+      'error missing key[0].value',
+    ],
+    [
+      'with a scheme that key files have not',
+      withKey({ scheme: 'cens' }),
+      'warning unsupported_scheme key.scheme',
+    ],
+    [
+      'with a key that is its own id',
+      withKey({ value: { kind: 'plain', bytes: HD.keyId } }),
+      'warning content_key_is_key_id key.value',
+      'error checksum_mismatch key.playready.pssh.data.header.key[0].checksum',
+      'error checksum_mismatch key.playready.header.header.key[0].checksum',
+    ],
+    [
+      'with a filter that is not known',
+      madeOfHd().replace('<cpix:VideoFilter/>', '<cpix:VideoFilter/><cpix:HourFilter/>'),
+      'warning unknown_filter key.use',
+    ],
+    [
+      'with a period that is not there',
+      madeOfHd({ rules: [{ ...rule(HD.keyId, 'HD'), periods: ['p9'] }] }),
+      'warning unknown_period key.use',
+    ],
+  ])('%s is told to be that', (_what, text, ...expected) => {
+    expect({ kind: check(text).kind, codes: codes(text) }).toEqual({ kind: 'cpix', codes: expected });
+  });
+
+  it('is told to be a request when it asks for keys', () => {
+    const asked = writeSpekeRequest({ version: 2, contentId: 'film-1', scheme: 'cbcs' });
+    const { fields, faults } = check(asked);
+    expect(faults.map(({ severity, description }) => [severity, description])).toEqual([
+      [
+        'warning',
+        'The CPIX document is a request for keys and has no values; check what the key provider answers to it.',
+      ],
+    ]);
+    expect(fields).toContainEqual({ name: 'key.value', value: 'none', note: 'asked for' });
+    expect(fields.map(({ name }) => name)).toContain('key.fairplay.asked');
+  });
+
+  it('warns that a signature is not checked', () => {
+    const signed = madeOfHd().replace(
+      '</cpix:CPIX>',
+      '<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/></cpix:CPIX>',
+    );
+    expect(codes(signed)).toEqual(['warning signature_not_checked']);
+  });
+});
+
+describe('encrypted content keys', () => {
+  it('are told to be encrypted, with who can open them', () => {
+    const { kind, fields, faults } = check(cpixVector('EncryptedContentKeys.xml'));
+    expect({ kind, faults: faults.map(({ code }) => code) }).toEqual({
+      kind: 'cpix',
+      faults: ['no_drm_system'],
+    });
+    expect(fields.filter(({ name }) => /^key\[0\]|^recipient/.test(name)).slice(1)).toEqual([
+      { name: 'key[0].value', value: 'encrypted', note: 'aes256-cbc, with a MAC; it is not opened here' },
+      { name: 'recipient', value: 'CN=CPIX Example Entity 1', note: 'RSA, 4096 bits' },
+      {
+        name: 'recipient.fingerprint',
+        value:
+          '8E:99:49:B7:21:3E:65:9F:4E:CF:49:C3:70:C0:D8:4A:CF:D8:9E:8F:81:B0:50:F1:FA:B1:01:89:36:06:D3:11',
+        note: 'SHA-256',
+      },
+      { name: 'recipient.valid_until', value: 'Dec 31 23:59:59 2039 GMT' },
+      { name: 'recipient.document_key', value: 'aes256-cbc', note: 'encrypted by rsa-oaep-mgf1p' },
+      { name: 'recipient.mac', value: 'hmac-sha512' },
+    ]);
+  });
+
+  const sealed = (): CpixDocument =>
+    sealCpix(MADE, [recipientNamed('Cert1').certificate], (length) => Buffer.alloc(length, 5));
+  const withoutMac = ({ keys, ...rest }: CpixDocument) => ({
+    ...rest,
+    keys: keys.map((key) =>
+      key.value?.kind === 'encrypted' ? { ...key, value: { ...key.value, mac: undefined } } : key,
+    ),
+  });
+
+  it.each<[what: string, change: (document: CpixDocument) => CpixDocument, ...expected: string[]]>([
+    ['nothing when all is right', (document) => document],
+    ['no MAC', withoutMac, 'error cpix_not_opened'],
+    ['no recipient', (document) => ({ ...document, deliveries: [] }), 'error cpix_not_opened'],
+    [
+      'plain ones beside them',
+      (document) => ({ ...document, keys: [...document.keys.slice(0, 2), ...MADE.keys.slice(2)] }),
+      'error cpix_not_opened',
+    ],
+    [
+      'a certificate that is none',
+      ({ deliveries, ...rest }) => ({
+        ...rest,
+        deliveries: deliveries.map((one) => ({ ...one, certificate: Buffer.from('none') })),
+      }),
+      'error not_a_certificate recipient',
+    ],
+  ])('are told to have %s', (_what, change, ...expected) => {
+    expect(codes(writeCpix(change(sealed())))).toEqual(expected);
+  });
+});

@@ -1,0 +1,284 @@
+import type { CpixDocument } from '../../../src/drm/cpix/document';
+import { looksLikeCpix, readCpix } from '../../../src/drm/cpix/read';
+import { cpixVector, documentOf } from '../../support/cpix';
+import {
+  contentKeyOf,
+  cpixText,
+  ivOf,
+  key,
+  keyIdOf,
+  kidOf,
+  rule,
+  system,
+  toBase64,
+} from '../../support/cpix-text';
+
+const NAMESPACES = 'xmlns="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc"';
+const one = { keys: [key(1)] };
+const two = { keys: [key(1), key(2)] };
+
+/** What is read of a document, in short. */
+const valuesOf = (input: Buffer | string) =>
+  documentOf(input).keys.map(({ keyId, value }) => [
+    keyId.toString('hex').slice(0, 1),
+    value?.kind === 'plain' ? value.bytes : value,
+  ]);
+const bothKeys = [
+  ['1', contentKeyOf(1)],
+  ['2', contentKeyOf(2)],
+];
+
+describe('a document', () => {
+  it('is read with all that it says', () => {
+    const text = cpixText({
+      attributes: ' id="doc" contentId="news" version="2.3"',
+      keys: [key(1, `explicitIV="${toBase64(ivOf(1))}" commonEncryptionScheme="cenc"`), key(2, '', '')],
+      systems:
+        system('widevine', [1], '<PSSH>AAAA</PSSH><ContentProtectionData/>') +
+        system(
+          'fairplay',
+          [2],
+          `<URIExtXKey>${toBase64('skd://a')}</URIExtXKey><HLSSignalingData playlist="media">${toBase64('#a')}</HLSSignalingData><HLSSignalingData playlist="master"/>`,
+        ),
+      periods: ['p1/0'],
+      rules:
+        rule(
+          1,
+          ' HD ',
+          '<KeyPeriodFilter periodId="p1"/><LabelFilter label="main"/><VideoFilter minPixels="1"/><BitrateFilter/>',
+        ) + rule(2, undefined, '<AudioFilter/><OtherFilter/>'),
+      after: '<UpdateHistoryItemList/><x:Extension xmlns:x="urn:x"/>',
+    });
+    const nothing = {
+      pssh: undefined,
+      contentProtectionData: undefined,
+      uriExtXKey: undefined,
+      hlsMedia: undefined,
+      hlsMultivariant: undefined,
+      protectionHeader: undefined,
+    };
+    const expected: CpixDocument = {
+      id: 'doc',
+      contentId: 'news',
+      version: '2.3',
+      isSigned: false,
+      deliveries: [],
+      keys: [
+        {
+          keyId: keyIdOf(1),
+          value: { kind: 'plain', bytes: contentKeyOf(1) },
+          explicitIv: ivOf(1),
+          scheme: 'cenc',
+        },
+        { keyId: keyIdOf(2), value: undefined, explicitIv: undefined, scheme: undefined },
+      ],
+      systems: [
+        {
+          systemId: 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
+          keyId: keyIdOf(1),
+          ...nothing,
+          pssh: Buffer.alloc(3),
+          asked: ['contentProtectionData'],
+        },
+        {
+          systemId: '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
+          keyId: keyIdOf(2),
+          ...nothing,
+          uriExtXKey: 'skd://a',
+          hlsMedia: '#a',
+          asked: ['hlsMultivariant'],
+        },
+      ],
+      periods: [{ id: 'p1', index: '0' }],
+      rules: [
+        {
+          keyId: keyIdOf(1),
+          intendedTrackType: 'HD',
+          periods: ['p1'],
+          labels: ['main'],
+          isOfVideo: true,
+          isOfAudio: false,
+          isOfBitrates: true,
+          unknownFilters: [],
+        },
+        {
+          keyId: keyIdOf(2),
+          intendedTrackType: undefined,
+          periods: [],
+          labels: [],
+          isOfVideo: false,
+          isOfAudio: true,
+          isOfBitrates: false,
+          unknownFilters: ['OtherFilter'],
+        },
+      ],
+    };
+    expect(readCpix(text)).toEqual({ ok: true, value: expected });
+  });
+
+  it('is read with its recipients, document keys for some content keys and MAC keys of both forms', () => {
+    const cipher = (bytes: string, name = 'pskc:EncryptedValue') =>
+      `<${name}><e:EncryptionMethod Algorithm="urn:a"/><e:CipherData><e:CipherValue>${bytes}</e:CipherValue></e:CipherData></${name}>`;
+    const delivery = (mac: string) =>
+      '<DeliveryData><DeliveryKey><d:X509Data><d:X509Certificate>Y2Vy\n dA==</d:X509Certificate><d:X509Certificate>Y2E=</d:X509Certificate></d:X509Data></DeliveryKey>' +
+      `<DocumentKey Algorithm="urn:d" encryptsKey="${kidOf(1)} ${kidOf(2).toUpperCase()}"><Data><pskc:Secret>${cipher('a2V5')}</pskc:Secret></Data></DocumentKey>` +
+      `<MACMethod Algorithm="urn:m">${mac}</MACMethod></DeliveryData>`;
+    const secret = `<Data><pskc:Secret>${cipher('dmFs')}<pskc:ValueMAC>bWFj</pskc:ValueMAC></pskc:Secret></Data>`;
+    const text = cpixText({
+      keys: [key(1, '', secret), key(2, '', secret)],
+      attributes: ' xmlns:e="http://www.w3.org/2001/04/xmlenc#" xmlns:d="http://www.w3.org/2000/09/xmldsig#"',
+      before: `<DeliveryDataList>${delivery(cipher('bWs=', 'Key'))}${delivery(`<Key>${cipher('bWs=')}</Key>`)}${delivery(`<pskc:MACKey>${cipher('bWs=')}</pskc:MACKey>`)}${delivery('')}</DeliveryDataList>`,
+    });
+    const { deliveries, keys } = documentOf(text);
+    const read = (mac: object) => ({
+      certificate: Buffer.from('cert'),
+      documentKeys: [
+        {
+          algorithm: 'urn:d',
+          value: { algorithm: 'urn:a', cipher: Buffer.from('key') },
+          keyIds: [keyIdOf(1), keyIdOf(2)],
+        },
+      ],
+      mac: { algorithm: 'urn:m', ...mac },
+    });
+    const withKey = read({ key: { algorithm: 'urn:a', cipher: Buffer.from('mk') } });
+    expect(deliveries).toEqual([withKey, withKey, withKey, read({ key: undefined })]);
+    expect(keys.map(({ value }) => value)).toEqual(
+      Array(2).fill({
+        kind: 'encrypted',
+        mac: Buffer.from('mac'),
+        algorithm: 'urn:a',
+        cipher: Buffer.from('val'),
+      }),
+    );
+  });
+
+  it('may have lists that are empty or missing', () => {
+    const empty = {
+      id: undefined,
+      contentId: undefined,
+      version: undefined,
+      isSigned: false,
+      deliveries: [],
+      keys: [],
+      systems: [],
+      periods: [],
+      rules: [],
+    };
+    expect(readCpix(`<CPIX ${NAMESPACES}/>`)).toEqual({ ok: true, value: empty });
+    const lists = [
+      'DeliveryDataList',
+      'ContentKeyList',
+      'DRMSystemList',
+      'ContentKeyPeriodList',
+      'ContentKeyUsageRuleList',
+    ];
+    expect(
+      readCpix(`<CPIX ${NAMESPACES}>${lists.map((name) => `<${name}></${name}>`).join('')}</CPIX>`),
+    ).toEqual({
+      ok: true,
+      value: empty,
+    });
+  });
+
+  it('may have its lists in any order', () => {
+    const text = `<CPIX ${NAMESPACES}><DRMSystemList>${system('widevine', [1])}</DRMSystemList><ContentKeyList><ContentKey kid="${kidOf(1)}"/></ContentKeyList></CPIX>`;
+    expect(documentOf(text).systems).toHaveLength(1);
+  });
+
+  it('may be signed', () => {
+    const signature =
+      '<s:Signature xmlns:s="http://www.w3.org/2000/09/xmldsig#"><s:SignedInfo/></s:Signature>';
+    expect(documentOf(cpixText({ ...one, after: signature })).isSigned).toBe(true);
+  });
+});
+
+describe('is accepted', () => {
+  const text = cpixText(two);
+  const utf16 = Buffer.from(text, 'utf16le');
+  const withMark = Buffer.from(`\ufeff${text}`, 'utf16le');
+  const odd = text.replace('xmlns="', 'xmlns:ключ="').replaceAll(/<(\/?)(?=[A-Z])/g, '<$1ключ:');
+
+  it.each<[string, Buffer | string]>([
+    ['as text', text],
+    ['in UTF-8', Buffer.from(text)],
+    ['with a byte order mark', Buffer.from(`\ufeff${text}`)],
+    ['with a declaration', Buffer.from(`<?xml version="1.0" encoding="utf-8" standalone="yes"?>\r\n${text}`)],
+    [
+      'in ASCII that names another encoding',
+      Buffer.from(`<?xml version="1.0" encoding='ISO-8859-1'?>${text}`),
+    ],
+    ['with an odd prefix', odd],
+    ['in UTF-16 with a mark', withMark],
+    ['in UTF-16 with a mark, big endian', Buffer.from(withMark).swap16()],
+    ['in UTF-16 without a mark', utf16],
+    ['in UTF-16 without a mark, big endian', Buffer.from(utf16).swap16()],
+    ['in UTF-16 with an odd prefix', Buffer.from(`<?xml version="1.0" encoding="UTF-16"?>${odd}`, 'utf16le')],
+    ['in UTF-16 behind white space', Buffer.from(`\r\n ${text}`, 'utf16le').swap16()],
+    ['with any prefix', text.replace('xmlns="', 'xmlns:c.p-1="').replaceAll(/<(\/?)(?=[A-Z])/g, '<$1c.p-1:')],
+    ['with another prefix for PSKC', text.replaceAll('pskc:', 'q:').replace('xmlns:pskc', 'xmlns:q')],
+    ['with comments everywhere', `<!-- <CPIX> -->${text.replaceAll('><', '><!-- a > b --><')}<!-- end -->`],
+    ['with processing instructions', `<?pi a?>${text.replaceAll('><', '><?pi <x> ?><')}`],
+    [
+      'with upper-case key ids',
+      text.replaceAll(/kid="([^"]*)"/g, (_, kid: string) => `kid=" ${kid.toUpperCase()} "`),
+    ],
+    ['with CDATA', text.replaceAll(/<pskc:PlainValue>([^<]*)</g, '<pskc:PlainValue><![CDATA[$1]]><')],
+    [
+      'with white space in base64',
+      text.replaceAll(/<pskc:PlainValue>(.{7})([^<]*)</g, '<pskc:PlainValue>\n\t$1 \r\n&#13;$2\n<'),
+    ],
+    [
+      'with comments in base64',
+      text.replaceAll(/<pskc:PlainValue>(.{7})([^<]*)</g, '<pskc:PlainValue>$1<!-- half -->$2<'),
+    ],
+    ['with all of Secret in CPIX', text.replaceAll('pskc:', '')],
+    ['with Data in PSKC', text.replaceAll('<Data>', '<pskc:Data>').replaceAll('</Data>', '</pskc:Data>')],
+  ])('%s', (_, input) => {
+    expect(valuesOf(input)).toEqual(bothKeys);
+  });
+
+  it('from a published file, with its byte order mark', () => {
+    const { keys, deliveries } = documentOf(cpixVector('EncryptedContentKeys.xml'));
+    expect([keys.length, deliveries.length]).toEqual([4, 1]);
+    expect(keys.every(({ value }) => value?.kind === 'encrypted')).toBe(true);
+  });
+});
+
+describe('what a system that is not known has', () => {
+  it('is passed over', () => {
+    const other = `<DRMSystem kid="${kidOf(1)}" systemId="81376844-f976-481e-a84e-cc25d39b0b33"><PSSH>?</PSSH><PSSH/><URIExtXKey>a b</URIExtXKey><HLSSignalingData playlist="x"/></DRMSystem>`;
+    expect(documentOf(cpixText({ ...one, systems: other })).systems).toEqual([
+      expect.objectContaining({
+        systemId: '81376844-f976-481e-a84e-cc25d39b0b33',
+        pssh: undefined,
+        uriExtXKey: undefined,
+      }),
+    ]);
+  });
+});
+
+describe('a protection header', () => {
+  const header = (content: string) =>
+    documentOf(cpixText({ ...one, systems: system('playready', [1], content) })).systems[0]?.protectionHeader;
+  const speke = '<s:ProtectionHeader xmlns:s="urn:aws:amazon:com:speke">c3Bla2U=</s:ProtectionHeader>';
+
+  it('is that of CPIX, else of SPEKE v1', () => {
+    const own = '<SmoothStreamingProtectionHeaderData>Y3BpeA==</SmoothStreamingProtectionHeaderData>';
+    expect(header(own + speke)).toEqual(Buffer.from('cpix'));
+    expect(header(`<SmoothStreamingProtectionHeaderData/>${speke}`)).toEqual(Buffer.from('speke'));
+    expect(header(speke)).toEqual(Buffer.from('speke'));
+    expect(header('')).toBeUndefined();
+  });
+});
+
+it.each([
+  ['<CPIX xmlns="urn:dashif:org:cpix"/>', true],
+  [`\ufeff<?xml version="1.0"?><!-- a --> <cpix:CPIX xmlns:cpix="">`, true],
+  ['<ключ:CPIX>', true],
+  ['<CPIXList/>', false],
+  ['<MPD/>', false],
+  ['CPIX', false],
+])('tells a CPIX document from other text: %s', (text, expected) => {
+  expect(looksLikeCpix(text)).toBe(expected);
+});

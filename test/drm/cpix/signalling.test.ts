@@ -1,0 +1,410 @@
+import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import type { CpixSystem, CpixSystemName } from '../../../src/drm/cpix/document';
+import { fairPlayAddress, playReadySignal, widevineData } from '../../../src/drm/cpix/signalling';
+import {
+  cpixSystem,
+  fairPlaySignals,
+  playReadySignals,
+  widevineSignals,
+} from '../../../src/drm/cpix/signals';
+import { buildPlayReadyObject, PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../src/drm/playready';
+import { buildPsshBox } from '../../../src/drm/pssh';
+import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../../../src/drm/widevine';
+import { contentKeyOf, cpixDocument, ivOf, key, keyIdOf, system, toBase64 } from '../../support/cpix-text';
+
+const KEY_ID = keyIdOf(1);
+const CONTENT_KEY = contentKeyOf(1);
+const DATA = Buffer.from(widevinePsshDataOf(KEY_ID, 'news'), 'base64');
+const ADDRESS = 'https://pr.example/rights?a=1&b=2';
+const OBJECT = playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS);
+const widevineBox = buildPsshBox(WIDEVINE_SYSTEM_ID, DATA);
+const playReadyBox = buildPsshBox(PLAYREADY_SYSTEM_ID, OBJECT);
+
+/** A system as a document has it. */
+function read(name: CpixSystemName, content: string): CpixSystem {
+  const [one] = cpixDocument({ keys: [key(1)], systems: system(name, [1], content) }).systems;
+  if (!one) throw new Error('no system');
+  return one;
+}
+
+const element = (name: string, value: string | Uint8Array, attributes = '') =>
+  `<${name}${attributes}>${toBase64(value)}</${name}>`;
+const fragment = (xml: string) => element('ContentProtectionData', xml);
+const ok = <T>(value: T) => ({ ok: true, value });
+const refused = (sentence: string | RegExp) => ({
+  ok: false,
+  fault: {
+    code: 'cpix_not_usable',
+    sentence: typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
+  },
+});
+
+describe('Widevine data', () => {
+  const wanted = ok(DATA.toString('base64'));
+  const box = widevineBox.toString('base64');
+
+  it.each([
+    ['a PSSH', element('PSSH', widevineBox)],
+    ['a PSSH with line breaks', `<PSSH>\n  ${box.slice(0, 20)}\n  ${box.slice(20)}\n</PSSH>`],
+    ['a PSSH without its box', element('PSSH', DATA)],
+    ['a PSSH of version 1', element('PSSH', buildPsshBox(WIDEVINE_SYSTEM_ID, DATA, [KEY_ID]))],
+    ['a PSSH before anything else', element('PSSH', widevineBox) + fragment('<broken')],
+    ['a bare element', fragment(`<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`)],
+    ['an element with a prefix that is bound in the manifest', fragment(`<cenc:pssh>\n${box}\n</cenc:pssh>`)],
+    [
+      'an element in ContentProtection, behind a declaration and a comment',
+      fragment(
+        `<?xml version="1.0"?><!-- Widevine --><ContentProtection xmlns:cenc="urn:mpeg:cenc:2013" schemeIdUri="urn:uuid:${WIDEVINE_SYSTEM_ID.toUpperCase()}"><cenc:pssh>${box}</cenc:pssh></ContentProtection>`,
+      ),
+    ],
+    [
+      'several roots, one of another system',
+      fragment(
+        `<ContentProtection schemeIdUri="urn:uuid:${PLAYREADY_SYSTEM_ID}"><pssh>${playReadyBox.toString('base64')}</pssh></ContentProtection>` +
+          `<ContentProtection schemeIdUri="urn:uuid:${WIDEVINE_SYSTEM_ID}"><pssh>${box}</pssh></ContentProtection>`,
+      ),
+    ],
+    ['ContentProtectionData that is the box itself', element('ContentProtectionData', widevineBox)],
+    [
+      'playlist lines alone',
+      element(
+        'HLSSignalingData',
+        `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${box}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
+        ' playlist="media"',
+      ),
+    ],
+  ])('is taken from %s', (_, content) => {
+    expect(widevineData(read('widevine', content))).toEqual(wanted);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['empty elements', '<PSSH/><ContentProtectionData> \n </ContentProtectionData>'],
+    [
+      'ContentProtectionData without a box',
+      fragment('<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011"/>'),
+    ],
+  ])('is absent: %s', (_, content) => {
+    expect(widevineData(read('widevine', content))).toEqual(ok(undefined));
+  });
+
+  it.each([
+    [
+      'a box of another system',
+      element('PSSH', playReadyBox),
+      /^has a PSSH for Widevine that is a pssh box of system 9a04f079/,
+    ],
+    [
+      'a box cut short',
+      element('PSSH', widevineBox.subarray(0, -3)),
+      /^has a PSSH for Widevine that is a pssh box that says it is/,
+    ],
+    [
+      'bytes of something else',
+      element('PSSH', 'nothing of the kind'),
+      /^has a PSSH for Widevine that is not Widevine PSSH data/,
+    ],
+    [
+      'a box of another system in XML',
+      fragment(`<pssh>${playReadyBox.toString('base64')}</pssh>`),
+      /^has a ContentProtectionData for Widevine that is a pssh box of system 9a04f079/,
+    ],
+    [
+      'XML cut short',
+      fragment('<pssh>'),
+      /^has a ContentProtectionData for Widevine that is not well-formed XML/,
+    ],
+    [
+      'a DOCTYPE',
+      fragment('<!DOCTYPE a><pssh/>'),
+      /^has a ContentProtectionData for Widevine that (?:has a DOCTYPE|is not well-formed)/,
+    ],
+  ])('is refused: %s', (_, content, sentence) => {
+    expect(widevineData(read('widevine', content))).toEqual(refused(sentence));
+  });
+});
+
+describe('the PlayReady address', () => {
+  const signal = (content: string) => playReadySignal(read('playready', content), KEY_ID, CONTENT_KEY);
+  const wanted = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
+  const pro = OBJECT.toString('base64');
+  const header = OBJECT.subarray(10).toString('utf16le');
+  const objectOf = (xml: string) => buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
+  const withoutAddress = objectOf(header.replace(/<LA_URL>.*<\/LA_URL>/, ''));
+
+  it.each([
+    ['a PSSH', element('PSSH', playReadyBox)],
+    ['a PSSH that is the object', element('PSSH', OBJECT)],
+    ['an object in XML', fragment(`<mspr:pro xmlns:mspr="urn:microsoft:playready">${pro}</mspr:pro>`)],
+    [
+      'an object with a prefix that is bound in the manifest',
+      fragment(`<cenc:pssh>AAAA</cenc:pssh><mspr:pro>\n ${pro}\n</mspr:pro>`),
+    ],
+    ['a box in XML', fragment(`<cenc:pssh>${playReadyBox.toString('base64')}</cenc:pssh>`)],
+    ['ContentProtectionData that is the object itself', element('ContentProtectionData', OBJECT)],
+    ['the protection header', element('SmoothStreamingProtectionHeaderData', OBJECT)],
+    [
+      'the protection header of SPEKE v1',
+      `<s:ProtectionHeader xmlns:s="urn:aws:amazon:com:speke">${pro}</s:ProtectionHeader>`,
+    ],
+    [
+      'a later source when the first has none',
+      element('PSSH', buildPsshBox(PLAYREADY_SYSTEM_ID, withoutAddress)) +
+        element('SmoothStreamingProtectionHeaderData', OBJECT),
+    ],
+    [
+      'an element beside the object',
+      element('PSSH', withoutAddress) +
+        fragment(`<ms:laurl licenseUrl="${ADDRESS.replaceAll('&', '&amp;')}"/>`),
+    ],
+    [
+      'the text of such an element',
+      element('PSSH', withoutAddress) +
+        fragment(`<dashif:Laurl>${ADDRESS.replaceAll('&', '&amp;')}</dashif:Laurl>`),
+    ],
+    [
+      'playlist lines alone',
+      element(
+        'HLSSignalingData',
+        `#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;charset=UTF-16;base64,${pro}",KEYFORMAT="com.microsoft.playready"`,
+        ' playlist="master"',
+      ),
+    ],
+  ])('is taken from %s, decoded once', (_, content) => {
+    expect(signal(content)).toEqual(wanted);
+  });
+
+  it('is decoded no more than once', () => {
+    const twice = playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS.replaceAll('&', '&amp;'));
+    expect(signal(element('PSSH', twice))).toEqual(
+      ok({ licenseUrl: ADDRESS.replaceAll('&', '&amp;'), isProved: true, isCbc: false, isOfOther: false }),
+    );
+  });
+
+  it.each([
+    ['nothing', '', false],
+    ['empty elements', '<PSSH></PSSH><ContentProtectionData/>', false],
+    ['a header without it', element('PSSH', withoutAddress), true],
+    [
+      'a header with an empty one',
+      element('PSSH', objectOf(header.replace(/<LA_URL>.*<\/LA_URL>/, '<LA_URL></LA_URL>'))),
+      true,
+    ],
+  ])('is absent: %s', (_, content, isProved) => {
+    expect(signal(content)).toEqual(ok({ licenseUrl: undefined, isProved, isCbc: false, isOfOther: false }));
+  });
+
+  it('is taken from a header of several keys, without a checksum and with AESCBC', () => {
+    const of = (kids: string) =>
+      `<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.3.0.0"><DATA><PROTECTINFO><KIDS>${kids}</KIDS></PROTECTINFO><LA_URL>https://pr.example/</LA_URL></DATA></WRMHEADER>`;
+    const kid = (digit: number, algorithm: string) =>
+      `<KID ALGID="${algorithm}" VALUE="${swapKeyIdOrder(keyIdOf(digit)).toString('base64')}"></KID>`;
+    const several = objectOf(of(kid(2, 'AESCTR') + kid(1, 'AESCTR')));
+    expect(signal(element('PSSH', several))).toEqual(
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false, isOfOther: false }),
+    );
+    const cbc = objectOf(of(kid(1, 'AESCBC')));
+    expect(signal(element('PSSH', cbc))).toEqual(
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: true, isOfOther: false }),
+    );
+    expect(signal(element('PSSH', objectOf(of(''))))).toEqual(
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false, isOfOther: false }),
+    );
+  });
+
+  it('is taken from a header of another key id that has the same key or no checksum', () => {
+    const ofOther = playReadyObjectOf(keyIdOf(2), CONTENT_KEY, ADDRESS);
+    const expected = ok({ licenseUrl: ADDRESS, isProved: false, isCbc: false, isOfOther: true });
+    expect(signal(element('PSSH', ofOther))).toEqual(expected);
+    const unproved = ofOther
+      .subarray(10)
+      .toString('utf16le')
+      .replace(/<CHECKSUM>.*<\/CHECKSUM>/, '');
+    expect(signal(element('PSSH', objectOf(unproved)))).toEqual(expected);
+  });
+
+  it.each([
+    [
+      'a box of another system',
+      element('PSSH', widevineBox),
+      /^has a PSSH for PlayReady that is a pssh box of system edef8ba9/,
+    ],
+    [
+      'a box cut short',
+      element('PSSH', playReadyBox.subarray(0, 100)),
+      /^has a PSSH for PlayReady that is a pssh box that says it is \d+ bytes but is 100/,
+    ],
+    [
+      'an object cut short',
+      element('PSSH', OBJECT.subarray(0, -2)),
+      /^has a PSSH for PlayReady that says it is \d+ bytes but is/,
+    ],
+    [
+      'an object without a header',
+      element('PSSH', buildPlayReadyObject([])),
+      'has a PSSH for PlayReady without a header record',
+    ],
+    [
+      'a header that is no XML',
+      element('PSSH', objectOf('<WRMHEADER>')),
+      /^has a PlayReady header in the PSSH for PlayReady that is not well-formed XML/,
+    ],
+    [
+      'a header that is another document',
+      element('PSSH', objectOf('<HEADER></HEADER>')),
+      'has a PSSH for PlayReady whose PlayReady header is no WRMHEADER',
+    ],
+    [
+      'a key id that is no base64 of 16 bytes',
+      element('PSSH', objectOf(header.replace(/<KID>.*<\/KID>/, '<KID>x</KID>'))),
+      /^has a PlayReady header in the PSSH for PlayReady whose KID is not/,
+    ],
+    [
+      'a header of another key and key id',
+      element('PSSH', playReadyObjectOf(keyIdOf(2), contentKeyOf(2), ADDRESS)),
+      'has a PlayReady checksum of another key in the PSSH for PlayReady',
+    ],
+    [
+      'a checksum of another key',
+      element('PSSH', playReadyObjectOf(KEY_ID, contentKeyOf(2), ADDRESS)),
+      'has a PlayReady checksum of another key in the PSSH for PlayReady',
+    ],
+    [
+      'a checksum that is none',
+      element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS, 'AAAA')),
+      /^has a PlayReady header in the PSSH for PlayReady whose checksum decodes to 3 bytes/,
+    ],
+    [
+      'an address with a line break',
+      element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, 'https://pr.example/\r\nx: y')),
+      /^has a license address in the PSSH for PlayReady that holds a space/,
+    ],
+    [
+      'an address of another kind',
+      element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, 'skd://1')),
+      /^has a license address in the PSSH for PlayReady that must be an address that starts with https/,
+    ],
+    [
+      'text that is no base64 in XML',
+      fragment('<mspr:pro>?</mspr:pro>'),
+      /^has a ContentProtectionData for PlayReady that is not base64/,
+    ],
+  ])('is refused: %s', (_, content, sentence) => {
+    expect(signal(content)).toEqual(refused(sentence));
+  });
+
+  it('is refused where the key id has the other byte order', () => {
+    const keyId = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+    const swapped = playReadyObjectOf(swapKeyIdOrder(keyId), CONTENT_KEY, ADDRESS);
+    expect(playReadySignal(read('playready', element('PSSH', swapped)), keyId, CONTENT_KEY)).toEqual(
+      refused(
+        "has a PlayReady header in the PSSH for PlayReady with its KID big endian; PlayReady's order belongs there",
+      ),
+    );
+  });
+});
+
+describe('the FairPlay address', () => {
+  const address = (content: string, iv?: Buffer) => fairPlayAddress(read('fairplay', content), iv);
+  const line = (
+    uri: string,
+    more = ',KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"',
+    tag = 'KEY',
+  ) => `#EXT-X-${tag}:METHOD=SAMPLE-AES,URI="${uri}"${more}`;
+  const media = (text: string) => element('HLSSignalingData', text, ' playlist="media"');
+
+  it.each([
+    ['URIExtXKey', element('URIExtXKey', 'skd://a')],
+    ['URIExtXKey that is not in base64', '<URIExtXKey> skd://a </URIExtXKey>'],
+    ['media playlist lines', media(line('skd://a'))],
+    ['media playlist lines without a playlist name', element('HLSSignalingData', line('skd://a'))],
+    [
+      'multivariant playlist lines',
+      element('HLSSignalingData', line('skd://a', undefined, 'SESSION-KEY'), ' playlist="master"'),
+    ],
+    [
+      'multivariant playlist lines of CPIX 2.4',
+      element('HLSSignalingData', line('skd://a', undefined, 'SESSION-KEY'), ' playlist="multiVariant"'),
+    ],
+    ['media playlist lines of CPIX 2.1', element('HLSSignalingData', line('skd://a'), ' playlist="variant"')],
+    ['a line without a key format', media(line('skd://a', ''))],
+    [
+      'lines of several systems',
+      media(`${line('https://b', ',KEYFORMAT="identity"')}\r\n${line('skd://a')}\n#EXT-X-MY:1\n`),
+    ],
+    ['lines that are not in base64', `<HLSSignalingData>${line('skd://a')}</HLSSignalingData>`],
+    ['the same in all places', element('URIExtXKey', 'skd://a') + media(line('skd://a'))],
+  ])('is taken from %s', (_, content) => {
+    expect(address(content)).toEqual(ok('skd://a'));
+  });
+
+  it.each([
+    ['nothing', ''],
+    [
+      'empty elements',
+      '<URIExtXKey/><HLSSignalingData playlist="media"/><HLSSignalingData playlist="master"></HLSSignalingData>',
+    ],
+    ['lines of another system', media(line('https://b', ',KEYFORMAT="identity"'))],
+    ['no key line', media('#EXTM3U')],
+  ])('is absent: %s', (_, content) => {
+    expect(address(content)).toEqual(ok(undefined));
+  });
+
+  it.each([
+    [
+      'two different ones',
+      element('URIExtXKey', 'skd://a') + media(line('skd://b')),
+      'has different addresses for FairPlay in URIExtXKey and HLSSignalingData',
+    ],
+    [
+      'two in one playlist',
+      media(`${line('skd://a')}\n${line('skd://b')}`),
+      'has different addresses for FairPlay in URIExtXKey and HLSSignalingData',
+    ],
+    [
+      'a line break',
+      element('URIExtXKey', 'skd://a\n#EXT-X-KEY:x'),
+      /^has an address for FairPlay that holds a space, a quote, a control character/,
+    ],
+    [
+      'a line break at its end',
+      element('URIExtXKey', 'skd://a\n'),
+      /^has an address for FairPlay that holds a space, a quote, a control character/,
+    ],
+    [
+      'another kind of address',
+      element('URIExtXKey', 'data:text/plain;base64,AAAA'),
+      /^has an address for FairPlay that must be an address that starts with skd/,
+    ],
+  ])('is refused: %s', (_, content, sentence) => {
+    expect(address(content)).toEqual(refused(sentence));
+  });
+
+  it('is held against the IV, where its line has one', () => {
+    const lines = media(line('skd://a', `,IV=0x${ivOf(1).toString('hex').toUpperCase()}`));
+    expect(address(lines, ivOf(1))).toEqual(ok('skd://a'));
+    expect(address(lines)).toEqual(ok('skd://a'));
+    expect(address(lines, ivOf(2))).toEqual(
+      refused('has another IV for FairPlay in HLSSignalingData than in explicitIV'),
+    );
+  });
+});
+
+it('reads all that this project writes, by every signal alone', () => {
+  const of = (name: CpixSystemName, signals: object) =>
+    Object.entries(signals).map(([signal, value]) => cpixSystem(name, KEY_ID, { [signal]: value }));
+  const all = [
+    ...of('widevine', widevineSignals(KEY_ID, DATA, 'cenc')).map(widevineData),
+    ...of('playready', playReadySignals(OBJECT, 'cenc')).map((one) =>
+      playReadySignal(one, KEY_ID, CONTENT_KEY),
+    ),
+    ...of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one, undefined)),
+  ];
+  const widevine = ok(DATA.toString('base64'));
+  const playReady = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
+  expect(all).toEqual([
+    ...Array(4).fill(widevine),
+    ...Array(5).fill(playReady),
+    ...Array(3).fill(ok('skd://a')),
+  ]);
+});

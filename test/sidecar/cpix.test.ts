@@ -1,0 +1,421 @@
+import { sealCpix } from '../../src/drm/cpix/encryption';
+import { writeCpix } from '../../src/drm/cpix/write';
+import { cpixVector, recipientNamed } from '../support/cpix';
+import {
+  fairPlayLines,
+  keyOf,
+  kidOf,
+  type SampleKey,
+  sampleDocument,
+  sampleText,
+  widevineFile,
+} from '../support/cpix-sample';
+import { POST_MANUAL } from '../support/post-manual';
+import { rawRequest } from '../support/raw-http';
+import { PROVIDED, startProvisioning } from '../support/start-provisioning';
+import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/demo';
+
+const ONE: SampleKey[] = [{ number: 1, systems: ['widevine', 'fairplay'] }];
+const ONE_FILE = widevineFile(1) + fairPlayLines(1);
+const TRACKS: SampleKey[] = [
+  { number: 1, track: 'SD' },
+  { number: 2, track: 'HD' },
+  { number: 3, track: 'AUDIO' },
+];
+const SEVERAL = `several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), AUDIO (kid ${kidOf(3)})`;
+
+const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
+
+const postXml = (
+  sidecar: TestSidecar,
+  document: string | Buffer,
+  query = '',
+  type = 'application/cpix+xml',
+) => sidecar.api.post(`${PATH}${query}`).set('content-type', type).send(document);
+
+const postRaw = ({ port }: TestSidecar, body: string, how: 'in one piece' | 'in chunks') =>
+  rawRequest(
+    port,
+    'POST',
+    PATH,
+    {
+      'x-api-key': API_KEY,
+      'content-type': 'application/json',
+      ...(how === 'in chunks' && { 'transfer-encoding': 'chunked' }),
+    },
+    body,
+  );
+
+/** A document of so many characters, by white space that says nothing. */
+const padded = (text: string, length: number) =>
+  text.replace(/(?=<\/[^<]*>\s*$)/, ' '.repeat(length - text.length));
+
+describe('a CPIX document', () => {
+  it.each(['application/cpix+xml', 'application/xml', 'text/xml', 'application/xml; charset=utf-8'])(
+    'becomes the key file of its key as the body itself, by %s',
+    async (type) => {
+      const sidecar = await startSidecar();
+      const answer = await postXml(sidecar, sampleText(ONE), '', type).expect(200, ONE_FILE);
+      expect(answer.headers.warning).toBeUndefined();
+      expect(await sidecar.files()).toEqual({ 'demo.key': ONE_FILE });
+    },
+  );
+
+  it('becomes the same in JSON, beside what other clients send along', async () => {
+    const sidecar = await startSidecar();
+    const body = { cpix: sampleText(ONE), cenc: null, client: 'c', clientApiKey: 'k', drmjson: {} };
+    await sidecar.api.post(PATH).send(body).expect(200, ONE_FILE);
+  });
+
+  it.each(['utf16le', 'utf16be'] as const)('is read in %s, its mark in front', async (encoding) => {
+    const text = `\ufeff${sampleText(ONE).replace('UTF-8', 'UTF-16')}`;
+    const bytes = Buffer.from(text, 'utf16le');
+    const sidecar = await startSidecar();
+    await postXml(sidecar, encoding === 'utf16le' ? bytes : bytes.swap16()).expect(200, ONE_FILE);
+  });
+
+  it('gives the key of the track or key id that the body asks for, and warns of the one for sound', async () => {
+    const sidecar = await startSidecar();
+    const cpix = sampleText(TRACKS);
+    const warning = `299 - "audio_key_left_out: The CPIX document has a key of its own for sound (${kidOf(3)}), which is left out: a key file has one key for all tracks"`;
+    for (const choice of [
+      { track: 'HD' },
+      { track: 'hd' },
+      { kid: kidOf(2) },
+      { kid: kidOf(2).toUpperCase() },
+    ]) {
+      const answer = await sidecar.api
+        .post(PATH)
+        .send({ cpix, ...choice })
+        .expect(200, widevineFile(2));
+      expect(answer.headers.warning).toBe(warning);
+    }
+  });
+
+  it('gives the key that the query asks for', async () => {
+    const sidecar = await startSidecar();
+    const text = sampleText([
+      { ...TRACKS[0], number: 1 },
+      { ...TRACKS[1], number: 2, systems: ['playready'] },
+    ]);
+    const query =
+      '?track=HD&systems=playready,widevine&laurl=https%3A%2F%2Fl.example%2Fpr&contentid=news&cmaf=true';
+    const { text: file } = await postXml(sidecar, text, query).expect(200);
+    const dash = file
+      .split('\n')
+      .filter((line) => line.startsWith('mpegdash'))
+      .join('\n');
+    const body = {
+      cpix: text,
+      track: 'HD',
+      systems: ['playready', 'widevine'],
+      contentId: 'news',
+      cmaf: true,
+    };
+    await sidecar.api
+      .post('/api/keyfile/other')
+      .send({ ...body, playready: { laurl: 'https://l.example/pr' } })
+      .expect(200, file);
+    expect(dash).toContain('keyserver-playready-license-url: https://l.example/pr');
+    expect(file).toContain('cmafstreaming-cenc-algorithm: AESCTR');
+    const data = /pssh-data: (.*)/.exec(dash)?.[1] ?? '';
+    expect(Buffer.from(data, 'base64').toString('latin1')).toContain('news');
+  });
+
+  it('is only looked at in a dry run, by both forms', async () => {
+    const sidecar = await startSidecar();
+    const asked = postXml(sidecar, sampleText(TRACKS), '?track=SD&dryrun=true');
+    const { body } = await asked.expect(200);
+    expect([body.dryrun, body.result, body.lines[0].name]).toEqual([
+      true,
+      'created',
+      'mpegdashstreaming-cenc-key-id',
+    ]);
+    const other = await sidecar.api
+      .post(`${PATH}?dryrun=true`)
+      .send({ cpix: sampleText(TRACKS), track: 'SD' });
+    expect(other.body).toEqual(body);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('is written under a condition alone', async () => {
+    const sidecar = await startSidecar();
+    const { headers } = await postXml(sidecar, sampleText(ONE)).set('if-none-match', '*').expect(200);
+    await postXml(sidecar, sampleText(TRACKS), '?track=HD').set('if-none-match', '*').expect(412);
+    await postXml(sidecar, sampleText(TRACKS), '?track=HD').set('if-match', '"another"').expect(412);
+    expect(await sidecar.files()).toEqual({ 'demo.key': ONE_FILE });
+    await postXml(sidecar, sampleText(TRACKS), '?track=HD')
+      .set('if-match', headers.etag ?? '')
+      .expect(200);
+  });
+
+  it.each<[what: string, choice: object, problem: object]>([
+    ['several keys', {}, problem('cpix_choice', `The CPIX document has ${SEVERAL}.`)],
+    [
+      'no such track',
+      { track: 'UHD' },
+      problem('cpix_choice', 'The CPIX document has no such track; it has SD, HD, AUDIO.'),
+    ],
+    [
+      'a system that it has not, and that can not be made',
+      { track: 'SD', systems: ['playready'] },
+      problem(
+        'cpix_not_usable',
+        `The CPIX document has no license address for PlayReady, for the key ${kidOf(1)}; give playready.laurl.`,
+      ),
+    ],
+    ['an empty track', { track: '' }, problem('invalid_body', 'track: must have 1 to 200 characters')],
+    [
+      'a key id that is none',
+      { kid: 'SD' },
+      problem('invalid_body', 'kid: is not a UUID (8-4-4-4-12 hex digits)'),
+    ],
+    ['no systems', { systems: [] }, problem('invalid_body', 'systems: is empty')],
+    [
+      'a system that there is none of',
+      { systems: ['widevine', 'clearkey'] },
+      problem('invalid_body', 'systems.1: must be one of widevine, playready, fairplay'),
+    ],
+    [
+      'systems as in a query',
+      { systems: 'widevine' },
+      problem('invalid_body', 'systems: must be a list of widevine, playready, fairplay'),
+    ],
+    [
+      'keys of its own',
+      { cenc: POST_MANUAL.cenc },
+      problem('invalid_body', 'cpix holds the keys: leave cenc out.'),
+    ],
+    [
+      'more of PlayReady than its address',
+      { playready: { laurl: 'https://a/', checksum: 'pcTs6CEp98A=' } },
+      problem(
+        'unknown_field',
+        'playready.checksum is not a field of this request. Fields of playready: laurl.',
+      ),
+    ],
+    [
+      'a key file',
+      { keyfile: 'a: b' },
+      problem('invalid_body', 'keyfile holds all of the key file: leave cpix out.'),
+    ],
+  ])('is refused with %s, and nothing is written', async (_what, choice, expected) => {
+    const sidecar = await startSidecar();
+    await sidecar.api
+      .post(PATH)
+      .send({ cpix: sampleText(TRACKS), ...choice })
+      .expect(400, expected);
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it.each([
+    ['?track=', 'track: must have 1 to 200 characters'],
+    ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
+    ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
+    ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],
+    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
+    ['?track=SD&track=HD', 'track: must be a string'],
+    [
+      '?contentId=a',
+      'contentId is not a parameter of this request. Did you mean contentid? Nothing was changed.',
+    ],
+    ['?dryrun=yes', 'dryrun must be true or false. Nothing was written.'],
+  ])('is refused with the query %s', async (query, description) => {
+    const sidecar = await startSidecar();
+    await postXml(sidecar, sampleText(ONE), query).expect(400, problem('invalid_query', description));
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it.each([
+    [
+      'JSON',
+      '{"cpix": ""}',
+      problem('invalid_body', 'The body is JSON. Send it with content-type: application/json.'),
+    ],
+    ['nothing', '', problem('invalid_cpix', 'The CPIX document is empty.')],
+    [
+      'no XML',
+      'key: value',
+      problem('invalid_cpix', 'The CPIX document is not well-formed XML: see line 1.'),
+    ],
+    [
+      'a DOCTYPE',
+      '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+      problem('invalid_cpix', 'The CPIX document has a DOCTYPE; leave it out.'),
+    ],
+    [
+      'another root',
+      '<MPD/>',
+      problem('invalid_cpix', 'The CPIX document is not a CPIX document: its root element is another.'),
+    ],
+  ])('is refused when it is %s', async (_what, body, expected) => {
+    const sidecar = await startSidecar();
+    await postXml(sidecar, body).expect(400, expected);
+  });
+
+  it('is told of by its media type when it is sent as the lines of a key file', async () => {
+    const { api } = await startSidecar();
+    await api
+      .post(PATH)
+      .type('text/plain')
+      .send(sampleText(ONE))
+      .expect(
+        400,
+        problem(
+          'invalid_body',
+          'The body is a CPIX document. Send it with content-type: application/cpix+xml.',
+        ),
+      );
+  });
+
+  it.each(['kid', 'track', 'period', 'systems'])('is missed by %s', async (name) => {
+    const { api } = await startSidecar();
+    const expected = problem('invalid_body', `${name} needs cpix: give the text of a CPIX document with it.`);
+    await api
+      .post(PATH)
+      .send({ cenc: POST_MANUAL.cenc, [name]: 'a' })
+      .expect(400, expected);
+    await api
+      .post(PATH)
+      .send({ ...PROVIDED, [name]: ['a'] })
+      .expect(400, expected);
+  });
+});
+
+describe('a large CPIX document', () => {
+  const KIB = 1024;
+  const largest = padded(sampleText(ONE), 256 * KIB);
+
+  it('is taken up to 256 KiB, as the body and in JSON, in one piece, in chunks and with escapes', async () => {
+    const sidecar = await startSidecar();
+    await postXml(sidecar, largest).expect(200, ONE_FILE);
+    await sidecar.api.post(PATH).send({ cpix: largest }).expect(200, ONE_FILE);
+    const escaped = JSON.stringify({ cpix: largest }).replaceAll('<', '\\u003c').replaceAll('  ', '\\t\\t');
+    expect(escaped.length).toBeGreaterThan(500 * KIB);
+    expect(await postRaw(sidecar, escaped, 'in chunks')).toMatchObject({ status: 200, text: ONE_FILE });
+  });
+
+  const tooLarge = (limits: string) =>
+    problem('body_too_large', `The body is larger than this route accepts: ${limits}.`);
+
+  it.each<[what: string, body: () => string, limits: string]>([
+    ['a byte more', () => JSON.stringify({ cpix: `${largest} ` }), '256 KiB for a CPIX document'],
+    [
+      'more than 64 KiB beside it',
+      () => JSON.stringify({ cpix: sampleText(ONE), drmjson: 'x'.repeat(64 * KIB) }),
+      '64 KiB',
+    ],
+    ['its name inside another field', () => JSON.stringify({ drmjson: { cpix: largest } }), '64 KiB'],
+    ['its name in a list', () => JSON.stringify(['cpix', largest]), '64 KiB'],
+    ['an object for it', () => `{"cpix":[${'{},'.repeat(40_000)}{}]}`, '64 KiB'],
+    ['its name in escapes', () => JSON.stringify({ cpix: largest }).replace('cpix', 'cp\\u0069x'), '64 KiB'],
+    ['no end', () => `{"cpix":"${'x'.repeat(300 * KIB)}`, '256 KiB for a CPIX document'],
+    [
+      'all that could be a document',
+      () => JSON.stringify({ cpix: 'x'.repeat(600 * KIB) }),
+      '64 KiB, or 576 KiB with a CPIX document',
+    ],
+  ])('is refused with %s, whether it says its length or not', async (_what, body, limits) => {
+    const sidecar = await startSidecar();
+    const text = body();
+    for (const how of ['in one piece', 'in chunks'] as const) {
+      const answer = await postRaw(sidecar, text, how);
+      expect([answer.status, JSON.parse(answer.text)]).toEqual([413, tooLarge(limits)]);
+    }
+  });
+
+  it('is refused as a body with a byte more', async () => {
+    await postXml(await startSidecar(), `${largest} `).expect(413, tooLarge('256 KiB'));
+  });
+});
+
+describe('an encrypted CPIX document', () => {
+  const SUBJECT = 'The CPIX document has content keys that cannot be opened';
+
+  const sealed = (name: string) => {
+    let count = 0;
+    const random = (bytes: number) => {
+      count += 1;
+      return Buffer.alloc(bytes, count);
+    };
+    return writeCpix(sealCpix(sampleDocument(ONE), [recipientNamed(name).certificate], random));
+  };
+
+  it('is opened by the recipient who is in force', async () => {
+    let name = 'Cert1';
+    const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed(name) });
+    await postXml(sidecar, sealed('Cert1')).expect(200, ONE_FILE);
+    name = 'next';
+    await sidecar.api
+      .post(PATH)
+      .send({ cpix: sealed('next') })
+      .expect(200, ONE_FILE);
+    const kid = 'd2920429-87ab-41e6-a4c5-a8c836b6312e';
+    name = 'Cert1';
+    const { text } = await postXml(sidecar, cpixVector('EncryptedContentKeys.xml'), `?kid=${kid}`).expect(
+      200,
+    );
+    expect(text).toContain('mpegdashstreaming-cenc-content-key: O5w9FdZiwmQK4uIXzAziaQ==\n');
+  });
+
+  it('is refused without a recipient and by another one, and the file stays', async () => {
+    const none = await startSidecar();
+    const { body } = await postXml(none, sealed('Cert1')).expect(400);
+    expect(body).toEqual(
+      problem(
+        'cpix_not_opened',
+        'The CPIX document has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY.',
+      ),
+    );
+    const other = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('next') });
+    await postXml(other, sampleText(ONE)).expect(200);
+    const refused = await postXml(other, sealed('Cert1')).expect(400);
+    expect(refused.body.errors[0].code).toBe('cpix_not_opened');
+    expect(await other.files()).toEqual({ 'demo.key': ONE_FILE });
+  });
+
+  it('is refused by a byte that was changed, and says no more than that', async () => {
+    const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
+    const text = sealed('Cert1');
+    const [, value = ''] = /<pskc:ValueMAC>(.*?)<\/pskc:ValueMAC>/.exec(text) ?? [];
+    const bytes = Buffer.from(value, 'base64');
+    bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
+    const { body } = await postXml(sidecar, text.replace(value, bytes.toString('base64'))).expect(400);
+    expect(body.errors[0].description.startsWith(SUBJECT)).toBe(true);
+    expect(await sidecar.files()).toEqual({});
+  });
+});
+
+it('leaves nothing of a document in log, errors and audit', async () => {
+  const audited: string[] = [];
+  const sidecar = await startSidecar({ audit: 'stdout', checks: 'warn' });
+  const text = sampleText(TRACKS);
+  for (const document of [
+    text,
+    text.replace('</CPIX>', ''),
+    text.replaceAll('kid=', 'key='),
+    text.slice(40),
+  ]) {
+    const { body } = await postXml(sidecar, document, '?track=SD');
+    audited.push(JSON.stringify(body));
+    const answer = await sidecar.api.post(PATH).send({ cpix: document, track: 'nothing' });
+    audited.push(answer.text);
+  }
+  const said = `${audited.join('\n')}\n${await sidecar.logText()}`;
+  for (const number of [1, 2, 3]) {
+    const key = keyOf(number);
+    for (const secret of [key.toString('base64'), key.toString('hex')]) expect(said).not.toContain(secret);
+  }
+  expect(said).not.toContain('PlainValue');
+});
+
+it('needs no upstream, and asks none', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  await sidecar.api
+    .post(PATH)
+    .send({ ...PROVIDED, cpix: sampleText(ONE) })
+    .expect(200);
+  expect(upstream.received).toEqual([]);
+});
