@@ -93,7 +93,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const bytes = store.read(streamId);
       if (!bytes) throw apiError('key_file_not_found');
       if (asked) {
-        call.exchange.logFields = { ...call.exchange.logFields, as: asked.as };
+        call.exchange.logFields = { streamId, as: asked.as };
         const made = exportKeyFile(bytes, asked);
         if (made instanceof Promise)
           return made.then((exported) => answerExport(request, response, call, exported));
