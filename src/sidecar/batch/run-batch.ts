@@ -1,7 +1,7 @@
 import type { Fields, Planned, PlannedMember, PlannedStream } from '../../api/batch';
 import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
-import { createSemaphore, type Semaphore } from '../../http/semaphore';
+import { createSemaphore, type Semaphore, yieldToEventLoop } from '../../http/semaphore';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
@@ -52,6 +52,7 @@ export function createRunBatch({
     if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields);
     const leave = await documents.enter();
     try {
+      await yieldToEventLoop();
       return parseKeyFileRequest(fields);
     } finally {
       leave();
