@@ -26,7 +26,7 @@ import {
 import { createDistinctKeys } from './distinct-keys';
 import { countStreams, planTracks, trackRules } from './plan-tracks';
 import { createReadOnce } from './read-cpix-request';
-import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-request';
+import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
 /** What lets others be served amid a long work; a program that serves nobody needs none. */
@@ -36,12 +36,14 @@ interface Yielding {
   readonly yieldNow: () => Promise<void> | undefined;
 }
 
-const NEVER: Yielding = { pause: () => undefined, yieldNow: () => undefined };
+interface PlanOptions extends Yielding, RequestOptions {}
+
+const NEVER: PlanOptions = { pause: () => undefined, yieldNow: () => undefined };
 
 /** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
 export async function planBatch(
   { streams, groups }: BatchBody,
-  { pause, yieldNow }: Yielding = NEVER,
+  { pause, yieldNow, ...options }: PlanOptions = NEVER,
 ): Promise<Parsed<readonly Planned[]>> {
   const claim = createClaim();
   const plan: Planned[] = [];
@@ -53,12 +55,13 @@ export async function planBatch(
     const place = `streams.${index}`;
     if (tracks === undefined || !isJsonObject(stream)) plan.push(planStream(stream, place, claim));
     else
-      for (const planned of await planTracksOf(stream, tracks, { place, claim, pause })) plan.push(planned);
+      for (const planned of await planTracksOf(stream, tracks, { place, claim, pause, options }))
+        plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await yieldNow();
-    const members = await readGroup(group, `groups.${index}`, claim, pause);
+    const members = await readGroup(group, `groups.${index}`, claim, pause, options);
     if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
     for (const member of members) plan.push(member);
   }
@@ -87,7 +90,7 @@ async function planTracksOf(
   context: Parameters<typeof planTracks>[2],
 ): Promise<readonly Planned[]> {
   const { own, request, problems } = divideFields(stream, streamEntry);
-  problems.push(...trackRules(tracks, request));
+  problems.push(...trackRules(tracks, request, context.options));
   if ((own.streamid ?? null) !== null)
     problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   const tooLarge = sizeFault(request);
@@ -118,6 +121,7 @@ async function readGroup(
   place: string,
   claim: Claim,
   pause: () => Promise<void> | undefined,
+  options: RequestOptions,
 ): Promise<readonly Planned[] | undefined> {
   if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, groupEntry);
@@ -126,11 +130,15 @@ async function readGroup(
   if (countStreams(own.tracks) > MAX_STREAMS) return undefined;
   const result = groupEntry.safeParse(own);
   const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
-  problems.push(...faults.map(bodyProblem), ...groupRules(own, request, new Set(faults.map(fieldOf))));
+  problems.push(
+    ...faults.map(bodyProblem),
+    ...groupRules(own, request, new Set(faults.map(fieldOf)), options),
+  );
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const { folder, keys, tracks } = result.data;
   const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks)) return planTracks(tracks, request, { place, claim, pause, folder: inFolder });
+  if (isJsonObject(tracks))
+    return planTracks(tracks, request, { place, claim, pause, options, folder: inFolder });
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
@@ -140,14 +148,20 @@ async function readGroup(
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
   if (keys === 'each') return planEach(members, request);
-  return byQuality ? planByQuality(members, request, keys as KeysByQuality) : planSame(members, request);
+  if (byQuality) return planByQuality(members, createRequestOf(keys as KeysByQuality, request, options));
+  return planSame(members, parseKeyFileRequest(request, options));
 }
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
 const isByQuality = (keys: unknown) => keys === 'quality' || isJsonObject(keys);
 
 /** The rules between the fields of a group, told whatever else is wrong with it. `wrong` are the fields that are. */
-function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey | undefined>): Problem[] {
+function groupRules(
+  own: Fields,
+  request: Fields,
+  wrong: ReadonlySet<PropertyKey | undefined>,
+  options: RequestOptions,
+): Problem[] {
   const isGiven = (name: string) => (own[name] ?? null) !== null;
   const { keys } = own;
   const byQuality = isByQuality(keys);
@@ -159,7 +173,7 @@ function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey
     problems.push(
       invalidBody(`give its ${naming.join(' or its ')}, not ${naming.length > 2 ? 'all' : 'both'}`),
     );
-  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request));
+  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request, options));
   if (isGiven('tracks') && isGiven('keys'))
     problems.push(invalidBody('keys: tracks chooses the keys; leave it out'));
   if (isJsonObject(keys)) problems.push(...keysFaults(keys));
@@ -223,8 +237,10 @@ function readQuality(quality: unknown): Checked<string> {
     : { ok: false, fault: QUALITY.fault };
 }
 
-function planSame(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
-  const request = parseKeyFileRequest(fields);
+function planSame(
+  members: readonly (Member | PlannedFailure)[],
+  request: Parsed<KeyFileRequest>,
+): readonly Planned[] {
   return members.map((member) => {
     if (member.kind === 'failed') return member;
     if (!request.ok) return failed(member.streamId, ...request.problems);
@@ -244,10 +260,8 @@ const CONTENT_ID_OF_SAME = invalidBody(
 
 function planByQuality(
   members: readonly (Member | PlannedFailure)[],
-  fields: Fields,
-  keys: KeysByQuality,
+  requestOf: RequestOf,
 ): readonly Planned[] {
-  const requestOf = createRequestOf(keys, fields);
   return members.map((member) => {
     if (member.kind === 'failed') return member;
     const { streamId, contentId, quality } = member;
@@ -333,7 +347,7 @@ function commonKeyFaults(common: Fields): Problem[] {
  * Makes what answers the requests of a group's qualities. The group's other fields hold for all of them; of a part that
  * both have, a field of the quality's own counts.
  */
-function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
+function createRequestOf(keys: KeysByQuality, common: Fields, options: RequestOptions): RequestOf {
   const requests = new Map<string, Parsed<KeyFileRequest>>();
   const sameKeyAs = createDistinctKeys();
   const readDocument = createReadOnce();
@@ -344,7 +358,7 @@ function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
       return failure(
         `quality: the group's keys have no ${quality}; they have ${Object.keys(keys).join(', ')}.`,
       );
-    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), readDocument);
+    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), { ...options, readDocument });
     if (!parsed.ok)
       return keys === 'quality'
         ? parsed

@@ -11,15 +11,20 @@ import {
 } from './batch';
 import { createDistinctKeys } from './distinct-keys';
 import { createReadOnce } from './read-cpix-request';
-import { parseKeyFileRequest } from './read-key-file-request';
+import { ASKED_BY_JSON, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 
 /** What is wrong with the tracks of an entry before any is looked at. */
-export function trackRules(tracks: unknown, request: Fields): Problem[] {
+export function trackRules(
+  tracks: unknown,
+  request: Fields,
+  { rules = ASKED_BY_JSON }: RequestOptions,
+): Problem[] {
   const isGiven = (name: string) => (request[name] ?? null) !== null;
   const problems: Problem[] = [];
   if (!isJsonObject(tracks) || Object.keys(tracks).length === 0)
     problems.push(invalidBody('tracks: must name the streams of each track, as {"SD": "news_sd"}'));
-  if (!isGiven('cpix'))
+  const isOfProvider = isGiven('contentId') && rules.taken.includes('track');
+  if (!isGiven('cpix') && !isOfProvider)
     problems.push(invalidBody('tracks: needs cpix: give the text of a CPIX document with it'));
   for (const name of ['track', 'kid']) {
     if (isGiven(name)) problems.push(invalidBody(`${name}: tracks chooses the keys; leave it out`));
@@ -39,6 +44,7 @@ interface TracksContext {
   readonly claim: Claim;
   /** Awaited at each track. */
   readonly pause: () => Promise<void> | undefined;
+  readonly options: RequestOptions;
   /** Put before each stream id. */
   readonly folder?: string;
 }
@@ -50,13 +56,13 @@ interface TracksContext {
 export async function planTracks(
   tracks: Fields,
   request: Fields,
-  { place, claim, pause, folder = '' }: TracksContext,
+  { place, claim, pause, options, folder = '' }: TracksContext,
 ): Promise<readonly Planned[]> {
   const readDocument = createReadOnce();
   const sameKeyAs = createDistinctKeys();
 
   const requestOf = (track: string): ReturnType<typeof parseKeyFileRequest> => {
-    const parsed = parseKeyFileRequest({ ...request, track }, readDocument);
+    const parsed = parseKeyFileRequest({ ...request, track }, { ...options, readDocument });
     const same = parsed.ok ? sameKeyAs(track, parsed.value) : undefined;
     return same ? { ok: false, problems: [sameKey(track, same.what, same.other)] } : parsed;
   };

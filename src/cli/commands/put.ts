@@ -188,13 +188,15 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
-  tellStray({ track, kid, period, systems });
+  // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
+  if (others.contentId === undefined) tellStray({ track, kid, period, systems });
   if (!isGiven)
     throw usageError(
       'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
     );
   const body = {
     ...providerFields(context, others),
+    ...choiceFields({ track, kid, period, systems }),
     contentId: others.contentId,
     cenc: part({ keyid: others.cencKeyid, contentkey: others.cencContentkey }),
     playready: part({ laurl: others.playreadyLaurl, checksum: others.playreadyChecksum }),
@@ -218,6 +220,20 @@ function tellStray(options: Readonly<Record<string, string | undefined>>): void 
     throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);
 }
 
+function choiceFields({
+  track,
+  kid,
+  period,
+  systems,
+}: Readonly<Record<'track' | 'kid' | 'period' | 'systems', string | undefined>>) {
+  return {
+    kid: kid === undefined ? undefined : keyIdOf(kid),
+    track,
+    period,
+    systems: systems === undefined ? undefined : namesOf(systems),
+  };
+}
+
 function documentBody(context: CliContext, bytes: Buffer, name: string, options: PutBodyOptions) {
   const { track, kid, period, systems, playreadyLaurl, contentId, cmaf, ...others } = options;
   const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
@@ -229,10 +245,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
   if (!text.ok) throw unusable(say(text.fault, name));
   return {
     cpix: text.value,
-    kid: kid === undefined ? undefined : keyIdOf(kid),
-    track,
-    period,
-    systems: systems === undefined ? undefined : namesOf(systems),
+    ...choiceFields({ track, kid, period, systems }),
     playready: part({ laurl: playreadyLaurl }),
     contentId,
     cmaf: providerFields(context, { ...(cmaf !== undefined && { cmaf }) }).cmaf,

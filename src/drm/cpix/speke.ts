@@ -12,6 +12,8 @@ export interface SpekeQuestion {
   readonly version: 1 | 2;
   readonly contentId: string;
   readonly scheme: SpekeScheme;
+  /** Of the systems that the scheme is for, those to ask for, by their ids; without them, all. */
+  readonly systemIds?: readonly string[] | undefined;
   /** DER. With one, the values of the answer come encrypted for it. */
   readonly certificate?: Buffer | undefined;
 }
@@ -51,9 +53,18 @@ const ASKED: Readonly<
 };
 
 /** The document that a SPEKE provider is asked with: the key, and empty elements for what it is to fill in. */
-export function writeSpekeRequest({ version, contentId, scheme, certificate }: SpekeQuestion): string {
+export function writeSpekeRequest({
+  version,
+  contentId,
+  scheme,
+  systemIds,
+  certificate,
+}: SpekeQuestion): string {
   const keyId = spekeKeyId(contentId, scheme);
-  const systems = ASKED[version][scheme].map(
+  const wanted = ASKED[version][scheme].filter(
+    ([systemId]) => !systemIds || systemIds.some((id) => id === systemId),
+  );
+  const systems = wanted.map(
     ([systemId, asked]): CpixSystem => ({
       systemId,
       keyId,
