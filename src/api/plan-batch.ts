@@ -52,7 +52,11 @@ export async function planBatch(
     // Its document is read here.
     await (tracks === undefined ? pause() : yieldNow());
     if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const planned of planStream(stream, `streams.${index}`, claim, options)) plan.push(planned);
+    const place = `streams.${index}`;
+    if (tracks === undefined || !isJsonObject(stream)) plan.push(planStream(stream, place, claim));
+    else
+      for (const planned of await planTracksOf(stream, tracks, { place, claim, pause, options }))
+        plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
@@ -69,39 +73,31 @@ function tracksOf(entry: unknown): unknown {
   return isJsonObject(entry) ? (entry.tracks ?? undefined) : undefined;
 }
 
-function planStream(
-  stream: unknown,
-  place: string,
-  claim: Claim,
-  options: RequestOptions,
-): readonly Planned[] {
-  if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
+function planStream(stream: unknown, place: string, claim: Claim): Planned {
+  if (!isJsonObject(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
   const { own, request, problems } = divideFields(stream, streamEntry);
-  if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  const tracks = tracksOf(own);
-  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, options);
+  if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
   const claimed = claim(own.streamid, place);
-  if (claimed.kind === 'failed') return [claimed];
+  if (claimed.kind === 'failed') return claimed;
   const { streamId } = claimed;
   const tooLarge = sizeFault(request);
-  return [tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request }];
+  return tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request };
 }
 
-function planEntryOfTracks(
+async function planTracksOf(
+  stream: Fields,
   tracks: unknown,
-  own: Fields,
-  request: Fields,
-  place: string,
-  claim: Claim,
-  options: RequestOptions,
-): readonly Planned[] {
-  const problems = trackRules(tracks, request, options);
+  context: Parameters<typeof planTracks>[2],
+): Promise<readonly Planned[]> {
+  const { own, request, problems } = divideFields(stream, streamEntry);
+  problems.push(...trackRules(tracks, request, context.options));
   if ((own.streamid ?? null) !== null)
     problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   const tooLarge = sizeFault(request);
   if (tooLarge) problems.push(tooLarge);
-  if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  return planTracks(tracks, request, place, claim, options);
+  if (!isJsonObject(tracks) || problems.length > 0)
+    return [failed(undefined, ...atPlace(context.place, problems))];
+  return planTracks(tracks, request, context);
 }
 
 interface Member {
@@ -141,7 +137,8 @@ async function readGroup(
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const { folder, keys, tracks } = result.data;
   const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, options, inFolder);
+  if (isJsonObject(tracks))
+    return planTracks(tracks, request, { place, claim, pause, options, folder: inFolder });
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];

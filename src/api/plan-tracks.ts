@@ -38,19 +38,26 @@ export function countStreams(tracks: unknown): number {
   return all.reduce<number>((count, each) => count + (Array.isArray(each) ? each.length : 1), 0);
 }
 
+interface TracksContext {
+  /** Where the entry stands. */
+  readonly place: string;
+  readonly claim: Claim;
+  /** Awaited at each track. */
+  readonly pause: () => Promise<void> | undefined;
+  readonly options: RequestOptions;
+  /** Put before each stream id. */
+  readonly folder?: string;
+}
+
 /**
  * Finds out what an entry with tracks asks for each of their streams. Its document is read once; a track that it has no
  * one key for fails alone.
- * @param folder is put before each stream id.
  */
-export function planTracks(
+export async function planTracks(
   tracks: Fields,
   request: Fields,
-  place: string,
-  claim: Claim,
-  options: RequestOptions,
-  folder = '',
-): readonly Planned[] {
+  { place, claim, pause, options, folder = '' }: TracksContext,
+): Promise<readonly Planned[]> {
   const readDocument = createReadOnce();
   const sameKeyAs = createDistinctKeys();
 
@@ -60,7 +67,7 @@ export function planTracks(
     return same ? { ok: false, problems: [sameKey(track, same.what, same.other)] } : parsed;
   };
 
-  return Object.entries(tracks).flatMap(([track, named]): readonly Planned[] => {
+  const planTrack = ([track, named]: [string, unknown]): readonly Planned[] => {
     const at = `${place}.tracks.${printable(track)}`;
     const names: readonly unknown[] = Array.isArray(named) ? named : [named];
     if (names.length === 0) return [failed(undefined, invalidBody(`${at}: is empty`))];
@@ -73,7 +80,15 @@ export function planTracks(
       if (!parsed.ok) return failed(streamId, ...parsed.problems);
       return { kind: 'member', streamId, request: parsed.value };
     });
-  });
+  };
+
+  const plan: Planned[] = [];
+  for (const track of Object.entries(tracks)) {
+    // A choice among hundreds of keys takes a millisecond.
+    await pause();
+    for (const planned of planTrack(track)) plan.push(planned);
+  }
+  return plan;
 }
 
 function notNamed(at: string): PlannedFailure {

@@ -5,7 +5,7 @@ import {
   parseKeyFileRequest,
 } from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
-import { createSemaphore, type Semaphore } from '../../http/semaphore';
+import { createSemaphore, type Semaphore, yieldToEventLoop } from '../../http/semaphore';
 import { mayWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
@@ -59,6 +59,7 @@ export function createRunBatch({
     if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields, { rules });
     const leave = await documents.enter();
     try {
+      await yieldToEventLoop();
       return parseKeyFileRequest(fields, { rules });
     } finally {
       leave();
