@@ -159,10 +159,13 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       / that is all zeros\. /,
     ],
     [
-      'the PlayReady header of another key',
-      answering((body) => body, { playReadyHeader: () => playReadyHeader(Buffer.alloc(16, 7)) }),
+      'the PlayReady checksum of another key',
+      answering((body) => body, {
+        playReadyHeader: (keyId) =>
+          playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
+      }),
       502,
-      `${DOCUMENT} has a PlayReady header of another key in the PSSH for PlayReady`,
+      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
     ],
   ])('%s', async (_what, script, status, why) => {
     const { sidecar, upstream } = await startSpeke({ config: { upstreamTimeoutMs: 300 } });
