@@ -170,8 +170,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
     if (speke && question.recipient && isPlain)
       throw upstream.failed('answered plain content keys, though encrypted ones were asked for');
-    const url = chosen.cenc?.systems.includes('playready') ? playReadyUrl : undefined;
-    const made = await readDocument({ document, chosen, playReadyUrl: url, contentId }, recipient);
+    const made = await readDocument({ document, chosen, playReadyUrl, contentId }, recipient);
     if (!made.ok) throw unusable(made.faults);
     return made;
   };
