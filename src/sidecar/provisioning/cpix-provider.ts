@@ -74,8 +74,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   ): Promise<string | undefined> => {
     if (!speke) return undefined;
     const { writeSpekeRequest } = await loadSpeke();
-    const systemIds = systems.map((name) => CPIX_SYSTEM_IDS[name]);
-    return writeSpekeRequest({ ...speke, contentId, systemIds, certificate: recipient?.certificate });
+    return writeSpekeRequest({ ...speke, contentId, systems, certificate: recipient?.certificate });
   };
 
   const fetchDocument = async (
