@@ -14,6 +14,7 @@ import {
   type ProviderProtocol,
 } from './provisioning/address';
 import type { CpixFiles } from './provisioning/cpix-recipient';
+import { HEADERS_VARIABLE } from './provisioning/provider-headers';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig {
@@ -79,6 +80,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const key = readApiKey(env, readText, faults);
   const tls = readTls(env, faults);
   const cpix = readCpixFiles(env, faults);
+  refuseWithoutProvider(env, faults);
   if (!values || faults.length > 0) throw new ConfigError(faults);
   const protocol = values.PACKAGERDRMAPI_KEYPROVIDERPROTOCOL;
   return {
@@ -176,6 +178,20 @@ function readCpixFiles(env: Environment, faults: string[]): CpixFiles | undefine
       'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
     );
   return undefined;
+}
+
+/** Who says how the key provider is asked means to have it asked. The protocol `json` is what a service has without one. */
+function refuseWithoutProvider(env: Environment, faults: string[]): void {
+  if (env.PACKAGERDRMAPI_KEYPROVIDERURL) return;
+  const { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol, PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: file } = env;
+  const given = [
+    ...(PROVIDER_PROTOCOLS.some((known) => known === protocol && known !== 'json')
+      ? ['PACKAGERDRMAPI_KEYPROVIDERPROTOCOL']
+      : []),
+    ...(file ? [HEADERS_VARIABLE] : []),
+  ];
+  for (const name of given)
+    faults.push(`${name}: is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out`);
 }
 
 /** The most characters that an API key can have. */

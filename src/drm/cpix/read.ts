@@ -36,11 +36,17 @@ function refuse(sentence: string): never {
 
 /** Whether a text is most likely a CPIX document, well formed or not. */
 export function looksLikeCpix(text: string): boolean {
-  return /^\ufeff?\s*</.test(text) && /<(?:[^\s<>:/]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, 4000));
+  if (!/^\ufeff?\s*</.test(text)) return false;
+  // An error page may quote the document that it was sent: only the first element counts.
+  const [, root] = /<(?![?!])([^\s<>]{1,200})/.exec(text.slice(0, HEAD).replace(BEFORE_ROOT, '')) ?? [];
+  return root !== undefined && /^(?:[^:/]{1,100}:)?CPIX\/?$/.test(root);
 }
 
 /** In so many bytes the root element begins, whatever stands before it. */
 const HEAD = 8 * 1024;
+
+/** What may hold what looks like elements: comments, instructions, a DOCTYPE. */
+const BEFORE_ROOT = /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!DOCTYPE[^[>]*(?:\[[\s\S]*?\]\s*)?>/g;
 
 /** Whether bytes are most likely a CPIX document, in whatever encoding. */
 export function looksLikeCpixBytes(bytes: Buffer): boolean {

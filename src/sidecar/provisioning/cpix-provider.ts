@@ -161,9 +161,13 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     if (absent.length > 0) throw upstream.failed(`answered no ${listed(absent)}${leaveOut(absent, wanted)}`);
   };
 
-  const makeKeyFile = async (answered: AnsweredDocument, content: ProviderContent): Promise<ProvidedKeys> => {
+  const makeKeyFile = async (
+    answered: AnsweredDocument,
+    content: ProviderContent,
+    playReadyUrl: string | undefined,
+  ): Promise<ProvidedKeys> => {
     const { question, document } = answered;
-    const { contentId, playReadyUrl } = content;
+    const { contentId } = content;
     const chosen = await choose(answered, content);
     const { speke, recipient = cpixRecipient() } = question;
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
@@ -185,7 +189,11 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
         calls,
         async open() {
           const answers = await Promise.all(calls);
-          const made = await Promise.all(answers.map((answered) => makeKeyFile(answered, content)));
+          // PlayReady is asked for first: of a later document it would be said that the address is not used.
+          const addresses = [content.playReadyUrl];
+          const made = await Promise.all(
+            answers.map((answered, index) => makeKeyFile(answered, content, addresses[index])),
+          );
           return merged(made);
         },
       };
@@ -205,13 +213,16 @@ function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   };
 }
 
+/** The statuses of a question that is refused for what it asks; 429 and the like are for another time or way to ask. */
+const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
+
 /** What may be behind a refusal of a question for some systems. */
 function hintOf(
   status: number,
   { speke, systems = [] }: Question,
   wanted: readonly CpixSystemName[] = ALL_SYSTEMS,
 ): string {
-  if (!speke || status < 400) return '';
+  if (!speke || !OF_THE_QUESTION.includes(status)) return '';
   return ` to the request for ${listed(systems)} (${speke.scheme})${leaveOut(systems, wanted)}`;
 }
 

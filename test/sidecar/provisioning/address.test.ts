@@ -61,6 +61,17 @@ describe('the address of the key provider', () => {
     expect(faultsOf(protocol, url)).toEqual([`PACKAGERDRMAPI_KEYPROVIDERURL: ${fault}`]);
   });
 
+  it('is needed by all that is said of how it is asked', () => {
+    const of = (env: Readonly<Record<string, string>>) => () =>
+      readSidecarConfig({ PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service', ...env }, () => '');
+    const protocol = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
+    const file = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
+    const fault = 'is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out';
+    const both = new ConfigError([`${protocol}: ${fault}`, `${file}: ${fault}`]);
+    expect(of({ [protocol]: 'speke2', [file]: 'headers.txt' })).toThrow(both);
+    expect(of({ [protocol]: 'json', [file]: '' })).not.toThrow();
+  });
+
   it('is told with a protocol that is none', () => {
     expect(faultsOf('speke', 'keys.example')).toEqual([
       `PACKAGERDRMAPI_KEYPROVIDERURL: ${ANY}`,

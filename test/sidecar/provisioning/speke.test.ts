@@ -163,6 +163,22 @@ describe('provisioning by SPEKE', () => {
       .expect(200, `${dashLines()}${hlsLines()}`);
   });
 
+  it('warns of a PlayReady address in the request only where no PlayReady is written', async () => {
+    const { sidecar } = await startSpeke();
+    const playready = { laurl: 'https://playready.example/rights' };
+    const warned = async (systems: readonly string[] | undefined) =>
+      (
+        await sidecar.api
+          .post(PATH)
+          .send({ ...BODY, playready, systems })
+          .expect(200)
+      ).headers.warning;
+    expect(await warned(undefined)).toBe(KEY_IS_IV);
+    expect(await warned(['playready'])).toBeUndefined();
+    expect(await warned(['widevine', 'fairplay'])).toMatch(/playready_address_unused/);
+    expect(await warned(['fairplay'])).toMatch(/playready_address_unused/);
+  });
+
   it.each([1, 2] as const)(
     'opens encrypted keys of version %j when it has a certificate',
     async (version) => {
