@@ -263,7 +263,7 @@ export const cpixBody = z
     {
       cpix: text.meta({
         contentMediaType: 'application/cpix+xml',
-        description: `The text of a CPIX document (DASH-IF, 2.3 or 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
+        description: `The text of a CPIX document (DASH-IF, 2.0 to 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
       }),
       ...choice,
       systems: systems.nullish().meta({ description: SYSTEMS_SAID }),
