@@ -292,7 +292,9 @@ export const cpixQuery = z.strictObject({
     .transform((names) => names.split(','))
     .pipe(systems)
     .nullish()
-    .meta({ description: `${SYSTEMS_SAID} Names with commas between them.` }),
+    .meta({
+      description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
+    }),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),

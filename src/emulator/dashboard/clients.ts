@@ -66,11 +66,11 @@ function clientCard(client: Client, origin: string): Html {
         copyableAddress(`config-${name}`, 'address of the configuration service', config),
       ],
       ['Key provider', copyableAddress(`provider-${name}`, 'address of the key provider', provider)],
+      ['Kinds of answer', Object.keys(KEY_ANSWERS).join(', ')],
       ...PROTOCOLS.map(({ id, title, path }): [string, Html] => [
         title,
         copyableAddress(`${id}-${name}`, `address for ${title}`, `${origin}${path(name)}`),
       ]),
-      ['Kinds of answer', Object.keys(KEY_ANSWERS).join(', ')],
     ])}
     ${disclosure(
       `example-${name}`,
