@@ -74,8 +74,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   ): Promise<string | undefined> => {
     if (!speke) return undefined;
     const { writeSpekeRequest } = await loadSpeke();
-    const systemIds = systems.map((name) => CPIX_SYSTEM_IDS[name]);
-    return writeSpekeRequest({ ...speke, contentId, systemIds, certificate: recipient?.certificate });
+    return writeSpekeRequest({ ...speke, contentId, systems, certificate: recipient?.certificate });
   };
 
   const fetchDocument = async (
@@ -170,8 +169,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
     if (speke && question.recipient && isPlain)
       throw upstream.failed('answered plain content keys, though encrypted ones were asked for');
-    const url = chosen.cenc?.systems.includes('playready') ? playReadyUrl : undefined;
-    const made = await readDocument({ document, chosen, playReadyUrl: url, contentId }, recipient);
+    const made = await readDocument({ document, chosen, playReadyUrl, contentId }, recipient);
     if (!made.ok) throw unusable(made.faults);
     return made;
   };

@@ -162,10 +162,10 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       'the PlayReady checksum of another key',
       answering((body) => body, {
         playReadyHeader: (keyId) =>
-          playReadyHeader(keyId, '<CHECKSUM>AAAAAAAAAAA=</CHECKSUM><LA_URL>https://a.example/</LA_URL>'),
+          playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
       }),
       502,
-      / has a PlayReady checksum of another key/,
+      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
     ],
   ])('%s', async (_what, script, status, why) => {
     const { sidecar, upstream } = await startSpeke({ config: { upstreamTimeoutMs: 300 } });

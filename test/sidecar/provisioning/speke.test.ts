@@ -140,6 +140,14 @@ describe('provisioning by SPEKE', () => {
       .expect(200, dashLines());
   });
 
+  it('takes the one PlayReady header that a provider has for all keys, with a warning', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const always = () => playReadyHeader(Buffer.alloc(16, 7));
+    upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: always }));
+    const answer = await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+    expect(answer.headers.warning).toContain('299 - "key_id_mismatch: ');
+  });
+
   it('takes the PlayReady address of the request where the answer has none', async () => {
     const { sidecar, upstream } = await startSpeke();
     const header = (keyId: Buffer) => playReadyHeader(keyId, '');
