@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { isJsonObject, type JsonObject, say } from '../drm/bytes';
-import { MAX_CPIX_BYTES } from '../drm/cpix/read';
+import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
 import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
@@ -275,7 +275,7 @@ const TOO_LARGE: Problem = {
 
 const DOCUMENT_TOO_LARGE: Problem = {
   code: 'body_too_large',
-  description: `cpix has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have.`,
+  description: `cpix ${CPIX_TOO_LARGE}.`,
 };
 
 /** What a batch asks for one stream. */
