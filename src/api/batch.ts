@@ -4,7 +4,7 @@ import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
 import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
-import type { KeyFileRequest } from './read-key-file-request';
+import type { KeyFileRequest, RequestOptions } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */
@@ -189,6 +189,13 @@ export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
     refusal(`A batch has ${MAX_STREAMS} streams at most, its groups' counted. Send several batches.`),
   ],
 };
+
+/** How requests are read, and what lets others be served amid a long work; a program that serves nobody needs none. */
+export interface PlanContext extends RequestOptions {
+  /** Awaited at each step; it yields at some of them. */
+  readonly pause: () => Promise<void> | undefined;
+  readonly yieldNow: () => Promise<void> | undefined;
+}
 
 export type Fields = JsonObject;
 
