@@ -8,10 +8,11 @@ const transform = {
 };
 
 // A test file runs in a context of its own, where each use of a global takes 0.3 µs, and that of a parameter nothing.
+// No file that is loaded may declare one of these names at its top, as @lezer/php does Boolean.
 const sandboxInjectedGlobals = [
-  'Array ArrayBuffer BigInt Boolean Buffer DataView Error JSON Map Math Number Object Promise Proxy RangeError',
-  'Reflect RegExp Set String Symbol TypeError URL URLSearchParams Uint8Array Uint32Array WeakMap WeakSet',
-  'decodeURIComponent encodeURIComponent process',
+  'Array ArrayBuffer BigInt Buffer DataView Error JSON Map Math Number Object Promise Proxy RangeError',
+  'Reflect RegExp Set String Symbol TypeError Uint8Array Uint32Array WeakMap WeakSet',
+  'decodeURIComponent encodeURIComponent',
 ].flatMap((names) => names.split(' '));
 
 /** Tests below a folder, without those of projects of their own. */

@@ -4,7 +4,7 @@ import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } fro
 import { describeCpix } from '../drm/check/cpix';
 import { checkKeyFile } from '../drm/check/key-file-text';
 import { checkParts, tellNoSystem } from '../drm/check/part-values';
-import { type CheckResult, type Report, subjectOf } from '../drm/check/report';
+import { type CheckResult, Report, subjectOf } from '../drm/check/report';
 import { chooseKeys } from '../drm/cpix/choose';
 import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, type Finding, REQUEST_NAMES } from '../drm/cross-check';
@@ -12,15 +12,30 @@ import { unknownName } from '../drm/nearest';
 import type { UnknownField } from '../http/faults';
 import type { cpixBody } from './key-file-request';
 import { choiceOf, THE_DOCUMENT } from './read-cpix-request';
-import { type RequestFault, readForm } from './read-key-file-request';
+import {
+  ASKED_BY_ANY,
+  ASKED_BY_JSON,
+  type ProviderRules,
+  type RequestFault,
+  readForm,
+} from './read-key-file-request';
+
+interface RequestCheckOptions extends CheckOptions {
+  /** What the key provider asks of a request; `unknown`: that depends on a service of which nothing is known. */
+  readonly rules?: ProviderRules | 'unknown' | undefined;
+}
 
 /** Tells what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
-export function check(input: unknown, options: CheckOptions = {}): CheckResult {
+export function check(input: unknown, options: RequestCheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
 
 /** The same, for an input that is to be compared with others. */
-export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
+export function checkInput(
+  input: unknown,
+  { rules = ASKED_BY_JSON, ...options }: RequestCheckOptions = {},
+): CheckedInput {
+  const checkRequest = (report: Report, body: JsonObject) => checkBody(report, body, rules);
   return checkAnyInput(input, { ...options, checkRequest });
 }
 
@@ -28,9 +43,13 @@ const PARTS = ['cenc', 'playready', 'widevine', 'fairplay'] as const;
 const THE_BODY = { called: 'The body' };
 
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
-function checkRequest(report: Report, body: JsonObject): void {
-  const read = readForm(body);
+function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
+  const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
   if (!read.ok) for (const fault of read.faults) tell(report, body, fault);
+  if (read.ok && read.form === 'provider' && rules === 'unknown') {
+    const absent = ASKED_BY_JSON.needed.filter((name) => read.value[name] === undefined);
+    for (const name of absent) report.warning('may_be_missing', name, MAY_BE_MISSING);
+  }
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
   else if (isGiven('cpix'))
@@ -58,6 +77,9 @@ function tell(report: Report, body: JsonObject, fault: RequestFault): void {
   const code = { missing: 'missing', type: 'wrong_type', value: 'wrong_value' }[fault.reason];
   report.error(code, fault.path.join('.'), fault.sentence);
 }
+
+const MAY_BE_MISSING =
+  'is missing; a service whose key provider is asked by JSON refuses that, one with another protocol takes it';
 
 const NO_KEYS =
   'names no keys; give cenc (with playready and widevine) and fairplay, or cpix, or client, clientApiKey and contentId';
@@ -96,7 +118,12 @@ function checkDocument(
 ): void {
   if (typeof cpix !== 'string') return;
   const subject = { called: THE_DOCUMENT };
-  const document = describeCpix(report, cpix, subject);
+  const ofDocument = new Report();
+  const document = describeCpix(ofDocument, cpix, subject);
+  // The request may bring the address, and is asked for it where its own keys need one.
+  const told = ofDocument.faults.filter(({ code }) => code !== 'no_license_address');
+  ofDocument.faults.splice(0, ofDocument.faults.length, ...told);
+  report.take(ofDocument);
   if (!document || !value) return;
   const { contentId = undefined, playready } = value;
   const chosen = chooseKeys(document, choiceOf(value));

@@ -22,7 +22,10 @@ export function createDistinctKeys(): (name: string, request: KeyFileRequest) =>
 
 /** What two requests must not both have, or they would have the same key. */
 function identities(request: KeyFileRequest): [what: string, value: string][] {
-  if (request.source === 'provider') return [['content id', [request.client, request.contentId].join('\n')]];
+  if (request.source === 'provider') {
+    const { client, contentId, choice: { keyId, track, period } = {} } = request;
+    return [['content id', [client, contentId, keyId?.toString('hex'), track, period].join('\n')]];
+  }
   if (request.source === 'cpix') {
     const { cenc, fairplay } = request.chosen;
     return [

@@ -159,56 +159,6 @@ export const suppliedBody = z
     })),
   });
 
-const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
-// Refused by the sentence that says what it needs, not by the schema's.
-const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
-
-/** A body that names a content whose keys are fetched from the key provider. */
-export const providerBody = z
-  .strictObject(
-    {
-      client: providerId.meta({ description: 'The client, as the configuration service knows it.' }),
-      clientApiKey: apiKey.meta({ description: "The client's key at the configuration service." }),
-      contentId: providerId.meta({
-        description: 'The content. The same content id always gives the same keys.',
-      }),
-      cmaf,
-      cenc: nothing,
-      fairplay: nothing,
-      playready: withoutCenc,
-      widevine: withoutCenc,
-      ...noLines,
-      ...noDocument,
-      ...anything,
-    },
-    'The body must be a JSON object.',
-  )
-  .meta({
-    title: 'Keys from the key provider',
-    description: 'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched.',
-  });
-
-/** A body that holds the lines of an existing key file. */
-export const importedBody = z
-  .strictObject(
-    {
-      keyfile: text.meta({
-        description: 'The lines `name: value`, of a key file that some program or person wrote.',
-      }),
-      keepunknown: z.boolean('must be true or false').nullish().meta({
-        description:
-          'Whether lines with unknown names are kept as they are, after the others. Left out: they are refused.',
-      }),
-      ...anything,
-    },
-    'The body must be a JSON object.',
-  )
-  .meta({
-    title: 'An existing key file',
-    description:
-      'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
-  });
-
 const MAX_NAME = 200;
 const name = text
   .refine((value) => value !== '' && value.length <= MAX_NAME, `must have 1 to ${MAX_NAME} characters`)
@@ -242,13 +192,78 @@ const laurl = playready.laurl.meta({
   description: "PlayReady's license address, in place of the one in the document. Needed where it has none.",
 });
 
+const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
+// Refused by the sentence that says what it needs, not by the schema's.
+const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
+
+/**
+ * A body that names a content whose keys are fetched from the key provider. Which of its fields a request needs depends
+ * on the protocol that the provider speaks.
+ */
+export const providerBody = z
+  .strictObject(
+    {
+      client: providerId.nullish().meta({
+        description:
+          'The client, as the configuration service knows it. Needed where the key provider is asked by JSON, or where its address has `{client}`.',
+      }),
+      clientApiKey: apiKey.nullish().meta({
+        description:
+          "The client's key at the configuration service. Needed where the key provider is asked by JSON.",
+      }),
+      contentId: providerId.meta({
+        description: 'The content. The same content id always gives the same keys.',
+      }),
+      cmaf,
+      cenc: nothing,
+      fairplay: nothing,
+      widevine: withoutCenc,
+      cpix: noDocument.cpix,
+      ...choice,
+      systems: systems.nullish().meta({
+        description:
+          'The DRM systems to ask for. Left out: all; of a CPIX document that is fetched, those that it has.',
+      }),
+      playready: part({ laurl }).meta({ description: 'PlayReady.' }),
+      ...noLines,
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'Keys from the key provider',
+    description:
+      'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems` and `playready` are for a provider that speaks SPEKE or answers CPIX documents, `kid`, `track` and `period` for one of CPIX documents; others refuse them.',
+  });
+
+/** A body that holds the lines of an existing key file. */
+export const importedBody = z
+  .strictObject(
+    {
+      keyfile: text.meta({
+        description: 'The lines `name: value`, of a key file that some program or person wrote.',
+      }),
+      keepunknown: z.boolean('must be true or false').nullish().meta({
+        description:
+          'Whether lines with unknown names are kept as they are, after the others. Left out: they are refused.',
+      }),
+      ...anything,
+    },
+    'The body must be a JSON object.',
+  )
+  .meta({
+    title: 'An existing key file',
+    description:
+      'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
+  });
+
 /** A body that holds a CPIX document. */
 export const cpixBody = z
   .strictObject(
     {
       cpix: text.meta({
         contentMediaType: 'application/cpix+xml',
-        description: `The text of a CPIX document (DASH-IF, 2.3 or 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
+        description: `The text of a CPIX document (DASH-IF, 2.0 to 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
       }),
       ...choice,
       systems: systems.nullish().meta({ description: SYSTEMS_SAID }),
@@ -277,7 +292,9 @@ export const cpixQuery = z.strictObject({
     .transform((names) => names.split(','))
     .pipe(systems)
     .nullish()
-    .meta({ description: `${SYSTEMS_SAID} Names with commas between them.` }),
+    .meta({
+      description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
+    }),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),

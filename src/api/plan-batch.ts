@@ -16,40 +16,40 @@ import {
   invalidBody,
   MAX_STREAMS,
   memberEntry,
+  type PlanContext,
   type Planned,
   type PlannedFailure,
   sizeFault,
   streamEntry,
   TOO_MANY_STREAMS,
   unknownField,
-  type Yielding,
 } from './batch';
 import { createDistinctKeys } from './distinct-keys';
 import { countStreams, planTracks, trackRules } from './plan-tracks';
 import { createReadOnce } from './read-cpix-request';
-import { type KeyFileRequest, parseKeyFileRequest } from './read-key-file-request';
+import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
-const NEVER: Yielding = { pause: () => undefined, yieldNow: () => undefined };
+const NEVER: PlanContext = { pause: () => undefined, yieldNow: () => undefined };
 
 /** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
 export async function planBatch(
   { streams, groups }: BatchBody,
-  yielding: Yielding = NEVER,
+  context: PlanContext = NEVER,
 ): Promise<Parsed<readonly Planned[]>> {
-  const { pause, yieldNow } = yielding;
+  const { pause, yieldNow } = context;
   const claim = createClaim();
   const plan: Planned[] = [];
   for (const [index, stream] of streams.entries()) {
     const tracks = tracksOf(stream);
     await pause();
     if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const planned of await planStream(stream, `streams.${index}`, claim, yielding)) plan.push(planned);
+    for (const planned of await planStream(stream, `streams.${index}`, claim, context)) plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await yieldNow();
-    const members = await readGroup(group, `groups.${index}`, claim, yielding);
+    const members = await readGroup(group, `groups.${index}`, claim, context);
     if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
     for (const member of members) plan.push(member);
   }
@@ -65,13 +65,13 @@ async function planStream(
   stream: unknown,
   place: string,
   claim: Claim,
-  yielding: Yielding,
+  context: PlanContext,
 ): Promise<readonly Planned[]> {
   if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(stream, streamEntry);
   if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const tracks = tracksOf(own);
-  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, yielding);
+  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, context);
   const claimed = claim(own.streamid, place);
   if (claimed.kind === 'failed') return [claimed];
   const { streamId } = claimed;
@@ -85,15 +85,15 @@ function planEntryOfTracks(
   request: Fields,
   place: string,
   claim: Claim,
-  yielding: Yielding,
+  context: PlanContext,
 ): readonly Planned[] | Promise<readonly Planned[]> {
-  const problems = trackRules(tracks, request);
+  const problems = trackRules(tracks, request, context);
   if ((own.streamid ?? null) !== null)
     problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   const tooLarge = sizeFault(request);
   if (tooLarge) problems.push(tooLarge);
   if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  return planTracks(tracks, request, place, claim, yielding);
+  return planTracks(tracks, request, place, claim, context);
 }
 
 interface Member {
@@ -116,7 +116,7 @@ async function readGroup(
   group: unknown,
   place: string,
   claim: Claim,
-  yielding: Yielding,
+  context: PlanContext,
 ): Promise<readonly Planned[] | undefined> {
   if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, groupEntry);
@@ -125,30 +125,38 @@ async function readGroup(
   if (countStreams(own.tracks) > MAX_STREAMS) return undefined;
   const result = groupEntry.safeParse(own);
   const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
-  problems.push(...faults.map(bodyProblem), ...groupRules(own, request, new Set(faults.map(fieldOf))));
+  problems.push(
+    ...faults.map(bodyProblem),
+    ...groupRules(own, request, new Set(faults.map(fieldOf)), context),
+  );
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const { folder, keys, tracks } = result.data;
   const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, yielding, inFolder);
+  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, context, inFolder);
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
   const members: (Member | PlannedFailure)[] = [];
   for (const [index, member] of given.value.entries()) {
-    await yielding.pause();
+    await context.pause();
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
   if (keys === 'each') return planEach(members, request);
   return byQuality
-    ? planByQuality(members, request, keys as KeysByQuality, yielding)
-    : planSame(members, request);
+    ? planByQuality(members, request, keys as KeysByQuality, context)
+    : planSame(members, parseKeyFileRequest(request, context));
 }
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
 const isByQuality = (keys: unknown) => keys === 'quality' || isJsonObject(keys);
 
 /** The rules between the fields of a group, told whatever else is wrong with it. `wrong` are the fields that are. */
-function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey | undefined>): Problem[] {
+function groupRules(
+  own: Fields,
+  request: Fields,
+  wrong: ReadonlySet<PropertyKey | undefined>,
+  options: RequestOptions,
+): Problem[] {
   const isGiven = (name: string) => (own[name] ?? null) !== null;
   const { keys } = own;
   const byQuality = isByQuality(keys);
@@ -160,7 +168,7 @@ function groupRules(own: Fields, request: Fields, wrong: ReadonlySet<PropertyKey
     problems.push(
       invalidBody(`give its ${naming.join(' or its ')}, not ${naming.length > 2 ? 'all' : 'both'}`),
     );
-  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request));
+  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request, options));
   if (isGiven('tracks') && isGiven('keys'))
     problems.push(invalidBody('keys: tracks chooses the keys; leave it out'));
   if (isJsonObject(keys)) problems.push(...keysFaults(keys));
@@ -224,8 +232,10 @@ function readQuality(quality: unknown): Checked<string> {
     : { ok: false, fault: QUALITY.fault };
 }
 
-function planSame(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
-  const request = parseKeyFileRequest(fields);
+function planSame(
+  members: readonly (Member | PlannedFailure)[],
+  request: Parsed<KeyFileRequest>,
+): readonly Planned[] {
   return members.map((member) => {
     if (member.kind === 'failed') return member;
     if (!request.ok) return failed(member.streamId, ...request.problems);
@@ -247,9 +257,9 @@ async function planByQuality(
   members: readonly (Member | PlannedFailure)[],
   fields: Fields,
   keys: KeysByQuality,
-  { yieldNow }: Yielding,
+  context: PlanContext,
 ): Promise<readonly Planned[]> {
-  const requestOf = createRequestOf(keys, fields);
+  const requestOf = createRequestOf(keys, fields, context);
   const qualities = members.flatMap((member) =>
     member.kind === 'member' && member.contentId === undefined && member.quality?.ok
       ? member.quality.value
@@ -257,7 +267,7 @@ async function planByQuality(
   );
   for (const quality of new Set(qualities)) {
     // Each may have a document of its own.
-    await yieldNow();
+    await context.yieldNow();
     requestOf(quality);
   }
   return members.map((member) => {
@@ -345,7 +355,7 @@ function commonKeyFaults(common: Fields): Problem[] {
  * Makes what answers the requests of a group's qualities. The group's other fields hold for all of them; of a part that
  * both have, a field of the quality's own counts.
  */
-function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
+function createRequestOf(keys: KeysByQuality, common: Fields, options: RequestOptions): RequestOf {
   const requests = new Map<string, Parsed<KeyFileRequest>>();
   const sameKeyAs = createDistinctKeys();
   const readDocument = createReadOnce();
@@ -356,7 +366,7 @@ function createRequestOf(keys: KeysByQuality, common: Fields): RequestOf {
       return failure(
         `quality: the group's keys have no ${quality}; they have ${Object.keys(keys).join(', ')}.`,
       );
-    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), readDocument);
+    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), { ...options, readDocument });
     if (!parsed.ok)
       return keys === 'quality'
         ? parsed

@@ -6,21 +6,26 @@ import {
   type Fields,
   failed,
   invalidBody,
+  type PlanContext,
   type Planned,
   type PlannedFailure,
-  type Yielding,
 } from './batch';
 import { createDistinctKeys } from './distinct-keys';
 import { createReadOnce } from './read-cpix-request';
-import { parseKeyFileRequest } from './read-key-file-request';
+import { ASKED_BY_JSON, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 
 /** What is wrong with the tracks of an entry before any is looked at. */
-export function trackRules(tracks: unknown, request: Fields): Problem[] {
+export function trackRules(
+  tracks: unknown,
+  request: Fields,
+  { rules = ASKED_BY_JSON }: RequestOptions,
+): Problem[] {
   const isGiven = (name: string) => (request[name] ?? null) !== null;
   const problems: Problem[] = [];
   if (!isJsonObject(tracks) || Object.keys(tracks).length === 0)
     problems.push(invalidBody('tracks: must name the streams of each track, as {"SD": "news_sd"}'));
-  if (!isGiven('cpix'))
+  const isOfProvider = isGiven('contentId') && rules.taken.includes('track');
+  if (!isGiven('cpix') && !isOfProvider)
     problems.push(invalidBody('tracks: needs cpix: give the text of a CPIX document with it'));
   for (const name of ['track', 'kid']) {
     if (isGiven(name)) problems.push(invalidBody(`${name}: tracks chooses the keys; leave it out`));
@@ -44,14 +49,14 @@ export async function planTracks(
   request: Fields,
   place: string,
   claim: Claim,
-  { pause, yieldNow }: Yielding,
+  { pause, yieldNow, ...options }: PlanContext,
   folder = '',
 ): Promise<readonly Planned[]> {
   const readDocument = createReadOnce();
   const sameKeyAs = createDistinctKeys();
 
   const requestOf = (track: string): ReturnType<typeof parseKeyFileRequest> => {
-    const parsed = parseKeyFileRequest({ ...request, track }, readDocument);
+    const parsed = parseKeyFileRequest({ ...request, track }, { ...options, readDocument });
     const same = parsed.ok ? sameKeyAs(track, parsed.value) : undefined;
     return same ? { ok: false, problems: [sameKey(track, same.what, same.other)] } : parsed;
   };

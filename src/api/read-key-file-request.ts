@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { isJsonObject, say } from '../drm/bytes';
+import type { CpixChoice } from '../drm/cpix/choose';
 import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
 import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
@@ -18,7 +19,7 @@ import {
   schemaFaults,
 } from '../http/faults';
 import { cpixBody, cpixQuery, importedBody, providerBody, suppliedBody } from './key-file-request';
-import { type CpixContent, chooseInDocument, type ReadDocument } from './read-cpix-request';
+import { type CpixContent, choiceOf, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
 /**
  * What a POST asks for: the key file of the values it holds, of some keys of a CPIX document, or of a content's keys at
@@ -44,9 +45,36 @@ export type KeyFileRequest = (
 
 /** A content as the configuration service and the key provider know it. */
 export interface ProviderContent {
-  readonly client: string;
-  readonly clientApiKey: string;
+  readonly client?: string | undefined;
+  readonly clientApiKey?: string | undefined;
   readonly contentId: string;
+  /** What tells its keys from the others of a document; without it, the keys for all tracks and systems. */
+  readonly choice?: CpixChoice | undefined;
+  /** The PlayReady license address in place of the one that the provider answers. */
+  readonly playReadyUrl?: string | undefined;
+}
+
+/** What the protocol of the key provider asks of a request that names a content. */
+export interface ProviderRules {
+  /** What must be there beside the content id. */
+  readonly needed: readonly ('client' | 'clientApiKey')[];
+  /** What may be there only where the provider answers CPIX documents. */
+  readonly taken: readonly DocumentField[];
+}
+
+const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
+export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
+
+/** The protocol `json`, which a service without a protocol has, asks in the name of a client and answers one key. */
+export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [] };
+
+/** What any protocol would take. */
+export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS };
+
+export interface RequestOptions {
+  readonly rules?: ProviderRules | undefined;
+  /** Reads CPIX documents; requests that share one may have it read once. */
+  readonly readDocument?: ReadDocument | undefined;
 }
 
 /** What keeps a body from being a request: what a schema says, or a rule between fields. */
@@ -72,13 +100,12 @@ type FormedBody =
  * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with
  * `cenc` or `fairplay` supplies the keys; any other names a content at the key provider. What a key file needs and the
  * body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
- * @param readDocument reads CPIX documents; requests that share one may have it read once.
  */
 export function parseKeyFileRequest(
   body: unknown,
-  readDocument: ReadDocument = readCpix,
+  { rules = ASKED_BY_JSON, readDocument = readCpix }: RequestOptions = {},
 ): Parsed<KeyFileRequest> {
-  const read = readForm(body);
+  const read = readForm(body, rules);
   if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(problemOf) };
   const { form, value } = read;
   if (form === 'imported')
@@ -89,8 +116,18 @@ export function parseKeyFileRequest(
   }
   if (form === 'supplied')
     return { ok: true, value: { source: 'supplied', ...suppliedValues(value), cmaf: asked } };
-  const { client, clientApiKey, contentId } = value;
-  return { ok: true, value: { source: 'provider', client, clientApiKey, contentId, cmaf: asked } };
+  return { ok: true, value: { source: 'provider', ...contentOf(value), cmaf: asked } };
+}
+
+function contentOf(body: z.output<typeof providerBody>): ProviderContent {
+  const { client, clientApiKey, contentId, kid, track, period, systems, playready } = body;
+  return {
+    ...(client && { client }),
+    ...(clientApiKey && { clientApiKey }),
+    contentId,
+    ...((kid || track || period || systems) && { choice: choiceOf(body) }),
+    ...(playready && { playReadyUrl: playready.laurl }),
+  };
 }
 
 function problemOf(fault: RequestFault): Problem {
@@ -102,6 +139,7 @@ function problemOf(fault: RequestFault): Problem {
 /** Finds out which form of request a body is, and everything that keeps it from being one. */
 export function readForm(
   body: unknown,
+  { needed, taken }: ProviderRules,
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly RequestFault[] } {
   const given = givenFields(body);
   if (given.has('keyfile')) {
@@ -124,25 +162,33 @@ export function readForm(
     if (!result.success || faults.length > 0) return { ok: false, faults };
     return { ok: true, form: 'cpix', value: result.data };
   }
+  const isSupplied = given.has('cenc') || given.has('fairplay');
+  const takes: readonly string[] = !isSupplied && given.has('contentId') ? taken : [];
   const orphans = [
     ...partsWithoutCenc(given, body),
     ...flagWithoutLines(given),
     ...choiceWithoutDocument(given),
-  ];
-  if (given.has('cenc') || given.has('fairplay')) {
+  ].filter(({ field = '' }) => !takes.includes(field));
+  if (isSupplied) {
     const result = suppliedBody.safeParse(body);
     const faults = [...orphans, ...faultsIn(suppliedBody, result, body)];
     if (!result.success || faults.length > 0) return { ok: false, faults };
     return { ok: true, form: 'supplied', value: result.data };
   }
-  const rest = withoutFields(body, []);
+  const rest = withoutFields(
+    body,
+    DOCUMENT_FIELDS.filter((name) => !takes.includes(name)),
+  );
   const result = providerBody.safeParse(rest);
-  const found = faultsIn(providerBody, result, rest, suppliedBody);
+  const found = inFieldOrder([
+    ...needed.filter((name) => !given.has(name)).map(missing),
+    ...faultsIn(providerBody, result, rest, suppliedBody),
+  ]);
   // Where nothing of the provider's is there, three "missing" would only hide what was meant.
   const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
   if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };
-  return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body)] };
+  return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body, needed)] };
 }
 
 function faultsIn(
@@ -154,12 +200,25 @@ function faultsIn(
   return error ? schemaFaults(schema, error, body, { names }) : [];
 }
 
+function missing(name: string): SchemaFault {
+  return { kind: 'wrong', path: [name], reason: 'missing', sentence: 'is missing' };
+}
+
+function inFieldOrder(faults: readonly SchemaFault[]): SchemaFault[] {
+  const place = ({ path: [name] }: SchemaFault) => {
+    const index = FIELD_ORDER.indexOf(name ?? '');
+    return index === -1 ? FIELD_ORDER.length : index;
+  };
+  return faults.toSorted((one, other) => place(one) - place(other));
+}
+
 const FIELDS = knownNames(suppliedBody, []);
 const PROVIDER_FIELDS = [
   'client',
   'clientApiKey',
   'contentId',
 ] as const satisfies (keyof typeof providerBody.shape)[];
+const FIELD_ORDER: readonly PropertyKey[] = PROVIDER_FIELDS;
 
 function suppliedValues(body: z.output<typeof suppliedBody>) {
   const { cenc, playready, widevine, fairplay } = body;
@@ -255,9 +314,10 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): BrokenRule
     .map((name) => rule(name, 'missing', 'needs cenc: give cenc.keyid and cenc.contentkey with it'));
 }
 
-function nothingGiven(body: unknown): BrokenRule {
+function nothingGiven(body: unknown, needed: ProviderRules['needed']): BrokenRule {
+  const provisioned = [...needed, 'contentId'].join(', ').replace(/, (?=contentId$)/, ' and ');
   const sentence = isJsonObject(body)
-    ? 'The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with client, clientApiKey and contentId'
+    ? `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}`
     : 'Send a JSON object with content-type: application/json';
   return rule(undefined, 'missing', sentence);
 }

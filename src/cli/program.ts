@@ -163,12 +163,13 @@ function describeCheck(program: Command): Command {
     .addHelpText(
       'after',
       `
-It takes key files, bodies of the key-file API (JSON), DASH manifests and HLS playlists or the elements and
-lines of one about its protection, init segments, media segments and mp4 files of any size, license
-addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady object or
-header, a key id. Of a folder it takes the .key files in it and below it.
+It takes key files, CPIX documents (encrypted keys are not opened), bodies of the key-file API (JSON), DASH manifests
+and HLS playlists or the elements and lines of one about its protection, init segments, media segments and mp4 files
+of any size, license addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady
+object or header, a key id. Of a folder it takes the .key files in it and below it.
 Several inputs are compared with each other:
   packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
+  packager-drm check news.key news-cpix.xml
 Nothing is sent anywhere; only --stream asks the sidecar, for the key file of that stream.
 Ends with 1 when a fault is an error.
 `,
@@ -220,7 +221,8 @@ function describeApply(program: Command): Command {
 It shows first what would change, asks, and goes on after single failures. With --yes it writes at once. Run it
 again after a failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
 A manifest gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
-name, not even for a dry run: otherwise its author would choose what is sent.
+name, not even for a dry run: otherwise its author would choose what is sent. CPIX documents in its folder or below
+need no option.
 Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
 Their values are written as they are.
 docs/manifest.md says what a manifest holds.

@@ -134,7 +134,16 @@ export const HEX_TEXT =
 
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */
 export function isRandomUuid(bytes: Buffer): boolean {
-  return bytes.length === 16 && bytes.readUInt8(6) >> 4 === 4 && bytes.readUInt8(8) >> 6 === 2;
+  return isUuidOfVersion(4, bytes);
+}
+
+/** The same for one that is made of a name (version 5), as SPEKE providers are asked with. */
+function isUuidOfName(bytes: Buffer): boolean {
+  return isUuidOfVersion(5, bytes);
+}
+
+function isUuidOfVersion(version: number, bytes: Buffer): boolean {
+  return bytes.length === 16 && bytes.readUInt8(6) >> 4 === version && bytes.readUInt8(8) >> 6 === 2;
 }
 
 /** The version 5 UUID of a name in a namespace (RFC 9562 § 5.5), big endian. */
@@ -145,9 +154,12 @@ export function uuidOfName(namespace: Uint8Array, name: string): Buffer {
   return uuid;
 }
 
-/** Whether a key id reads as a random UUID in the other byte order alone. */
+/**
+ * Whether a key id reads as a random UUID in the other byte order alone. One that is made of a name is as it should be:
+ * by chance, one in sixteen of those reads as random in the other order.
+ */
 export function looksSwapped(keyId: Buffer): boolean {
-  return !isRandomUuid(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
+  return !isRandomUuid(keyId) && !isUuidOfName(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
 }
 
 /** What is to be said then, behind the key id's name. */

@@ -25,10 +25,11 @@ import type { OpenAudit } from './observe/audit';
 import { createObservation, type MetricsOptions, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
-import { createUpstreams } from './provisioning/key-provider';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
+import type { ReadProviderHeaders } from './provisioning/provider-headers';
 import { createProvision } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
+import { createUpstreams, providerRules } from './provisioning/upstreams';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
@@ -48,6 +49,8 @@ export interface Ambient {
   readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
+  /** The headers that the key provider wants, as they are now; undefined: there is no file of them. */
+  readonly providerHeaders?: ReadProviderHeaders | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
   /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
@@ -71,7 +74,8 @@ const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
-  const { log, newId, now, findApiKey, audit, version, publicFolder, cpixRecipient } = ambient;
+  const { log, newId, now, findApiKey, audit, version, publicFolder } = ambient;
+  const { providerHeaders, cpixRecipient = () => undefined } = ambient;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
@@ -91,9 +95,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const cache = createCache(config, ambient, writer, observation);
   const { checks, cmaf } = config;
   const { answered: onAnswer } = observation;
-  const upstreams = createUpstreams(config, (name) =>
+  const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
     createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, ...observation.calls(name) }),
   );
+  const rules = providerRules(config);
   const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer, cpixRecipient });
   const refusals = createRefusals(observation.audit);
   const changes = createKeyFileChanges({
@@ -121,6 +126,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const batch = createBatch({
     changes,
     provision,
+    rules,
     refusals,
     log,
     onError: observation.requests.onError,
@@ -142,7 +148,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
-  const handlers = createKeyFileHandlers({ store, changes });
+  const handlers = createKeyFileHandlers({ store, changes, rules });
   const express = createRoutes((routes) => {
     routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);
@@ -151,7 +157,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .get(list.handler)
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
-    checkRoutes(routes);
+    checkRoutes(routes, rules);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
@@ -198,12 +204,12 @@ async function describe(version: string): Promise<object> {
 }
 
 function createCache(
-  { providerCache, configServiceUrl, keyProviderUrl }: SidecarConfig,
-  { log, newId, clock }: Ambient,
+  { providerCache, configServiceUrl, keyProviderUrl, keyProviderProtocol }: SidecarConfig,
+  { log, newId, clock, providerHeaders }: Ambient,
   writer: DurableWriter,
   { providerCache: observe }: Observation,
 ): ProviderCache | undefined {
-  if (!providerCache || configServiceUrl === undefined || keyProviderUrl === undefined) return undefined;
-  const scope = { configServiceUrl, keyProviderUrl };
+  if (!providerCache || keyProviderUrl === undefined) return undefined;
+  const scope = { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders };
   return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import express, { type Express } from 'express';
 import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
+import type { ProviderRules } from '../api/read-key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { onlyMethods } from '../http/app';
 import { createReadBytes, requireType } from '../http/body';
@@ -18,7 +19,7 @@ const WHICH_TYPES =
   'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
-export function checkRoutes(app: Express): void {
+export function checkRoutes(app: Express, rules?: ProviderRules): void {
   const readBody = createReadInput();
   const route = app.route(CHECK_PATH);
   route.post(async (request, response) => {
@@ -26,7 +27,7 @@ export function checkRoutes(app: Express): void {
     const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
     if (body === undefined) throw noBody();
     const { check } = await import('../api/check');
-    response.set('cache-control', 'no-store').json(check(body, { reveal }));
+    response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
   });
   route.all(onlyMethods('POST'));
 }

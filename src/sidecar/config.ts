@@ -6,7 +6,15 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
+import {
+  addressFault,
+  HTTP_URL_RULE,
+  isHttpUrl,
+  PROVIDER_PROTOCOLS,
+  type ProviderProtocol,
+} from './provisioning/address';
 import type { CpixFiles } from './provisioning/cpix-recipient';
+import { HEADERS_VARIABLE } from './provisioning/provider-headers';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig {
@@ -19,9 +27,13 @@ export interface SidecarConfig {
   readonly keyFileMode: number;
   readonly host: string;
   readonly port: number;
-  /** Addresses of the two upstreams; provisioning needs both. */
+  /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
   readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string | undefined;
+  /** How the key provider is asked; undefined: `json`. */
+  readonly keyProviderProtocol?: Exclude<ProviderProtocol, 'json'>;
+  /** The path of the file of headers that the key provider wants. */
+  readonly keyProviderHeadersFile?: string;
   readonly upstreamTimeoutMs: number;
   /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
   readonly providerCache?: { readonly folder: string; readonly maxAgeMs: number };
@@ -57,7 +69,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
   try {
-    values = readConfig(variables, env);
+    values = readConfig(
+      variables.extend({ PACKAGERDRMAPI_KEYPROVIDERURL: providerUrl(env).optional() }),
+      env,
+    );
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     faults.push(...thrown.faults);
@@ -65,7 +80,9 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const key = readApiKey(env, readText, faults);
   const tls = readTls(env, faults);
   const cpix = readCpixFiles(env, faults);
+  refuseWithoutProvider(env, faults);
   if (!values || faults.length > 0) throw new ConfigError(faults);
+  const protocol = values.PACKAGERDRMAPI_KEYPROVIDERPROTOCOL;
   return {
     apiKey: key,
     apiKeysFile: values.PACKAGERDRMAPI_APIKEYS_FILE,
@@ -75,6 +92,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     port: values.PACKAGERDRMAPI_PORT,
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
+    ...(protocol !== undefined && protocol !== 'json' && { keyProviderProtocol: protocol }),
+    ...(values.PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE !== undefined && {
+      keyProviderHeadersFile: values.PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE,
+    }),
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
     ...(values.PACKAGERDRMAPI_PROVIDERCACHE !== undefined && {
       providerCache: {
@@ -159,6 +180,20 @@ function readCpixFiles(env: Environment, faults: string[]): CpixFiles | undefine
   return undefined;
 }
 
+/** Who says how the key provider is asked means to have it asked. The protocol `json` is what a service has without one. */
+function refuseWithoutProvider(env: Environment, faults: string[]): void {
+  if (env.PACKAGERDRMAPI_KEYPROVIDERURL) return;
+  const { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol, PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: file } = env;
+  const given = [
+    ...(PROVIDER_PROTOCOLS.some((known) => known === protocol && known !== 'json')
+      ? ['PACKAGERDRMAPI_KEYPROVIDERPROTOCOL']
+      : []),
+    ...(file ? [HEADERS_VARIABLE] : []),
+  ];
+  for (const name of given)
+    faults.push(`${name}: is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out`);
+}
+
 /** The most characters that an API key can have. */
 const MAX_KEY_CHARACTERS = 1000;
 
@@ -169,9 +204,7 @@ const apiKey = z
   .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
   .max(MAX_KEY_CHARACTERS, `must have at most ${MAX_KEY_CHARACTERS} characters`);
 
-const httpUrl = z
-  .string()
-  .refine(isHttpUrl, 'must be an http:// or https:// address without user, query, fragment or space');
+const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -225,7 +258,11 @@ const variables = z.object({
   PACKAGERDRMAPI_HOST: z.string().default('0.0.0.0'),
   PACKAGERDRMAPI_PORT: port.default(80),
   PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
-  PACKAGERDRMAPI_KEYPROVIDERURL: httpUrl.optional(),
+  PACKAGERDRMAPI_KEYPROVIDERURL: z.string().optional(),
+  PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: z
+    .enum(PROVIDER_PROTOCOLS, `must be one of ${PROVIDER_PROTOCOLS.join(', ')}`)
+    .optional(),
+  PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: z.string().optional(),
   PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
   PACKAGERDRMAPI_PROVIDERCACHE: cacheFolder.optional(),
   PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
@@ -244,9 +281,12 @@ const variables = z.object({
   PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
-function isHttpUrl(text: string): boolean {
-  if (!URL.canParse(text) || /[\s?#]/.test(text)) return false;
-  const { protocol, username, password } = new URL(text);
-  // fetch() takes no address with a user in it, and its message, which is logged, quotes the password.
-  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+/** The protocol says what the address of the key provider must be like. */
+function providerUrl({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: named = '' }: Environment): z.ZodType<string> {
+  // Of a protocol that is none, its own fault is told, and of the address what is wrong with it by any.
+  const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';
+  return z.string().superRefine((text, context) => {
+    const fault = addressFault(protocol, text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
 }

@@ -12,6 +12,7 @@ import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import { openAudit } from './observe/audit';
 import { openCpixRecipient } from './provisioning/cpix-recipient';
+import { HEADERS_VARIABLE, openProviderHeaders } from './provisioning/provider-headers';
 import {
   guardDocumentedKeys,
   readSecret,
@@ -39,11 +40,13 @@ function main(): void {
 
 function openAccess(config: SidecarConfig, log: Log) {
   const { apiKey, apiKeysFile, tls, cpix, host, demo = false, providerCache, keyFilesPath } = config;
+  const { keyProviderHeadersFile: headersFile } = config;
   refuseUnreadable({
     PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,
     PACKAGERDRMAPI_TLSCERT: tls?.certificate,
     PACKAGERDRMAPI_TLSKEY: tls?.key,
     PACKAGERDRMAPI_TLSCLIENTCA: tls?.clientAuthorities,
+    [HEADERS_VARIABLE]: headersFile,
     PACKAGERDRMAPI_CPIXCERT: cpix?.certificate,
     PACKAGERDRMAPI_CPIXKEY: cpix?.key,
   });
@@ -55,13 +58,14 @@ function openAccess(config: SidecarConfig, log: Log) {
     findApiKey,
     tls: tls && openTls(tls, options),
     recipient: cpix && openCpixRecipient(cpix, options),
+    providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
   };
 }
 
 async function start(
   config: SidecarConfig,
   log: Log,
-  { findApiKey, tls, recipient }: ReturnType<typeof openAccess>,
+  { findApiKey, tls, recipient, providerHeaders }: ReturnType<typeof openAccess>,
 ) {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
@@ -74,6 +78,7 @@ async function start(
       now: () => performance.now(),
       clock: () => new Date(),
       findApiKey,
+      providerHeaders,
       audit,
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),

@@ -9,6 +9,7 @@ import {
   parseUuid,
   say,
   swapKeyIdOrder,
+  uuidOfName,
 } from '../../src/drm/bytes';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
@@ -170,6 +171,14 @@ describe('a key id in the other byte order', () => {
     expect(looksSwapped(swappedId('44da52ef-4523-498e-9854-777ee322681d'))).toBe(true);
     expect(looksSwapped(swappedId('44da52ef-4523-198e-9854-777ee322681d'))).toBe(false);
     expect(looksSwapped(swappedId('44da52ef-4523-498e-5854-777ee322681d'))).toBe(false);
+  });
+
+  test('is none when it is made of a name, as those that SPEKE providers are asked for', () => {
+    const ids = Array.from({ length: 300 }, (_, index) =>
+      uuidOfName(Buffer.alloc(16, 7), `content-${index}`),
+    );
+    expect(ids.filter((id) => isRandomUuid(swapKeyIdOrder(id))).length).toBeGreaterThan(0);
+    expect(ids.filter(looksSwapped)).toEqual([]);
   });
 
   test('is none when it reads so in both', () => {

@@ -93,6 +93,8 @@ test('names the common fields that would give all qualities one key', () => {
   ]);
   expect(commonKeys({ cenc: null, fairplay: { laurl: 'skd://a', key: null } })).toEqual([]);
   expect(commonKeys({ fairplay: 'x' })).toEqual([]);
+  expect(commonKeys({ cpix: '<CPIX/>', kid: 'k', track: 'HD' })).toEqual(['kid', 'track']);
+  expect(commonKeys({ cpix: '<CPIX/>', period: '1', systems: ['widevine'], kid: null })).toEqual([]);
 });
 
 describe('the fields of a quality', () => {
@@ -108,6 +110,17 @@ describe('the fields of a quality', () => {
     expect(qualityFields('HD', {}, common)).toEqual({ ...common, contentId: 'show-hd' });
     expect(qualityFields('HD', { contentId: 'own' }, common)).toEqual({ ...common, contentId: 'own' });
     expect(qualityFields('HD', {}, { client: 'c' })).toEqual({ client: 'c' });
+  });
+
+  test('choose of a common CPIX document the track of the quality, unless they choose by themselves', () => {
+    const document = { cpix: '<CPIX/>', period: '1', contentId: 'show', playready: { laurl: 'https://l/' } };
+    expect(qualityFields('HD', {}, document)).toEqual({ ...document, track: 'HD' });
+    expect(qualityFields('HD', { track: 'UHD1' }, document)).toEqual({ ...document, track: 'UHD1' });
+    expect(qualityFields('HD', { kid: 'k' }, document)).toEqual({ ...document, kid: 'k' });
+    expect(qualityFields('HD', { cpix: '<c:CPIX/>' }, document)).toEqual({ ...document, cpix: '<c:CPIX/>' });
+    const cenc = { keyid: 'i', contentkey: 'k' };
+    const { contentId, playready } = document;
+    expect(qualityFields('AUDIO', { cenc }, document)).toEqual({ contentId, playready, cenc });
   });
 
   test('keep of the common parts those that its keys are for', () => {

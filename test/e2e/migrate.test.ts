@@ -59,7 +59,8 @@ async function writeLog(path: string, lines: number): Promise<void> {
 }
 
 test('a log of any length is read in the same memory, and a line or an archive without end, too', async () => {
-  await writeLog(join(cwd, 'long.log'), 1_000_000);
+  // Some 45 MB.
+  await writeLog(join(cwd, 'long.log'), 400_000);
   await fs.writeFile(join(cwd, 'line.log'), Buffer.alloc(100 * 1024 * 1024, 'x'));
   const archive = createWriteStream(join(cwd, 'long.har'));
   archive.write('{"log":{"entries":[{"response":{"content":{"text":"');
@@ -72,8 +73,8 @@ test('a log of any length is read in the same memory, and a line or an archive w
   const { code, stdout, stderr } = await small('--json', 'long.log');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({
-    calls: 1_000_000,
-    inputs: [{ name: 'long.log', kind: 'log', calls: 1_000_000, lines: 1_000_000 }],
+    calls: 400_000,
+    inputs: [{ name: 'long.log', kind: 'log', calls: 400_000, lines: 400_000 }],
   });
   expect(await small('--json', 'line.log')).toMatchObject({
     code: 0,

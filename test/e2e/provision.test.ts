@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
-import { startBuilt, untilReady } from '../support/built-program';
+import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { temporaryFolder } from '../support/start-sidecar';
+import { until } from '../support/until';
 
 const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
 const API_KEY = 'key-of-the-provisioning-tests';
@@ -107,4 +108,63 @@ test.each([
     codes: [code],
   });
   expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
+});
+
+/** The protocols that need no more than a content id, and where the emulator speaks them. */
+const PROTOCOLS = {
+  speke1: `/keyprovider/speke1/${CLIENT.name}`,
+  speke2: `/keyprovider/speke2/${CLIENT.name}`,
+  cpix: `/keyprovider/cpix/${CLIENT.name}/{contentId}`,
+};
+
+test.each(Object.entries(PROTOCOLS))(
+  'provisions the keys of the emulator by %s, with the headers of a file and a content id alone',
+  async (protocol, path) => {
+    const { emulator, sidecar: byJson } = await startBoth();
+    await fs.writeFile(join(cwd, 'headers.txt'), `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, {
+      mode: 0o600,
+    });
+    const sidecar = await startBuilt('sidecar', {
+      cwd,
+      env: {
+        PACKAGERDRMAPI_APIKEY: API_KEY,
+        PACKAGERDRMAPI_KEYFILESPATH: join(cwd, 'other-keys'),
+        PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
+        PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}${path}`,
+        PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
+      },
+    });
+    await untilReady(sidecar.url);
+    const named = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
+    const expected = await call(`${byJson.url}/api/keyfile/live`, 'POST', named);
+    const answer = await call(`${sidecar.url}/api/keyfile/live`, 'POST', { contentId: 'evening-show' });
+    expect([answer.status, answer.text.toLowerCase()]).toEqual([200, expected.text.toLowerCase()]);
+    await fs.writeFile(join(cwd, 'headers.txt'), 'API-KEY: another-key\n', { mode: 0o600 });
+    await until(async () => {
+      const { status } = await call(`${sidecar.url}/api/keyfile/live`, 'POST', { contentId: 'evening-show' });
+      return status === 502;
+    });
+    expect(sidecar.stdout()).not.toContain(CLIENT.apiKey);
+  },
+);
+
+test('refuses to start with a file of headers that can not be used, and quotes none of it', async () => {
+  await fs.writeFile(join(cwd, 'headers.txt'), 'secret-without-a-name\nHost: elsewhere\n');
+  const env = {
+    PACKAGERDRMAPI_APIKEY: API_KEY,
+    PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'speke2',
+    PACKAGERDRMAPI_KEYPROVIDERURL: 'http://127.0.0.1:1/',
+    PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
+  };
+  expect(await runScript(join(DIST, 'sidecar', 'main.js'), { cwd, env }).ended).toEqual({
+    code: 2,
+    signal: null,
+    stdout: '',
+    stderr: `\
+The configuration has 2 faults:
+  - PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 1 is not "Name: value"
+  - PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 2 sets host, which this service sets by itself; remove it
+See docs/configuration.md.
+`,
+  });
 });

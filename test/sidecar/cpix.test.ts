@@ -19,6 +19,11 @@ const PATH = '/api/keyfile/demo';
 
 const ONE: SampleKey[] = [{ number: 1, systems: ['widevine', 'fairplay'] }];
 const ONE_FILE = widevineFile(1) + fairPlayLines(1);
+const TWO: SampleKey[] = [
+  { number: 1, scheme: 'cenc' },
+  { number: 2, scheme: 'cbcs', systems: ['fairplay'] },
+];
+const TWO_FILE = widevineFile(1) + fairPlayLines(2);
 const TRACKS: SampleKey[] = [
   { number: 1, track: 'SD' },
   { number: 2, track: 'HD' },
@@ -238,7 +243,10 @@ describe('a CPIX document', () => {
     [
       'no XML',
       'key: value',
-      problem('invalid_cpix', 'The CPIX document is not well-formed XML: see line 1.'),
+      problem(
+        'invalid_cpix',
+        'The CPIX document is not XML; it must be the text of the document, which begins with <.',
+      ),
     ],
     [
       'a DOCTYPE',
@@ -248,7 +256,10 @@ describe('a CPIX document', () => {
     [
       'another root',
       '<MPD/>',
-      problem('invalid_cpix', 'The CPIX document is not a CPIX document: its root element is another.'),
+      problem(
+        'invalid_cpix',
+        'The CPIX document is a DASH manifest, which has no content keys; send a CPIX document.',
+      ),
     ],
   ])('is refused when it is %s', async (_what, body, expected) => {
     const sidecar = await startSidecar();
@@ -308,6 +319,7 @@ describe('a large CPIX document', () => {
       '64 KiB',
     ],
     ['its name inside another field', () => JSON.stringify({ drmjson: { cpix: largest } }), '64 KiB'],
+    ['a document inside it', () => JSON.stringify({ cpix: { text: largest } }), '64 KiB'],
     ['its name in a list', () => JSON.stringify(['cpix', largest]), '64 KiB'],
     ['an object for it', () => `{"cpix":[${'{},'.repeat(40_000)}{}]}`, '64 KiB'],
     ['its name in escapes', () => JSON.stringify({ cpix: largest }).replace('cpix', 'cp\\u0069x'), '64 KiB'],
@@ -340,18 +352,18 @@ describe('an encrypted CPIX document', () => {
       count += 1;
       return Buffer.alloc(bytes, count);
     };
-    return writeCpix(sealCpix(sampleDocument(ONE), [recipientNamed(name).certificate], random));
+    return writeCpix(sealCpix(sampleDocument(TWO), [recipientNamed(name).certificate], random));
   };
 
   it('is opened by the recipient who is in force', async () => {
     let name = 'Cert1';
     const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed(name) });
-    await postXml(sidecar, sealed('Cert1')).expect(200, ONE_FILE);
+    await postXml(sidecar, sealed('Cert1')).expect(200, TWO_FILE);
     name = 'next';
     await sidecar.api
       .post(PATH)
       .send({ cpix: sealed('next') })
-      .expect(200, ONE_FILE);
+      .expect(200, TWO_FILE);
     const kid = 'd2920429-87ab-41e6-a4c5-a8c836b6312e';
     name = 'Cert1';
     const { text } = await postXml(sidecar, cpixVector('EncryptedContentKeys.xml'), `?kid=${kid}`).expect(

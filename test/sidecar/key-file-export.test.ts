@@ -5,7 +5,7 @@ import { exportKeyFile } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
 import { createExports } from '../../src/sidecar/key-files/exports';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar } from '../support/start-sidecar';
+import { startSidecar, temporaryFolder } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
 const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {
@@ -167,9 +167,17 @@ it.each([
 });
 
 it('an export needs the right to read, and a key file', async () => {
-  const { api, unauthenticated } = await startSidecar();
-  await api.get(`${PATH}?as=shaka`).expect(404);
-  await unauthenticated.get(`${PATH}?as=shaka`).expect(401);
+  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
+  const key = 'the-key-of-a-packager-0123456789';
+  await fs.writeJson(apiKeysFile, { keys: [{ name: 'packager', key, scope: 'read', streams: ['live'] }] });
+  const { folder, unauthenticated } = await startSidecar({ apiKey: undefined, apiKeysFile });
+  for (const name of ['live', 'news']) await fs.writeFile(join(folder, `${name}.key`), POST_MANUAL_FILE);
+  const read = (name: string) => unauthenticated.get(`/api/keyfile/${name}?as=shaka`);
+  await read('live').expect(401);
+  await read('live').set('x-api-key', key).expect(200, textOf('shaka'));
+  await read('news').set('x-api-key', key).expect(403);
+  await fs.remove(join(folder, 'live.key'));
+  await read('live').set('x-api-key', key).expect(404);
 });
 
 it('the log tells the form, and no secret', async () => {

@@ -27,7 +27,7 @@ it('refuses a group whose members are to have keys of their own, and one key fil
   const groups = [{ members: ['a', 'b'], keys: 'each', contentId: 'c', keyfile: POST_MANUAL_FILE }];
   const { body } = await api.post('/api/keyfiles').send({ groups }).expect(200);
   const description =
-    'keys: "each" has the keys provisioned, so cenc, fairplay and keyfile must be left out; "same" gives these keys to all members.';
+    'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.';
   const errors = [{ code: 'invalid_body', description }];
   expect(body.results).toEqual(['a', 'b'].map((streamid) => ({ streamid, result: 'failed', errors })));
 });

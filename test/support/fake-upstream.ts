@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 
 /**
  * What the fake does with a request: an answer, silence, silence amid an answer, a cut connection, an answer of which a
@@ -16,12 +17,15 @@ export type Script =
   | 'stall'
   | 'drip'
   | 'endless'
-  | 'reset';
+  | 'reset'
+  /** What depends on the request. */
+  | ((request: Received) => Script);
 
 export interface Received {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  readonly body: string;
 }
 
 export interface FakeUpstream {
@@ -49,12 +53,14 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
   let wanted = 0;
   let held: (() => void)[] = [];
 
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
-    received.push({ method, path, headers });
+    const body = await readText(request).catch(() => '');
+    const asked = { method, path, headers, body };
+    received.push(asked);
     const queue = scripts.get(path) ?? [{ status: 404, body: { error: 'not scripted' } }];
-    const script = queue.length > 1 ? queue.shift() : queue[0];
-    held.push(() => perform(script ?? 'reset', response));
+    const script = (queue.length > 1 ? queue.shift() : queue[0]) ?? 'reset';
+    held.push(() => perform(scripted(script, asked), response));
     if (received.length < wanted) return;
     const release = held;
     held = [];
@@ -86,6 +92,10 @@ export async function refusedUrl(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
+function scripted(script: Script, request: Received): Script {
+  return typeof script === 'function' ? scripted(script(request), request) : script;
+}
+
 function perform(script: Script, response: ServerResponse): void {
   if (script === 'hang') return;
   if (script === 'reset') {
@@ -103,6 +113,7 @@ function perform(script: Script, response: ServerResponse): void {
     response.on('close', () => clearInterval(more));
     return;
   }
+  if (typeof script === 'function') throw new TypeError('A script answers one that is to be performed');
   const { status = 200, headers = {}, body = '' } = script;
   const isText = typeof body === 'string' || Buffer.isBuffer(body);
   response.writeHead(status, {

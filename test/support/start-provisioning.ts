@@ -1,4 +1,5 @@
 import { sealEnvelope } from '../../src/drm/envelope';
+import type { Ambient } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { drmVectors } from '../vectors/drm-vectors';
 import { type FakeUpstream, type Script, startFakeUpstream } from './fake-upstream';
@@ -56,13 +57,14 @@ export interface Provisioning {
 export async function startProvisioning(
   overrides: Partial<SidecarConfig> = {},
   clock?: () => Date,
+  ambient?: Partial<Ambient>,
 ): Promise<Provisioning> {
   const upstream = await startFakeUpstream();
   upstream.on(CONFIG_PATH, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
   upstream.on(CENC_PATH, { body: cenc_response });
   upstream.on(FAIRPLAY_PATH, { body: fairplay_response });
   const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
-  const sidecar = await startSidecar({ ...urls, ...overrides }, clock);
+  const sidecar = await startSidecar({ ...urls, ...overrides }, clock, ambient);
   return { sidecar, upstream };
 }
 

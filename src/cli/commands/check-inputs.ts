@@ -81,7 +81,7 @@ async function checkOne(context: CliContext, input: string, reveal: boolean): Pr
     const content = await readFileContent(context, input, stats);
     return [{ ...checkContent(content, input, reveal), isOfFolder: false }];
   }
-  const checked = checkInput(input, { reveal });
+  const checked = checkInput(input, { reveal, rules: 'unknown' });
   if (checked.result.kind === 'unknown' && looksLikePath(input))
     throw unusable(`There is no file ${shown(input)}, and as a value it is nothing that can be checked.`);
   return [{ ...checked, name: 'the value', isOfFolder: false }];
@@ -126,7 +126,7 @@ function keyFilesIn(context: CliContext, folder: string): string[] {
 }
 
 function checkContent({ value, isWhole }: Content, name: string, reveal: boolean): CheckedInput {
-  const checked = checkInput(value, { reveal, name });
+  const checked = checkInput(value, { reveal, name, rules: 'unknown' });
   if (isWhole) return checked;
   const description = `${name} has more boxes than are looked at; what is told here is of its first part.`;
   const faults = [...checked.result.faults, { severity: 'warning', code: 'cut_short', description } as const];

@@ -1,6 +1,6 @@
 import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject, say } from '../../drm/bytes';
-import { looksLikeCpixBytes } from '../../drm/cpix/read';
+import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../http/terminal-text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
@@ -181,6 +181,8 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
         throw unusable(`${name} is a CPIX document, so --keep-unknown keeps nothing; leave it out.`);
       return { body: documentBody(context, bytes, name, fields), isDocument: true };
     }
+    const text = decodeXml(bytes);
+    if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.fault.sentence}.`);
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
     tellStray({ track, kid, period, systems });
@@ -188,13 +190,15 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
-  tellStray({ track, kid, period, systems });
+  // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
+  if (others.contentId === undefined) tellStray({ track, kid, period, systems });
   if (!isGiven)
     throw usageError(
       'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
     );
   const body = {
     ...providerFields(context, others),
+    ...choiceFields({ track, kid, period, systems }),
     contentId: others.contentId,
     cenc: part({ keyid: others.cencKeyid, contentkey: others.cencContentkey }),
     playready: part({ laurl: others.playreadyLaurl, checksum: others.playreadyChecksum }),
@@ -218,6 +222,20 @@ function tellStray(options: Readonly<Record<string, string | undefined>>): void 
     throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);
 }
 
+function choiceFields({
+  track,
+  kid,
+  period,
+  systems,
+}: Readonly<Record<'track' | 'kid' | 'period' | 'systems', string | undefined>>) {
+  return {
+    kid: kid === undefined ? undefined : keyIdOf(kid),
+    track,
+    period,
+    systems: systems === undefined ? undefined : namesOf(systems),
+  };
+}
+
 function documentBody(context: CliContext, bytes: Buffer, name: string, options: PutBodyOptions) {
   const { track, kid, period, systems, playreadyLaurl, contentId, cmaf, ...others } = options;
   const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
@@ -229,10 +247,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
   if (!text.ok) throw unusable(say(text.fault, name));
   return {
     cpix: text.value,
-    kid: kid === undefined ? undefined : keyIdOf(kid),
-    track,
-    period,
-    systems: systems === undefined ? undefined : namesOf(systems),
+    ...choiceFields({ track, kid, period, systems }),
     playready: part({ laurl: playreadyLaurl }),
     contentId,
     cmaf: providerFields(context, { ...(cmaf !== undefined && { cmaf }) }).cmaf,

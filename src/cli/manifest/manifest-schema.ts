@@ -54,6 +54,7 @@ function partOf(name: 'cenc' | 'playready' | 'widevine' | 'fairplay') {
 const defaults = z.strictObject(
   {
     ...provider,
+    systems: document.systems,
     playready: part({ laurl: text }),
     widevine: part({}),
     fairplay: part({ laurl: text }),

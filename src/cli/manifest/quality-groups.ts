@@ -165,13 +165,16 @@ function identitiesOf({
   cpix,
   client,
   contentId,
+  kid,
+  track,
+  period,
 }: JsonObject): (readonly [string, string])[] {
   const isSupplied = isJsonObject(cenc) || isJsonObject(fairplay) || cpix !== undefined;
   return [
     ...(isJsonObject(cenc) ? [['key id', String(cenc.keyid)] as const] : []),
     ...(isJsonObject(fairplay) ? [['FairPlay key', String(fairplay.key).toLowerCase()] as const] : []),
     ...(!isSupplied && contentId !== undefined
-      ? [['content id', `${String(client)} ${String(contentId)}`] as const]
+      ? [['content id', [client, contentId, kid, track, period].map(String).join(' ')] as const]
       : []),
   ];
 }

@@ -69,7 +69,9 @@ export function buildManifest(
   const documentOf = (own: Fields, path: readonly PropertyKey[]): string | undefined => {
     const lineAt = (name: string) => lineOf([...path, name], 'name');
     if (!own.cpix) {
-      const [stray] = CHOOSING.filter((name) => own[name]);
+      // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
+      const isOfContent = !own.cenc && !own.fairplay && (own.contentId ?? defaults.contentId) != null;
+      const [stray] = isOfContent ? [] : CHOOSING.filter((name) => own[name]);
       if (stray !== undefined) tell(lineAt(stray), `${stray} chooses in a CPIX document; name one by cpix`);
       return undefined;
     }
@@ -102,8 +104,15 @@ export function buildManifest(
       ...(mayBringContentId ? ['contentId'] : []),
       ...(key?.ok === false ? ['clientApiKey'] : []),
     ];
+    // Which of them a content needs depends on the protocol of the key provider, which the sidecar knows. A key without
+    // a client is a mistake by any.
+    const isNamed = body.contentId !== undefined || mayLack.includes('contentId');
+    const isOfAnyProtocol = isNamed && key === undefined;
     const missing = missingFields(body).filter(
-      (field) => mayLack !== 'all' && ![...excused, ...mayLack].includes(field),
+      (field) =>
+        mayLack !== 'all' &&
+        ![...excused, ...mayLack].includes(field) &&
+        (field === 'contentId' || !isOfAnyProtocol),
     );
     if (missing.length > 0) {
       const description = `${name} lacks ${listed(missing)}; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`;
@@ -254,6 +263,7 @@ function mergeDefaults(
       ...common,
       ...(client !== undefined && { client }),
       ...(clientApiKey !== undefined && { clientApiKey }),
+      ...choiceOf({ ...own, systems: own.systems ?? defaults.systems }),
       ...(own.playready && { playready: own.playready }),
       ...(own.widevine && { widevine: own.widevine }),
     };
@@ -273,16 +283,22 @@ function mergeDefaults(
 /** What chooses among the keys of a document. */
 const CHOOSING = ['track', 'kid', 'period', 'systems'] as const;
 
-/** The fields of a request with a document. Of the defaults it takes the CMAF lines alone: it has its own addresses. */
-function documentBody(own: Fields, defaults: Defaults, document: string): Record<string, unknown> {
-  const { track, kid, period, systems, playready, contentId } = own;
-  const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
+function choiceOf({ track, kid, period, systems }: Pick<Fields, (typeof CHOOSING)[number]>) {
   return {
-    cpix: document,
     ...(track && { track }),
     ...(kid && { kid: keyIdOf(kid) }),
     ...(period && { period }),
     ...(systems && { systems }),
+  };
+}
+
+/** The fields of a request with a document. Of the defaults it takes the CMAF lines alone: it has its own addresses. */
+function documentBody(own: Fields, defaults: Defaults, document: string): Record<string, unknown> {
+  const { playready, contentId } = own;
+  const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
+  return {
+    cpix: document,
+    ...choiceOf(own),
     ...(playready && { playready }),
     ...(contentId && { contentId }),
     ...(cmaf !== undefined && { cmaf }),

@@ -95,6 +95,7 @@ function cencPart(
     );
   if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
   if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);
+  if (signal?.value.isOfOther) findings.push(HEADER_OF_OTHER);
   const checksum = playReadyChecksum(keyId, contentKey);
   return {
     ok: true,
@@ -167,6 +168,11 @@ const ADDRESS_REPLACED = warning(
 const HEADER_IS_CBC = warning(
   'scheme_mismatch',
   'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
+);
+
+const HEADER_OF_OTHER = warning(
+  'key_id_mismatch',
+  'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
 );
 
 function warning(code: string, description: string): Finding {

@@ -46,6 +46,8 @@ export interface PlayReadySignal {
   /** Whether the header has a checksum, and so proves key and key id. */
   readonly isProved: boolean;
   readonly isCbc: boolean;
+  /** Whether a header names other key ids alone. */
+  readonly isOfOther: boolean;
 }
 
 /**
@@ -60,8 +62,7 @@ export function playReadySignal(
   contentKey: Buffer,
   isReplaced = false,
 ): Checked<PlayReadySignal> {
-  let isProved = false;
-  let isCbc = false;
+  let [isProved, isCbc, isOfOther] = [false, false, false];
   for (const source of playReadySources(system)) {
     if (!source.ok) return source;
     const { what, object, address } = source.value;
@@ -72,7 +73,8 @@ export function playReadySignal(
       const keys = headerKeys(header.value);
       const held = holdKeys(keys, what, keyId, contentKey);
       if (!held.ok) return held;
-      isProved ||= held.value;
+      isProved ||= held.value.isProved;
+      isOfOther ||= held.value.isOfOther;
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
       licenseUrl = headerAddress(header.value);
     }
@@ -83,9 +85,9 @@ export function playReadySignal(
     if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc } };
     const checked = checkLicenseUrl('playready')(licenseUrl);
     if (!checked.ok) return unusable(`has a license address in the ${what} that ${checked.fault.sentence}`);
-    return { ok: true, value: { licenseUrl, isProved, isCbc } };
+    return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
   }
-  return { ok: true, value: { licenseUrl: undefined, isProved, isCbc } };
+  return { ok: true, value: { licenseUrl: undefined, isProved, isCbc, isOfOther } };
 }
 
 interface PlayReadySource {
@@ -145,44 +147,53 @@ function readHeader(object: Buffer, what: string): Checked<XmlElement> {
     : unusable(`has a ${what} whose PlayReady header is no WRMHEADER`);
 }
 
-/** Holds a header's key ids and checksums against a key; answers whether a checksum proves it. */
+/** What a header's keys tell of the one that it should be of. */
+interface HeldKeys {
+  readonly isProved: boolean;
+  readonly isOfOther: boolean;
+}
+
+/**
+ * Holds a header's key ids and checksums against a key. Another key id is no fault by itself, since nothing but the
+ * address is taken from the header: some key servers answer each request with one header.
+ */
 function holdKeys(
   keys: readonly HeaderKey[],
   what: string,
   keyId: Buffer,
   contentKey: Buffer,
-): Checked<boolean> {
-  if (keys.length === 0) return { ok: true, value: false };
-  const guids: { key: HeaderKey; guid: Buffer }[] = [];
-  for (const key of keys) {
-    const guid = decodeBase64Block(key.value.trim());
-    if (!guid.ok) return unusable(`has a PlayReady header in the ${what} whose KID ${guid.fault.sentence}`);
-    guids.push({ key, guid: guid.value });
+): Checked<HeldKeys> {
+  const of = `a PlayReady header in the ${what}`;
+  const read: { keyId: Buffer; checksum: string | undefined }[] = [];
+  for (const { value, checksum, algorithm } of keys) {
+    const guid = decodeBase64Block(value.trim());
+    if (!guid.ok) return unusable(`has ${of} whose KID ${guid.fault.sentence}`);
+    const isOfCtr = algorithm === undefined || algorithm === 'AESCTR';
+    read.push({ keyId: swapKeyIdOrder(guid.value), checksum: isOfCtr ? checksum || undefined : undefined });
   }
-  const own = guids.filter(({ guid }) => swapKeyIdOrder(guid).equals(keyId));
-  if (own.length === 0) {
-    const isSwapped = isAmong(
-      keyId,
-      guids.map(({ guid }) => guid),
-    );
-    return unusable(
-      isSwapped
-        ? `has a PlayReady header in the ${what} with its KID big endian; PlayReady's order belongs there`
-        : `has a PlayReady header of another key in the ${what}`,
-    );
-  }
-  let isProved = false;
-  for (const { key } of own) {
-    const { checksum, algorithm } = key;
-    if (!checksum || (algorithm !== undefined && algorithm !== 'AESCTR')) continue;
+  const own = read.filter((key) => key.keyId.equals(keyId));
+  if (
+    own.length === 0 &&
+    isAmong(
+      swapKeyIdOrder(keyId),
+      read.map((key) => key.keyId),
+    )
+  )
+    return unusable(`has ${of} with its KID big endian; PlayReady's order belongs there`);
+  const held = own.length > 0 ? own : read;
+  const proofs = held.flatMap(({ checksum }) => checksum ?? []);
+  for (const checksum of proofs) {
     const decoded = decodePlayReadyChecksum(checksum);
-    if (!decoded.ok)
-      return unusable(`has a PlayReady header in the ${what} whose checksum ${decoded.fault.sentence}`);
-    if (checkPlayReadyChecksum(checksum, keyId, contentKey) !== 'match')
-      return unusable(`has a PlayReady checksum of another key in the ${what}`);
-    isProved = true;
+    if (!decoded.ok) return unusable(`has ${of} whose checksum ${decoded.fault.sentence}`);
   }
-  return { ok: true, value: isProved };
+  const isOfKey = held.some(
+    (key) =>
+      key.checksum !== undefined && checkPlayReadyChecksum(key.checksum, key.keyId, contentKey) === 'match',
+  );
+  if (proofs.length > 0 && proofs.length === held.length && !isOfKey)
+    return unusable(`has a PlayReady checksum of another key in the ${what}`);
+  const isOfOther = own.length === 0 && keys.length > 0;
+  return { ok: true, value: { isProved: isOfKey && !isOfOther, isOfOther } };
 }
 
 /** The FairPlay address that a document has for a key; undefined when there is none. Two different ones are a fault. */

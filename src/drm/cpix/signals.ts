@@ -12,13 +12,16 @@ const METHODS = { cbcs: 'SAMPLE-AES', cenc: 'SAMPLE-AES-CTR' } as const;
 
 type Scheme = keyof typeof METHODS;
 
-/** How Widevine is signalled. `data` is that of its box. */
+/**
+ * How Widevine is signalled. `data` is that of its box. What is for DASH has one root element without a prefix, here and
+ * for PlayReady: Unified's packager takes no other.
+ */
 export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Signals {
   const pssh = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
   const box = pssh.toString('base64');
   return {
     pssh,
-    contentProtectionData: psshElement(box),
+    contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`,
     ...playlistLines([
       `METHOD=${METHODS[scheme]}`,
       `URI="data:text/plain;base64,${box}"`,
@@ -35,7 +38,7 @@ export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
   const pro = object.toString('base64');
   return {
     pssh,
-    contentProtectionData: `${psshElement(pssh.toString('base64'))}<mspr:pro xmlns:mspr="urn:microsoft:playready">${pro}</mspr:pro>`,
+    contentProtectionData: `<pro xmlns="urn:microsoft:playready">${pro}</pro>`,
     protectionHeader: object,
     ...playlistLines([
       `METHOD=${METHODS[scheme]}`,
@@ -57,11 +60,6 @@ export function fairPlaySignals(licenseUrl: string): Signals {
       'KEYFORMATVERSIONS="1"',
     ]),
   };
-}
-
-/** The element of a DASH manifest (ISO/IEC 23001-7 § 11.2.2). */
-function psshElement(base64: string): string {
-  return `<cenc:pssh xmlns:cenc="urn:mpeg:cenc:2013">${base64}</cenc:pssh>`;
 }
 
 function playlistLines(attributes: readonly string[]): Signals {

@@ -1,7 +1,6 @@
 import { uuidOfName } from '../bytes';
-import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { type CpixDocument, type CpixSignal, type CpixSystem, FAIRPLAY_SYSTEM_ID } from './document';
+import type { CpixDocument, CpixSignal, CpixSystemName } from './document';
+import { cpixSystem } from './signals';
 import { writeCpix } from './write';
 
 /** The schemes that a request asks for: one each, since providers refuse documents that mix them. */
@@ -12,6 +11,8 @@ export interface SpekeQuestion {
   readonly version: 1 | 2;
   readonly contentId: string;
   readonly scheme: SpekeScheme;
+  /** Of the systems that the scheme is for, those to ask for; without them, all. */
+  readonly systems?: readonly CpixSystemName[] | undefined;
   /** DER. With one, the values of the answer come encrypted for it. */
   readonly certificate?: Buffer | undefined;
 }
@@ -27,45 +28,33 @@ export function spekeKeyId(contentId: string, scheme: SpekeScheme): Buffer {
   return uuidOfName(NAMESPACE, `${scheme}:${contentId}`);
 }
 
-/** What each version is asked for; AWS's reference server answers v1 only where the elements stand ready. */
-const ASKED: Readonly<
-  Record<
-    1 | 2,
-    Readonly<Record<SpekeScheme, readonly (readonly [systemId: string, readonly CpixSignal[]])[]>>
-  >
-> = {
-  1: {
-    cenc: [
-      [WIDEVINE_SYSTEM_ID, ['pssh', 'contentProtectionData']],
-      [PLAYREADY_SYSTEM_ID, ['pssh', 'contentProtectionData', 'protectionHeader']],
-    ],
-    cbcs: [[FAIRPLAY_SYSTEM_ID, ['uriExtXKey']]],
-  },
-  2: {
-    cenc: [
-      [WIDEVINE_SYSTEM_ID, ['pssh', 'contentProtectionData']],
-      [PLAYREADY_SYSTEM_ID, ['pssh', 'contentProtectionData', 'protectionHeader']],
-    ],
-    cbcs: [[FAIRPLAY_SYSTEM_ID, ['hlsMedia', 'hlsMultivariant']]],
-  },
+type Asked = readonly (readonly [CpixSystemName, readonly CpixSignal[]])[];
+
+/** AWS's reference server answers v1 only where the elements stand ready. */
+const ASKED: Readonly<Record<1 | 2, Readonly<Record<SpekeScheme, Asked>>>> = {
+  1: { cenc: askedOfCenc(), cbcs: [['fairplay', ['uriExtXKey']]] },
+  2: { cenc: askedOfCenc(), cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
 };
 
+function askedOfCenc(): Asked {
+  return [
+    ['widevine', ['pssh', 'contentProtectionData']],
+    ['playready', ['pssh', 'contentProtectionData', 'protectionHeader']],
+  ];
+}
+
 /** The document that a SPEKE provider is asked with: the key, and empty elements for what it is to fill in. */
-export function writeSpekeRequest({ version, contentId, scheme, certificate }: SpekeQuestion): string {
+export function writeSpekeRequest({
+  version,
+  contentId,
+  scheme,
+  systems: wanted,
+  certificate,
+}: SpekeQuestion): string {
   const keyId = spekeKeyId(contentId, scheme);
-  const systems = ASKED[version][scheme].map(
-    ([systemId, asked]): CpixSystem => ({
-      systemId,
-      keyId,
-      pssh: undefined,
-      contentProtectionData: undefined,
-      uriExtXKey: undefined,
-      hlsMedia: undefined,
-      hlsMultivariant: undefined,
-      protectionHeader: undefined,
-      asked,
-    }),
-  );
+  const systems = ASKED[version][scheme]
+    .filter(([system]) => wanted?.includes(system) ?? true)
+    .map(([system, asked]) => ({ ...cpixSystem(system, keyId, {}), asked }));
   const isFirst = version === 1;
   const document: CpixDocument = {
     id: isFirst ? contentId : undefined,

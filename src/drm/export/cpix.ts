@@ -1,7 +1,5 @@
-import { type CpixDocument, type CpixSystem, FAIRPLAY_SYSTEM_ID } from '../cpix/document';
-import { FAIRPLAY_KEY_FORMAT } from '../key-file';
-import { boxOf, type DrmSystemData } from '../packaging';
-import { PLAYREADY_SYSTEM_ID } from '../playready';
+import type { CpixDocument, CpixSignal, CpixSystem } from '../cpix/document';
+import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { StreamKey } from './stream-key';
 
@@ -28,48 +26,15 @@ export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
   };
 }
 
-function systemsOf({ keyId, systems, keyUri }: StreamKey): CpixSystem[] {
-  const signalled = systems.map((system) => ({ ...BARE, keyId, ...signalsOf(system) }));
-  return keyUri === undefined ? signalled : [...signalled, { ...BARE, keyId, ...fairPlaySignals(keyUri) }];
+function systemsOf({ keyId, systems, keyUri, scheme }: StreamKey): CpixSystem[] {
+  const signalled = systems.map(({ systemId, data }) =>
+    systemId === WIDEVINE_SYSTEM_ID
+      ? cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), OF_DASH)
+      : cpixSystem('playready', keyId, playReadySignals(data, scheme), OF_DASH),
+  );
+  // The address stands for itself, too, as SPEKE v1 and older readers take it.
+  const ofFairPlay = keyUri === undefined ? [] : [cpixSystem('fairplay', keyId, fairPlaySignals(keyUri))];
+  return [...signalled, ...ofFairPlay];
 }
 
-const BARE = {
-  pssh: undefined,
-  contentProtectionData: undefined,
-  uriExtXKey: undefined,
-  hlsMedia: undefined,
-  hlsMultivariant: undefined,
-  protectionHeader: undefined,
-  asked: [],
-};
-
-type Signals = Pick<CpixSystem, 'systemId'> & Partial<CpixSystem>;
-
-/** Of one root each, and without prefixes: Unified's packager takes no other `ContentProtectionData`. */
-const MANIFEST_ELEMENTS: Readonly<Record<string, (system: DrmSystemData) => string>> = {
-  [WIDEVINE_SYSTEM_ID]: (system) =>
-    `<pssh xmlns="urn:mpeg:cenc:2013">${boxOf(system).toString('base64')}</pssh>`,
-  [PLAYREADY_SYSTEM_ID]: ({ data }) =>
-    `<pro xmlns="urn:microsoft:playready">${data.toString('base64')}</pro>`,
-};
-
-function signalsOf(system: DrmSystemData): Signals {
-  const { systemId, data } = system;
-  return {
-    systemId,
-    pssh: boxOf(system),
-    contentProtectionData: MANIFEST_ELEMENTS[systemId]?.(system),
-    ...(systemId === PLAYREADY_SYSTEM_ID && { protectionHeader: data }),
-  };
-}
-
-/** The address stands for itself, too, as SPEKE v1 and older readers take it. */
-function fairPlaySignals(keyUri: string): Signals {
-  const attributes = `METHOD=SAMPLE-AES,URI="${keyUri}",KEYFORMAT="${FAIRPLAY_KEY_FORMAT}",KEYFORMATVERSIONS="1"`;
-  return {
-    systemId: FAIRPLAY_SYSTEM_ID,
-    uriExtXKey: keyUri,
-    hlsMedia: `#EXT-X-KEY:${attributes}`,
-    hlsMultivariant: `#EXT-X-SESSION-KEY:${attributes}`,
-  };
-}
+const OF_DASH: readonly CpixSignal[] = ['pssh', 'contentProtectionData', 'protectionHeader'];

@@ -73,7 +73,8 @@ function findIn(keys: KeysByDigest, given: string): ApiKey | undefined {
   return keys.get(digest.readUInt32LE())?.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
 }
 
-function isOpenToAll(path: string): boolean {
+/** Whether every user of the machine may read a file. */
+export function isOpenToAll(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && (found.mode & 0o004) !== 0;
 }

@@ -1,4 +1,5 @@
 import { HttpError, toHttpError } from '../../http/errors';
+import { RefusalError } from '../provisioning/upstream';
 
 /** After so many answers in a row that came too late, an upstream is not asked for the rest of a batch. */
 const MAX_LATE = 24;
@@ -29,10 +30,13 @@ export function createCircuitBreaker(): CircuitBreaker {
     if (tooLate)
       throw notAsked(tooLate, `${MAX_LATE} streams of this batch in a row were not provisioned in time`);
     const refusal = refusals.end();
-    if (refusal) throw notAsked(refusal, `an upstream refused this client ${MAX_REFUSED} times in a row`);
+    if (refusal) {
+      const whom = refusal instanceof RefusalError ? 'what it is asked with' : 'this client';
+      throw notAsked(refusal, `an upstream refused ${whom} ${MAX_REFUSED} times in a row`);
+    }
     const note = (error?: HttpError) => {
       late.note(error?.status === 504 ? error : undefined);
-      refusals.note(REFUSALS.includes(error?.problems[0]?.code) ? error : undefined);
+      refusals.note(isRefusal(error) ? error : undefined);
     };
     try {
       const answer = await ask();
@@ -43,6 +47,10 @@ export function createCircuitBreaker(): CircuitBreaker {
       throw thrown;
     }
   };
+}
+
+function isRefusal(error: HttpError | undefined): boolean {
+  return error instanceof RefusalError || REFUSALS.includes(error?.problems[0]?.code);
 }
 
 /** Counts failures of a kind that follow each other. */
@@ -66,8 +74,13 @@ function createStreak(most: number): Streak {
 }
 
 function notAsked({ status, problems }: HttpError, why: string): HttpError {
-  const description = `Not tried: ${why}. No key file was changed; ${
-    status === 504 ? 'send the batch again later' : 'check client and clientApiKey, and send the batch again'
-  }.`;
+  const advice =
+    ADVICE[status] ?? 'correct the headers that the key provider wants, and send the batch again';
+  const description = `Not tried: ${why}. No key file was changed; ${advice}.`;
   return new HttpError(status, { code: problems[0]?.code ?? 'key_provider_failed', description });
 }
+
+const ADVICE: Readonly<Record<number, string>> = {
+  422: 'check client and clientApiKey, and send the batch again',
+  504: 'send the batch again later',
+};

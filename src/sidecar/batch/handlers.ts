@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
+import type { ProviderRules } from '../../api/read-key-file-request';
 import type { StreamId } from '../../api/stream-id';
 import { requireJson } from '../../http/app';
 import { describeThrown, HttpError, type Problem, parsedOr400 } from '../../http/errors';
@@ -19,6 +20,8 @@ import { createRunBatch, stoppingError } from './run-batch';
 export interface BatchContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
+  /** What the key provider asks of a request. */
+  readonly rules?: ProviderRules | undefined;
   readonly refusals: Refusals;
   readonly log: Log;
   /** Takes the error of every stream that fails. Must not throw. */
@@ -46,8 +49,8 @@ const STEPS_AT_A_STRETCH = 20;
  * its client goes away, as a single POST is.
  */
 export function createBatch(context: BatchContext): Batch {
-  const { changes, provision, refusals, log, onError, stopping, mostReceiveMs } = context;
-  const runBatch = createRunBatch({ changes, provision, stopping });
+  const { changes, provision, rules, refusals, log, onError, stopping, mostReceiveMs } = context;
+  const runBatch = createRunBatch({ changes, provision, rules, stopping });
   const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
   const whenIdle = new Set<() => void>();
@@ -73,7 +76,7 @@ export function createBatch(context: BatchContext): Batch {
       const actor = actorOf(request, response);
       const pause = createPause(STEPS_AT_A_STRETCH);
       const body = parsedOr400(readBatchBody(request.body));
-      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: yieldToEventLoop }));
+      const plan = parsedOr400(await planBatch(body, { pause, yieldNow: yieldToEventLoop, rules }));
       const results = createBatchResults(plan, dryRun, (error, streamId) => {
         onError?.(error);
         refusals.failed(error, attemptOf(actor, streamId), dryRun);

@@ -1,5 +1,9 @@
 import type { Fields, Planned, PlannedMember, PlannedStream } from '../../api/batch';
-import { type KeyFileRequest, parseKeyFileRequest } from '../../api/read-key-file-request';
+import {
+  type KeyFileRequest,
+  type ProviderRules,
+  parseKeyFileRequest,
+} from '../../api/read-key-file-request';
 import { HttpError, toHttpError } from '../../http/errors';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../../http/semaphore';
 import { mayWrite } from '../access/api-key';
@@ -27,6 +31,8 @@ interface BatchRun {
 interface RunContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
+  /** What the key provider asks of a request. */
+  readonly rules?: ProviderRules | undefined;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
 }
@@ -40,6 +46,7 @@ type Task = () => Promise<void>;
 export function createRunBatch({
   changes,
   provision,
+  rules,
   stopping,
 }: RunContext): (run: BatchRun) => Promise<void> {
   const writes = createSemaphore(MAX_WRITES);
@@ -49,12 +56,12 @@ export function createRunBatch({
 
   /** A CPIX document may take some milliseconds to read: others are served between one and the next. */
   const read = async (fields: Fields) => {
-    if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields);
+    if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields, { rules });
     const leave = await documents.enter();
     try {
       // Who finds the place free has not let anybody be served yet.
       await yieldToEventLoop();
-      return parseKeyFileRequest(fields);
+      return parseKeyFileRequest(fields, { rules });
     } finally {
       leave();
     }

@@ -2,7 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import accepts from 'accepts';
 import { cpixQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
-import { parseKeyFileRequest, readCpixBody, readKeyFileLines } from '../../api/read-key-file-request';
+import {
+  type ProviderRules,
+  parseKeyFileRequest,
+  readCpixBody,
+  readKeyFileLines,
+} from '../../api/read-key-file-request';
 import type { StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import type { Finding } from '../../drm/cross-check';
@@ -24,6 +29,8 @@ import { createExports, type ExportAnswer, exportQueryOf } from './exports';
 interface KeyFileContext {
   readonly store: KeyFileStore;
   readonly changes: KeyFileChanges;
+  /** What the key provider asks of a request. */
+  readonly rules?: ProviderRules | undefined;
 }
 
 /** What is known of a request when its handler is called: whoever dispatches has read path, key and query. */
@@ -55,7 +62,7 @@ const WHICH_TYPES =
 
 const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
 
-export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFileHandlers {
+export function createKeyFileHandlers({ store, changes, rules }: KeyFileContext): KeyFileHandlers {
   const readJson = createReadRequest();
   const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
@@ -83,7 +90,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
     }
     const body = await readJson(...exchange);
-    return { dryRun: isDryRun(query), read: () => parseKeyFileRequest(body) };
+    return { dryRun: isDryRun(query), read: () => parseKeyFileRequest(body, { rules }) };
   };
   return {
     get(request, response, call) {
@@ -93,7 +100,7 @@ export function createKeyFileHandlers({ store, changes }: KeyFileContext): KeyFi
       const bytes = store.read(streamId);
       if (!bytes) throw apiError('key_file_not_found');
       if (asked) {
-        call.exchange.logFields = { ...call.exchange.logFields, as: asked.as };
+        call.exchange.logFields = { streamId, as: asked.as };
         const made = exportKeyFile(bytes, asked);
         if (made instanceof Promise)
           return made.then((exported) => answerExport(request, response, call, exported));

@@ -2,88 +2,50 @@ import * as z from 'zod';
 import { checkedText, checkedValue } from '../../api/key-file-request';
 import type { ProviderContent } from '../../api/read-key-file-request';
 import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
+import type { Finding } from '../../drm/cross-check';
 import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
 import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
 import { readWidevinePsshData } from '../../drm/widevine';
+import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
-import { UPSTREAMS, type Upstream, type UpstreamCall, type UpstreamName, upstreamUrl } from './upstream';
-
-/** Both upstreams, or which variables are missing for them. */
-export type Upstreams =
-  | { readonly configService: ConfigService; readonly keyProvider: KeyProvider }
-  | { readonly missing: readonly string[] };
-
-/** `ask` makes what an upstream is asked with. */
-export function createUpstreams(
-  addresses: { readonly configServiceUrl: string | undefined; readonly keyProviderUrl: string | undefined },
-  ask: (name: UpstreamName) => Upstream,
-): Upstreams {
-  const { configServiceUrl, keyProviderUrl } = addresses;
-  if (configServiceUrl !== undefined && keyProviderUrl !== undefined) {
-    return {
-      configService: createConfigService(configServiceUrl, ask('config_service')),
-      keyProvider: createKeyProvider(keyProviderUrl, ask('key_provider')),
-    };
-  }
-  const { config_service, key_provider } = UPSTREAMS;
-  return {
-    missing: [
-      ...(configServiceUrl === undefined ? [config_service.variable] : []),
-      ...(keyProviderUrl === undefined ? [key_provider.variable] : []),
-    ],
-  };
-}
+import { upstreamUrl } from './address';
+import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
+import type { Upstream, UpstreamCall } from './upstream';
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
-interface ClientRecord {
+export interface ClientRecord {
   /** Opens the key provider's envelopes; a client without one gets its keys in plain. */
   readonly sharedSecret: string | undefined;
 }
 
-interface ConfigService {
-  /** Reads a client's record. Throws `HttpError` 422 when the client or its key is refused, else 502 or 504. */
-  client(name: string, call: Omit<UpstreamCall, 'url'>): Promise<ClientRecord>;
+/** The values of a key file as the provider answered them. */
+export interface ProvidedKeys {
+  readonly keyFile: KeyFile;
+  /** What is odd about the answer, and left out or corrected. */
+  readonly corrected?: readonly Finding[];
+  /** Whether the PlayReady checksum was made here, so that it proves nothing. */
+  readonly isChecksumComputed?: boolean;
 }
 
-const secret = z.string().min(1).nullish();
-const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
-
-function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
-  return {
-    async client(name, call) {
-      const { status, json } = await upstream.get({ ...call, url: upstreamUrl(baseUrl, name) });
-      if (status === 404) {
-        throw apiError(
-          'client_unknown',
-          'The configuration service does not know this client. Check client.',
-        );
-      }
-      if (status === 401 || status === 403) {
-        const description =
-          'The configuration service refused the API key of this client. Check clientApiKey.';
-        throw apiError('client_api_key_refused', description);
-      }
-      if (status !== 200) throw upstream.failed(`answered ${status}`);
-      const record = clientRecord.safeParse(json);
-      if (!record.success) throw upstream.failed('answered something that is not a client record');
-      return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
-    },
-  };
+/** Calls for a content's keys that are under way beside each other. */
+interface AskedKeys {
+  /** Each settles by itself, and rejects with an `HttpError`. */
+  readonly calls: readonly Promise<unknown>[];
+  /** Waits for them, opens and checks what they answered. Throws `HttpError` 502 for what can't be trusted or is missing. */
+  open(record: ClientRecord | undefined): Promise<ProvidedKeys>;
 }
+
+export interface KeyProvider {
+  /** Asks for a content's keys. The same content id always has the same keys. */
+  ask(content: ProviderContent, call: ProviderCall): AskedKeys;
+}
+
+export type ProviderCall = Pick<UpstreamCall, 'requestId' | 'signal'>;
 
 /** The answer to one key request, still closed: reading it needs the client's shared secret. */
 type SealedKeys = { readonly json: unknown };
-
-interface KeyProvider {
-  /** Asks for a content's keys. The same content id always has the same keys. */
-  fetch(system: 'cenc' | 'fairplay', content: ProviderContent, call: ProviderCall): Promise<SealedKeys>;
-  /** Opens and checks both answers. Throws `HttpError` 502 for whatever can't be trusted or is missing. */
-  open(sealed: { cenc: SealedKeys; fairplay: SealedKeys }, client: string, record: ClientRecord): KeyFile;
-}
-
-type ProviderCall = Omit<UpstreamCall, 'url' | 'clientApiKey'>;
 
 const envelopeAnswer = z.object({ key: z.string() });
 
@@ -112,7 +74,38 @@ const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
   undecryptable: 'answered an envelope that does not decrypt',
 };
 
-function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
+interface Refused {
+  readonly status: number;
+  readonly clientApiKey: string | undefined;
+  /** Whether the provider was sent the headers of a file. */
+  readonly hasFile: boolean;
+}
+
+/**
+ * The error for a provider that answered 401 or 403. It is the caller's where the caller gave a key; what a file holds is
+ * for the operator to correct.
+ */
+export function refusedBy(upstream: Upstream, { status, clientApiKey, hasFile }: Refused): HttpError {
+  const file = `the file that ${HEADERS_VARIABLE} names`;
+  if (clientApiKey !== undefined) {
+    const description = hasFile
+      ? `The key provider refused the API key of this client, or the headers of ${file}. Check clientApiKey and that file.`
+      : 'The key provider refused the API key of this client. Check clientApiKey.';
+    return apiError('client_api_key_refused', description);
+  }
+  return upstream.refused(
+    hasFile
+      ? `answered ${status}: it refused the headers of ${file}; correct that file`
+      : `answered ${status}; give clientApiKey, or write the headers that it wants into a file and name it by ${HEADERS_VARIABLE}`,
+  );
+}
+
+/** Asks a key provider that answers JSON, in two calls: for CENC with Widevine and PlayReady, and for FairPlay. */
+export function createJsonProvider(
+  baseUrl: string,
+  upstream: Upstream,
+  headers: ReadProviderHeaders | undefined,
+): KeyProvider {
   const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
@@ -138,31 +131,49 @@ function createKeyProvider(baseUrl: string, upstream: Upstream): KeyProvider {
     throw upstream.failed(`answered ${system} keys with missing or wrong values: ${names.join(', ')}`);
   };
 
-  return {
-    async fetch(system, { client, clientApiKey, contentId }, call) {
-      const url = upstreamUrl(baseUrl, system, client, contentId);
-      const { status, json } = await upstream.get({ ...call, clientApiKey, url });
-      if (status === 401 || status === 403) {
-        const description = 'The key provider refused the API key of this client. Check clientApiKey.';
-        throw apiError('client_api_key_refused', description);
-      }
-      if (status !== 200) throw upstream.failed(`answered ${status}`);
-      return { json };
-    },
+  const fetchKeys = async (
+    system: 'cenc' | 'fairplay',
+    content: ProviderContent,
+    call: ProviderCall,
+  ): Promise<SealedKeys> => {
+    const { client = '', clientApiKey, contentId } = content;
+    const url = upstreamUrl(baseUrl, system, client, contentId);
+    const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: headers?.() });
+    if (status === 401 || status === 403)
+      throw refusedBy(upstream, { status, clientApiKey, hasFile: headers !== undefined });
+    if (status !== 200) throw upstream.failed(`answered ${status}`);
+    return { json };
+  };
 
-    open(sealed, client, record) {
-      const cenc = read(cencAnswer, 'cenc', unseal(sealed.cenc, client, record));
-      const fairplay = read(fairplayAnswer, 'fairplay', unseal(sealed.fairplay, client, record));
-      const keyId = Buffer.from(cenc.key_id_big, 'base64');
-      const contentKey = Buffer.from(cenc.content_key, 'base64');
+  const makeKeyFile = (
+    sealed: { cenc: SealedKeys; fairplay: SealedKeys },
+    client: string,
+    record: ClientRecord,
+  ): KeyFile => {
+    const cenc = read(cencAnswer, 'cenc', unseal(sealed.cenc, client, record));
+    const fairplay = read(fairplayAnswer, 'fairplay', unseal(sealed.fairplay, client, record));
+    const keyId = Buffer.from(cenc.key_id_big, 'base64');
+    const contentKey = Buffer.from(cenc.content_key, 'base64');
+    return {
+      cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key },
+      widevine: { psshData: cenc.widevine_drm_specific_data.payload },
+      playready: {
+        licenseUrl: cenc.playready_laurl,
+        checksum: cenc.checksum ?? cenc.playready_checksum ?? playReadyChecksum(keyId, contentKey),
+      },
+      fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key_hex, iv: fairplay.iv_hex },
+    };
+  };
+
+  return {
+    ask(content, call) {
+      const calls = [fetchKeys('cenc', content, call), fetchKeys('fairplay', content, call)] as const;
       return {
-        cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key },
-        widevine: { psshData: cenc.widevine_drm_specific_data.payload },
-        playready: {
-          licenseUrl: cenc.playready_laurl,
-          checksum: cenc.checksum ?? cenc.playready_checksum ?? playReadyChecksum(keyId, contentKey),
+        calls,
+        async open(record = { sharedSecret: undefined }) {
+          const [cenc, fairplay] = await Promise.all(calls);
+          return { keyFile: makeKeyFile({ cenc, fairplay }, content.client ?? '', record) };
         },
-        fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key_hex, iv: fairplay.iv_hex },
       };
     },
   };

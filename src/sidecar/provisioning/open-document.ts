@@ -15,25 +15,35 @@ interface OpenedDocument {
   readonly isChecksumComputed: boolean;
 }
 
+type Opened =
+  | ({ readonly ok: true } & OpenedDocument)
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
 /** Makes the key file of the keys that were chosen in a CPIX document. @throws HttpError 400. */
 export async function openDocument(
-  { document, chosen, playReadyUrl, contentId }: CpixContent,
+  content: CpixContent,
   findRecipient: FindRecipient,
 ): Promise<OpenedDocument> {
+  const opened = await readDocument(content, findRecipient());
+  if (opened.ok) return opened;
+  throw new HttpError(400, documentProblems(opened.faults));
+}
+
+/** The same for whoever tells faults in words of their own. Their sentences go on after the name of the document. */
+export async function readDocument(
+  { document, chosen, playReadyUrl, contentId }: CpixContent,
+  recipient: CpixRecipient | undefined,
+): Promise<Opened> {
   // Loaded with the first document: nothing else needs them, and the start would wait for them.
   const [{ openCpix }, { cpixKeyFile }] = await Promise.all([
     import('../../drm/cpix/encryption'),
     import('../../drm/cpix/key-file'),
   ]);
   const keyIds = [chosen.cenc, chosen.fairplay].flatMap((key) => key?.keyId ?? []);
-  const opened = await openCpix(document, findRecipient(), keyIds);
-  if (!opened.ok) throw refusal([opened.fault]);
+  const opened = await openCpix(document, recipient, keyIds);
+  if (!opened.ok) return { ok: false, faults: [opened.fault] };
   const made = cpixKeyFile(opened.value, chosen, { playReadyUrl, contentId });
-  if (!made.ok) throw refusal(made.faults);
+  if (!made.ok) return made;
   const { keyFile, isChecksumComputed } = made;
-  return { keyFile, corrected: [...chosen.findings, ...made.findings], isChecksumComputed };
-}
-
-function refusal(faults: readonly Fault[]): HttpError {
-  return new HttpError(400, documentProblems(faults));
+  return { ok: true, keyFile, corrected: [...chosen.findings, ...made.findings], isChecksumComputed };
 }

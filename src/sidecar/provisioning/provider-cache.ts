@@ -3,12 +3,15 @@ import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { ProviderContent } from '../../api/read-key-file-request';
+import type { CpixChoice } from '../../drm/cpix/choose';
 import type { KeyFile } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import type { DurableWriter } from '../storage/durable-file';
 import { queueByName } from '../storage/key-file-store';
 import { readSmallFile } from '../storage/read-file';
+import type { ProviderProtocol } from './address';
+import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 
 /** The values of a content as the key provider answered them. */
 export interface KeptAnswer {
@@ -23,9 +26,9 @@ export interface KeptAnswer {
  * when they begin and once when they are over.
  */
 export interface ProviderCache {
-  /** Keeps an answer, in place of an older one. Returns at once. */
+  /** Keeps an answer, in place of an older one, if there is a secret to seal it with. Returns at once. */
   keep(content: ProviderContent, keyFile: KeyFile): void;
-  /** The answer that was kept for the same client, API key and content, unless it is too old. */
+  /** The answer that was kept for the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
   /** Tells that an answer found was used. */
   used(time: Date, requestId: string): void;
@@ -80,6 +83,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
   /** Whether the folder was looked at. */
   let isOpen = false;
   let failing = false;
+  let toldUnsealed = false;
   const waiting = new Set<Promise<void>>();
   let hourly: NodeJS.Timeout | undefined;
 
@@ -112,12 +116,16 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     }
   };
 
-  const write = async (content: ProviderContent, keyFile: KeyFile): Promise<void> => {
-    const name = entryName(scope, content);
+  const tellUnsealed = () => {
+    if (!toldUnsealed) log.warn(NO_SECRET, { folder });
+    toldUnsealed = true;
+  };
+
+  const write = async (name: string, secret: string, keyFile: KeyFile): Promise<void> => {
     await inTurn(name, async () => {
       try {
         const time = clock();
-        const bytes = sealEntry(name, content, newId(), { time, text: JSON.stringify(keyFile) });
+        const bytes = sealEntry(name, secret, newId(), { time, text: JSON.stringify(keyFile) });
         const notSynced = await writer.write(join(folder, name), bytes, MODE);
         entries.delete(name);
         entries.set(name, time.getTime());
@@ -151,11 +159,10 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     return found;
   };
 
-  const read = async (content: ProviderContent): Promise<KeptAnswer | 'missed' | 'damaged'> => {
-    const name = entryName(scope, content);
+  const read = async (name: string, secret: string): Promise<KeptAnswer | 'missed' | 'damaged'> => {
     const found = readSmallFile(join(folder, name));
     if (!found) return 'missed';
-    const opened = found.kind === 'file' ? openEntry(name, content, found.bytes) : undefined;
+    const opened = found.kind === 'file' ? openEntry(name, secret, found.bytes) : undefined;
     const kept = opened && readKept(opened.text);
     if (!kept) {
       await removeDamaged(name);
@@ -171,7 +178,9 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
 
   return {
     keep(content, { cenc, widevine, playready, fairplay }) {
-      if (waiting.size >= MAX_WAITING) {
+      const secret = secretOf(scope, content);
+      if (secret === undefined) tellUnsealed();
+      if (secret === undefined || waiting.size >= MAX_WAITING) {
         observe('not_kept');
         return;
       }
@@ -182,11 +191,20 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
         ...(playready && { playready }),
         ...(fairplay && { fairplay }),
       };
-      const writing = write(content, values).finally(() => waiting.delete(writing));
+      const writing = write(entryName(scope, content, secret), secret, values).finally(() =>
+        waiting.delete(writing),
+      );
       waiting.add(writing);
     },
     async find(content) {
-      const found = await inTurn(entryName(scope, content), () => read(content)).catch((thrown: unknown) => {
+      const secret = secretOf(scope, content);
+      if (secret === undefined) {
+        tellUnsealed();
+        observe('missed');
+        return undefined;
+      }
+      const name = entryName(scope, content, secret);
+      const found = await inTurn(name, () => read(name, secret)).catch((thrown: unknown) => {
         log.warn('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
         return 'missed' as const;
       });
@@ -227,10 +245,33 @@ function readKept(json: string): KeyFile | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-/** The addresses of the upstreams that answered: what one platform said is nothing to another. */
+/** What answered: what one platform said is nothing to another. */
 interface CacheScope {
-  readonly configServiceUrl: string;
+  readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string;
+  /** Undefined: `json`. */
+  readonly keyProviderProtocol?: ProviderProtocol | undefined;
+  /** Undefined: there is no file of headers. */
+  readonly providerHeaders?: ReadProviderHeaders | undefined;
+}
+
+const NO_SECRET = `the provider cache keeps nothing of requests without clientApiKey: it seals with a secret that nobody has who copies the folder. Name a file of headers by ${HEADERS_VARIABLE} with a credential of at least 16 characters, or give clientApiKey`;
+
+/** A credential; what is shorter is no header that only this service knows. */
+const CREDENTIAL = /\S{16}/;
+
+/**
+ * What entries are sealed with. Of the protocol `json` it is the API key of the request's client. By the others a request
+ * may have none: then it is what the provider knows this service by, whose holder could ask the provider for the same keys.
+ */
+function secretOf(
+  { keyProviderProtocol = 'json', providerHeaders }: CacheScope,
+  { clientApiKey }: ProviderContent,
+): string | undefined {
+  if (keyProviderProtocol === 'json') return clientApiKey;
+  const headers = Object.entries(providerHeaders?.() ?? {});
+  if (clientApiKey === undefined && !headers.some(([, value]) => CREDENTIAL.test(value))) return undefined;
+  return JSON.stringify([clientApiKey ?? null, headers]);
 }
 
 /** What an entry was made of. */
@@ -250,13 +291,21 @@ const TAG_AT = SALT_AT + SALT_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
 /**
- * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the client's API key, in hex. Who has the
- * folder alone can't tell which client or content it is of, and another API key leads to another name.
+ * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the secret, in hex. Who has the folder
+ * alone can't tell which client or content it is of, and another secret leads to another name.
  */
-function entryName(scope: CacheScope, { client, clientApiKey, contentId }: ProviderContent): string {
-  const key = derive(clientApiKey, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
-  const named = JSON.stringify([scope.configServiceUrl, scope.keyProviderUrl, client, contentId]);
+function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {
+  const key = derive(secret, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
+  const { configServiceUrl, keyProviderUrl, keyProviderProtocol = 'json' } = scope;
+  const { client = null, contentId, choice, playReadyUrl = null } = content;
+  const ofAll = [configServiceUrl ?? null, keyProviderUrl, client, contentId];
+  const own = keyProviderProtocol === 'json' ? [] : [keyProviderProtocol, playReadyUrl, nameOf(choice)];
+  const named = JSON.stringify([...ofAll, ...own]);
   return `${createHmac('sha256', key).update(named).digest('hex')}${EXTENSION}`;
+}
+
+function nameOf({ keyId, track, period, systems }: CpixChoice = {}) {
+  return [keyId?.toString('hex') ?? null, track ?? null, period ?? null, systems?.toSorted() ?? null];
 }
 
 const EXTENSION = '.sealed';
@@ -267,20 +316,15 @@ function isEntryName(name: string): boolean {
 }
 
 /**
- * Seals a text with AES-256-GCM under a key that HKDF-SHA-256 (RFC 5869) derives from the client's API key. `saltId` is a
- * UUID that was never used before: key and nonce are used once.
+ * Seals a text with AES-256-GCM under a key that HKDF-SHA-256 (RFC 5869) derives from the secret. `saltId` is a UUID that was
+ * never used before: key and nonce are used once.
  */
-function sealEntry(
-  name: string,
-  { clientApiKey }: ProviderContent,
-  saltId: string,
-  { time, text }: OpenedEntry,
-): Buffer {
+function sealEntry(name: string, secret: string, saltId: string, { time, text }: OpenedEntry): Buffer {
   const head = Buffer.alloc(TAG_AT);
   MAGIC.copy(head);
   head.writeBigUInt64BE(BigInt(time.getTime()), TIME_AT);
   Buffer.from(saltId.replaceAll('-', ''), 'hex').copy(head, SALT_AT);
-  const { key, nonce } = keyOf(clientApiKey, head);
+  const { key, nonce } = keyOf(secret, head);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.concat([head, Buffer.from(name, 'latin1')]));
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -288,11 +332,11 @@ function sealEntry(
 }
 
 /** Opens an entry; undefined when it was changed, cut off, renamed, or is none. */
-function openEntry(name: string, { clientApiKey }: ProviderContent, bytes: Buffer): OpenedEntry | undefined {
+function openEntry(name: string, secret: string, bytes: Buffer): OpenedEntry | undefined {
   const time = entryTime(bytes);
   if (!time) return undefined;
   const head = bytes.subarray(0, TAG_AT);
-  const { key, nonce } = keyOf(clientApiKey, head);
+  const { key, nonce } = keyOf(secret, head);
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.concat([head, Buffer.from(name, 'latin1')]));
   decipher.setAuthTag(bytes.subarray(TAG_AT, TEXT_AT));
@@ -310,10 +354,10 @@ function entryTime(bytes: Buffer): Date | undefined {
   return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));
 }
 
-function keyOf(clientApiKey: string, head: Buffer): { key: Buffer; nonce: Buffer } {
+function keyOf(secret: string, head: Buffer): { key: Buffer; nonce: Buffer } {
   const salt = head.subarray(SALT_AT, TAG_AT);
   const info = 'packager-drm-api provider cache: entry';
-  const derived = derive(clientApiKey, salt, info, KEY_BYTES + NONCE_BYTES);
+  const derived = derive(secret, salt, info, KEY_BYTES + NONCE_BYTES);
   return { key: derived.subarray(0, KEY_BYTES), nonce: derived.subarray(KEY_BYTES) };
 }
 

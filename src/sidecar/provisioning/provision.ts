@@ -3,10 +3,11 @@ import { crossCheck, type Finding } from '../../drm/cross-check';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
-import type { Upstreams } from './key-provider';
+import type { ProvidedKeys } from './key-provider';
 import { type FindRecipient, openDocument } from './open-document';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import { OutageError, type UpstreamName } from './upstream';
+import type { Upstreams } from './upstreams';
 
 export interface Provisioned {
   readonly keyFile: KeyFile;
@@ -52,11 +53,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
 }
 
 /** The values of a key file, and what is known of them. */
-interface Values {
-  readonly keyFile: KeyFile;
-  /** What is odd about where they come from, and is corrected or left out. */
-  readonly corrected?: readonly Finding[];
-  readonly isChecksumComputed?: boolean;
+interface Values extends ProvidedKeys {
   /** Set when the key provider could not be asked, and they were taken from the cache. */
   readonly kept?: KeptAnswer;
 }
@@ -138,35 +135,30 @@ function createAskProvider(
   return async (content, requestId) => {
     const given = new AbortController();
     const call = { requestId, signal: given.signal };
-    const { clientApiKey } = content;
-    // The three calls run beside each other: the client record is needed only to open what the provider answers.
-    const record = configService.client(content.client, { ...call, clientApiKey });
-    const cenc = keyProvider.fetch('cenc', content, call);
-    const fairplay = keyProvider.fetch('fairplay', content, call);
-    const all = Promise.all([record, cenc, fairplay]);
+    // All calls run beside each other: the client record is needed only to open what the provider answers.
+    const record = configService?.client(content, call);
+    const asked = keyProvider.ask(content, call);
+    const calls = [...(record ? [record] : []), ...asked.calls];
+    const all = Promise.all(calls);
     all.catch(() => undefined);
     try {
       // The configuration service's refusal says more than what the provider makes of an unknown client.
-      await record;
-      onAnswer('config_service');
-      const [client, sealedCenc, sealedFairplay] = await all;
-      const keyFile = keyProvider.open(
-        { cenc: sealedCenc, fairplay: sealedFairplay },
-        content.client,
-        client,
-      );
+      const client = await record;
+      if (record) onAnswer('config_service');
+      await all;
+      const answered = await asked.open(client);
       onAnswer('key_provider');
-      return { keyFile };
+      return answered;
     } catch (thrown) {
       const kept = thrown instanceof OutageError ? await cache?.find(content) : undefined;
       if (kept) {
         // Whoever of them still answers may refuse a client whose key was revoked: all are heard.
-        await refusedBy([record, cenc, fairplay]);
+        await refusedBy(calls);
         cache?.used(kept.time, requestId);
         return { keyFile: kept.keyFile, kept };
       }
       given.abort();
-      await Promise.allSettled([record, cenc, fairplay]);
+      await Promise.allSettled(calls);
       throw thrown;
     }
   };

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { HttpError, systemCode } from '../../http/errors';
@@ -17,21 +17,39 @@ export type UpstreamName = keyof typeof UPSTREAMS;
 /** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {
   readonly url: string;
-  readonly clientApiKey: string;
+  readonly clientApiKey: string | undefined;
   readonly requestId: string;
   readonly signal?: AbortSignal;
+  /** Headers beside those that every call has; those win over these. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What is POSTed; without it the call is a GET. It is sent again where a call is tried again. */
+  readonly body?: string | undefined;
 }
+
+/** An upstream refused the credentials of this service itself, and not those of a request. */
+export class RefusalError extends HttpError {}
 
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx. */
 export class OutageError extends HttpError {}
 
 type UpstreamAnswer = { status: number; json: unknown };
 
+/** What an upstream answered. The bytes are there where the status is 200. */
+export interface UpstreamDocument {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+}
+
 export interface Upstream {
   /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */
   get(call: UpstreamCall): Promise<UpstreamAnswer>;
+  /** The same for a document of any other kind, which may be POSTed for. */
+  document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
   failed(why: string, cause?: unknown): HttpError;
+  /** The same where the operator's credentials are at fault. */
+  refused(why: string): RefusalError;
 }
 
 export interface UpstreamOptions {
@@ -60,19 +78,27 @@ export function createUpstream(
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
   const call = createCall(timeoutMs, late);
 
-  const once = async ({ url, clientApiKey, requestId, signal }: UpstreamCall): Promise<RawAnswer> => {
+  const once = async ({
+    url,
+    clientApiKey,
+    requestId,
+    signal,
+    headers,
+    body,
+  }: UpstreamCall): Promise<RawAnswer> => {
     const started = now();
     let head: IncomingMessage | undefined;
     try {
       return await call(url, {
-        // Proxies drop header names with an underscore, older providers read no other.
         headers: {
-          'API-KEY': clientApiKey,
-          API_KEY: clientApiKey,
-          accept: 'application/json',
+          // Of a name that is there twice, in whatever case, the last counts.
+          ...headers,
+          // Proxies drop header names with an underscore, older providers read no other.
+          ...(clientApiKey !== undefined && { 'API-KEY': clientApiKey, API_KEY: clientApiKey }),
           'accept-encoding': 'identity',
           'x-request-id': requestId,
         },
+        body,
         signal,
         onHead: (response) => {
           head = response;
@@ -87,72 +113,81 @@ export function createUpstream(
     }
   };
 
-  const get = async (call: UpstreamCall): Promise<UpstreamAnswer> => {
+  const exchange = async (call: UpstreamCall): Promise<UpstreamDocument> => {
     let answer = await once(call).catch((thrown: unknown) => {
       if (thrown instanceof HttpError || call.signal?.aborted) throw thrown;
       return undefined;
     });
     if (!answer || answer.status >= 500) answer = await once(call);
-    const { status, encoding, text } = answer;
+    const { status, headers, encoding, bytes } = answer;
     if (status >= 500) throw new OutageError(502, problem(`answered ${status}`));
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
-    if (status !== 200) return { status, json: undefined };
+    if (status !== 200) return { status, headers, bytes: NOTHING };
     if (encoding !== 'identity')
       throw failed(
         `answered in the content-encoding ${encoding}, which was not asked for; check ${variable}`,
       );
-    if (text === undefined) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
+    if (bytes === undefined) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
+    return { status, headers, bytes };
+  };
+
+  const document = async (call: UpstreamCall): Promise<UpstreamDocument> => {
     try {
-      return { status, json: JSON.parse(text) };
-    } catch {
-      throw failed(`answered something that is not JSON; check ${variable}`);
+      return await exchange(call);
+    } catch (thrown) {
+      if (thrown instanceof HttpError) throw thrown;
+      const reason = systemCode(thrown) ?? 'connection lost';
+      const unreached = problem(`can't be reached (${reason}); check ${variable}`);
+      throw new OutageError(502, unreached, { cause: thrown });
     }
   };
 
   return {
     failed,
+    refused: (why) => new RefusalError(502, problem(why)),
+    document,
     get: async (call) => {
+      const headers = { accept: 'application/json', ...call.headers };
+      const { status, bytes } = await document({ ...call, headers });
+      if (status !== 200) return { status, json: undefined };
       try {
-        return await get(call);
-      } catch (thrown) {
-        if (thrown instanceof HttpError) throw thrown;
-        const reason = systemCode(thrown) ?? 'connection lost';
-        const unreached = problem(`can't be reached (${reason}); check ${variable}`);
-        throw new OutageError(502, unreached, { cause: thrown });
+        // Drops a byte order mark, which JSON does not know.
+        return { status, json: JSON.parse(new TextDecoder().decode(bytes)) };
+      } catch {
+        throw failed(`answered something that is not JSON; check ${variable}`);
       }
     },
   };
 }
 
-/** Puts path parts behind an upstream's address, each percent-encoded. */
-export function upstreamUrl(base: string, ...parts: string[]): string {
-  return [base.replace(/\/+$/, ''), ...parts.map((part) => encodeURIComponent(part))].join('/');
-}
+const NOTHING = Buffer.alloc(0);
 
 interface RawAnswer {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   /** `identity`, or what the body is packed by. A packed body is not read: a few bytes may hold gigabytes. */
   readonly encoding: string;
   /** Undefined when it is larger than any answer can be. */
-  readonly text: string | undefined;
+  readonly bytes: Buffer | undefined;
 }
 
 interface CallOptions {
   readonly headers: OutgoingHttpHeaders;
+  readonly body: string | undefined;
   readonly signal: AbortSignal | undefined;
   /** Takes the head of the answer. */
   readonly onHead: (response: IncomingMessage) => void;
 }
 
-/** Makes GETs over kept connections. Each settles within `timeoutMs`, whatever the server does, and follows no redirect. */
+/** Makes GETs and POSTs over kept connections. Each settles within `timeoutMs`, whatever the server does, and follows no redirect. */
 function createCall(
   timeoutMs: number,
   late: () => HttpError,
 ): (url: string, options: CallOptions) => Promise<RawAnswer> {
   const agent = new http.Agent({ keepAlive: true });
   const secureAgent = new https.Agent({ keepAlive: true });
-  return (url, { headers, signal, onHead }) =>
+  return (url, { headers, body, signal, onHead }) =>
     new Promise((resolve, reject) => {
       const secure = new URL(url).protocol === 'https:';
       let request: ClientRequest | undefined;
@@ -171,9 +206,10 @@ function createCall(
       const timer = setTimeout(() => fail(late()), timeoutMs);
       const take = (response: IncomingMessage) => {
         onHead(response);
-        const { statusCode: status = 0 } = response;
-        const encoding = (response.headers['content-encoding'] ?? '').trim().toLowerCase() || 'identity';
-        const answer = (text: string | undefined) => settle(() => resolve({ status, encoding, text }));
+        const { statusCode: status = 0, headers } = response;
+        const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase() || 'identity';
+        const answer = (bytes: Buffer | undefined) =>
+          settle(() => resolve({ status, headers, encoding, bytes }));
         const chunks: Buffer[] = [];
         let length = 0;
         response.on('data', (chunk: Buffer) => {
@@ -183,16 +219,16 @@ function createCall(
           answer(undefined);
           request?.destroy();
         });
-        // Drops a byte order mark, which JSON does not know.
-        response.on('end', () => answer(new TextDecoder().decode(Buffer.concat(chunks))));
+        response.on('end', () => answer(Buffer.concat(chunks)));
         response.on('error', fail);
         response.on('close', () => fail(new Error('The answer ended before its body did')));
       };
       /** On a kept connection, or a new one. */
       const ask = (kept: boolean) => {
+        const method = body === undefined ? 'GET' : 'POST';
         const asked = secure
-          ? https.get(url, { headers, agent: kept && secureAgent })
-          : http.get(url, { headers, agent: kept && agent });
+          ? https.request(url, { method, headers, agent: kept && secureAgent })
+          : http.request(url, { method, headers, agent: kept && agent });
         request = asked;
         let hasHead = false;
         asked.on('response', (response) => {
@@ -208,6 +244,8 @@ function createCall(
           if (asked.reusedSocket && !hasHead && asked === request && !isOver) ask(false);
           else fail(thrown);
         });
+        // In one piece, which gives it its length.
+        asked.end(body);
       };
       if (signal?.aborted) {
         cancel();

@@ -95,6 +95,22 @@ test('keys by quality take the track of their name, or the one that is given', a
   ]);
 });
 
+test('the renditions of a SMIL document take the tracks of their qualities', async () => {
+  const video = (name: string, height: number) =>
+    `<video src="${name}" height="${height}" system-bitrate="1"/>`;
+  const smil = `<smil><body><switch>${video('n_360', 360)}${video('n_1080', 1080)}</switch></body></smil>`;
+  await fs.writeFile(join(cwd, 'lineup/n.smil'), smil);
+  expect(
+    await bodies(
+      'm.yaml',
+      'groups: [{ smil: n.smil, folder: live, cpix: film.xml, systems: [widevine], keys: quality }]',
+    ),
+  ).toEqual([
+    { members: ['n_360'], folder: 'live', cpix: CPIX, track: 'SD', systems: ['widevine'] },
+    { members: ['n_1080'], folder: 'live', cpix: CPIX, track: 'HD', systems: ['widevine'] },
+  ]);
+});
+
 test.each<[what: string, text: string, ...expected: string[]]>([
   [
     'a file that is not there',
@@ -104,7 +120,7 @@ test.each<[what: string, text: string, ...expected: string[]]>([
   [
     'a file that is no document',
     'streams: [{ streamid: a, cpix: m.yaml }]',
-    '1: cpix names a document that is not well-formed XML: see line 1.',
+    '1: cpix names a document that is not XML; it must be the text of the document, which begins with <.',
   ],
   [
     'a document outside its folder',

@@ -191,6 +191,24 @@ it('warns of a PlayReady header for AESCBC', () => {
   expect(of(text)).toMatchObject({ ok: true, findings: [{ severity: 'warning', code: 'scheme_mismatch' }] });
 });
 
+it('warns of a PlayReady header that names another key id', () => {
+  const header = playReadyObjectOf(keyIdOf(2), KEY, ADDRESS);
+  const text = { keys: [key(1)], systems: system('playready', [1], psshOf(PLAYREADY_SYSTEM_ID, header)) };
+  expect(of(text)).toEqual({
+    ok: true,
+    keyFile: { cenc, playready: { licenseUrl: ADDRESS, checksum: playReadyChecksum(KEY_ID, KEY) } },
+    findings: [
+      {
+        severity: 'warning',
+        code: 'key_id_mismatch',
+        description:
+          'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
+      },
+    ],
+    isChecksumComputed: true,
+  });
+});
+
 describe('FairPlay', () => {
   it('needs an IV and an address', () => {
     expect(of({ keys: [key(1)], systems: system('fairplay', [1]) })).toEqual(
@@ -282,5 +300,26 @@ describe('published documents', () => {
     );
     const errors = crossCheck(keyFile, undefined).filter(({ severity }) => severity === 'error');
     expect(errors).toEqual([]);
+  });
+
+  it('make key files of boxes that a server gives out for every key id, as AWS reference server does', () => {
+    const [, vod] = published;
+    if (!vod?.widevine || !vod.playready) throw new Error('no boxes');
+    const made = of({
+      keys: [{ kid: kidOf(1), data: plain(vod.key), attributes: `explicitIV="${vod.key}"` }],
+      systems:
+        system('widevine', [1], `<PSSH>${vod.widevine}</PSSH><ContentProtectionData/>`) +
+        system(
+          'playready',
+          [1],
+          `<PSSH>${vod.playready}</PSSH><ContentProtectionData></ContentProtectionData>`,
+        ),
+    });
+    if (!made.ok) throw new Error(made.faults.map(({ sentence }) => sentence).join());
+    expect(made.findings.map(({ code }) => code)).toEqual(['key_id_mismatch']);
+    const checked = crossCheck(made.keyFile, undefined, { isChecksumComputed: made.isChecksumComputed });
+    expect(checked.map(({ severity, code, field }) => [severity, code, field])).toEqual([
+      ['warning', 'key_id_mismatch', 'widevine.psshdata'],
+    ]);
   });
 });

@@ -276,7 +276,10 @@ it.each([
   ['<CPIX xmlns="urn:dashif:org:cpix"/>', true],
   [`\ufeff<?xml version="1.0"?><!-- a --> <cpix:CPIX xmlns:cpix="">`, true],
   ['<ключ:CPIX>', true],
+  ['<!-- <a> --><?b <c> ?><!DOCTYPE d [<!ENTITY e "<f>">]><g:CPIX/>', true],
   ['<CPIXList/>', false],
+  ['<html><body><!-- you sent --><cpix:CPIX xmlns:cpix="urn:dashif:org:cpix"/></body></html>', false],
+  ['<!-- <CPIX> --><MPD/>', false],
   ['<MPD/>', false],
   ['CPIX', false],
 ])('tells a CPIX document from other text: %s', (text, expected) => {

@@ -126,7 +126,7 @@ describe('Widevine data', () => {
 
 describe('the PlayReady address', () => {
   const signal = (content: string) => playReadySignal(read('playready', content), KEY_ID, CONTENT_KEY);
-  const wanted = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false });
+  const wanted = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
   const pro = OBJECT.toString('base64');
   const header = OBJECT.subarray(10).toString('utf16le');
   const objectOf = (xml: string) => buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
@@ -177,7 +177,7 @@ describe('the PlayReady address', () => {
   it('is decoded no more than once', () => {
     const twice = playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS.replaceAll('&', '&amp;'));
     expect(signal(element('PSSH', twice))).toEqual(
-      ok({ licenseUrl: ADDRESS.replaceAll('&', '&amp;'), isProved: true, isCbc: false }),
+      ok({ licenseUrl: ADDRESS.replaceAll('&', '&amp;'), isProved: true, isCbc: false, isOfOther: false }),
     );
   });
 
@@ -191,7 +191,7 @@ describe('the PlayReady address', () => {
       true,
     ],
   ])('is absent: %s', (_, content, isProved) => {
-    expect(signal(content)).toEqual(ok({ licenseUrl: undefined, isProved, isCbc: false }));
+    expect(signal(content)).toEqual(ok({ licenseUrl: undefined, isProved, isCbc: false, isOfOther: false }));
   });
 
   it('is taken from a header of several keys, without a checksum and with AESCBC', () => {
@@ -201,18 +201,28 @@ describe('the PlayReady address', () => {
       `<KID ALGID="${algorithm}" VALUE="${swapKeyIdOrder(keyIdOf(digit)).toString('base64')}"></KID>`;
     const several = objectOf(of(kid(2, 'AESCTR') + kid(1, 'AESCTR')));
     expect(signal(element('PSSH', several))).toEqual(
-      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false }),
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false, isOfOther: false }),
     );
     const cbc = objectOf(of(kid(1, 'AESCBC')));
     expect(signal(element('PSSH', cbc))).toEqual(
-      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: true }),
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: true, isOfOther: false }),
     );
     expect(signal(element('PSSH', objectOf(of(''))))).toEqual(
-      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false }),
+      ok({ licenseUrl: 'https://pr.example/', isProved: false, isCbc: false, isOfOther: false }),
     );
   });
 
-  const ofOther = playReadyObjectOf(keyIdOf(2), CONTENT_KEY, ADDRESS);
+  it('is taken from a header of another key id that has the same key or no checksum', () => {
+    const ofOther = playReadyObjectOf(keyIdOf(2), CONTENT_KEY, ADDRESS);
+    const expected = ok({ licenseUrl: ADDRESS, isProved: false, isCbc: false, isOfOther: true });
+    expect(signal(element('PSSH', ofOther))).toEqual(expected);
+    const unproved = ofOther
+      .subarray(10)
+      .toString('utf16le')
+      .replace(/<CHECKSUM>.*<\/CHECKSUM>/, '');
+    expect(signal(element('PSSH', objectOf(unproved)))).toEqual(expected);
+  });
+
   it.each([
     [
       'a box of another system',
@@ -250,9 +260,9 @@ describe('the PlayReady address', () => {
       /^has a PlayReady header in the PSSH for PlayReady whose KID is not/,
     ],
     [
-      'a header of another key',
-      element('PSSH', ofOther),
-      'has a PlayReady header of another key in the PSSH for PlayReady',
+      'a header of another key and key id',
+      element('PSSH', playReadyObjectOf(keyIdOf(2), contentKeyOf(2), ADDRESS)),
+      'has a PlayReady checksum of another key in the PSSH for PlayReady',
     ],
     [
       'a checksum of another key',
@@ -391,7 +401,7 @@ it('reads all that this project writes, by every signal alone', () => {
     ...of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one, undefined)),
   ];
   const widevine = ok(DATA.toString('base64'));
-  const playReady = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false });
+  const playReady = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
   expect(all).toEqual([
     ...Array(4).fill(widevine),
     ...Array(5).fill(playReady),

@@ -1,5 +1,6 @@
 import { keyIdOf, kidOf, type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
 import { POST_MANUAL } from '../../support/post-manual';
+import { CONFIG_PATH, PROVIDED, startProvisioning } from '../../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const PATH = '/api/keyfiles';
@@ -268,6 +269,15 @@ describe('a CPIX document in a batch', () => {
         'invalid_body: groups.0: track: would be that of every quality; put it into keys, beside the quality that has it.',
       ],
     ]);
+  });
+
+  it('is written although an upstream refuses the client that it names, too', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(CONFIG_PATH, { status: 404 });
+    const streams = Array.from({ length: 30 }, (_, index) => ({ streamid: `p${index}`, ...PROVIDED }));
+    const body = { streams: [...streams, { streamid: 'news', cpix: CPIX, track: 'SD', ...PROVIDED }] };
+    expect((await post(sidecar, body)).summary).toMatchObject({ created: 1, failed: 30 });
+    expect(await sidecar.files()).toEqual({ 'news.key': expect.stringContaining('AESCTR') });
   });
 
   it('does not count to the 64 KiB of an entry, up to 256 KiB', async () => {

@@ -70,6 +70,11 @@ test('tells nothing of what has not happened', async () => {
   expect(await series()).toEqual(AT_REST);
 });
 
+test('measures the process for who hands that in alone: what does so stays until the process ends', async () => {
+  const { client } = await startObserved();
+  expect((await client.get('/metrics')).text).not.toMatch(/^(?:nodejs|process)_/m);
+});
+
 test('counts requests by method, route and status, and their durations', async () => {
   const { client, series } = await startObserved([200, 300, 40]);
   await client.get('/api/keyfile/live');

@@ -1,4 +1,5 @@
 import request from 'supertest';
+import { CPIX_DOCUMENT, CPIX_OF_TRACKS } from '../../../src/sidecar/openapi/cpix-body';
 import { SUPPLIED } from '../../../src/sidecar/openapi/examples';
 import { objections } from '../../support/accepts-schema';
 import { OPERATIONS, startDescribed } from '../../support/start-described';
@@ -51,6 +52,13 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
   ['no JSON object', { type: 'application/json', body: '7' }],
   ['an empty body', { type: 'application/json', body: '' }],
   ['lines of a key file', { type: 'text/plain', body: 'vendor-tier: gold\nno line\n' }],
+  ['a CPIX document', { query: '?laurl=https://a/', type: 'application/cpix+xml', body: CPIX_DOCUMENT }],
+  ['a track that there is none of', { query: '?track=HD', type: 'application/xml', body: CPIX_DOCUMENT }],
+  ['no CPIX document', { type: 'text/xml', body: '<CPIX' }],
+  [
+    'a batch of tracks',
+    { body: { streams: [{ cpix: CPIX_OF_TRACKS, tracks: { SD: 'a', UHD: ['b', 7] } }, { tracks: [] }] } },
+  ],
   ['a body of another type', { type: 'text/html', body: '<p>' }],
   ['a body in another encoding', { type: 'application/json; charset=utf-7', body: '{}' }],
   ['a compressed body', { type: 'application/json', headers: { 'content-encoding': 'gzip' }, body: '{}' }],

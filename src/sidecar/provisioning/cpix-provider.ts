@@ -1,0 +1,238 @@
+import type { ProviderContent } from '../../api/read-key-file-request';
+import type { Fault } from '../../drm/bytes';
+import { type ChosenKeys, chooseKeys } from '../../drm/cpix/choose';
+import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../../drm/cpix/document';
+import type { CpixRecipient } from '../../drm/cpix/encryption';
+import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
+import type { SpekeScheme } from '../../drm/cpix/speke';
+import type { HttpError } from '../../http/errors';
+import { fillAddress, type ProviderProtocol } from './address';
+import { type KeyProvider, type ProvidedKeys, type ProviderCall, refusedBy } from './key-provider';
+import { readDocument } from './open-document';
+import type { ReadProviderHeaders } from './provider-headers';
+import { UPSTREAMS, type Upstream, type UpstreamDocument } from './upstream';
+
+interface CpixProviderOptions {
+  readonly protocol: Exclude<ProviderProtocol, 'json'>;
+  readonly address: string;
+  readonly upstream: Upstream;
+  /** Undefined: there is no file of headers. */
+  readonly providerHeaders: ReadProviderHeaders | undefined;
+  /** Whom SPEKE's answers are to be encrypted for; undefined: nobody, so that they come plain. */
+  readonly cpixRecipient: () => CpixRecipient | undefined;
+}
+
+/** A document that was asked for, and what the question says of it. */
+interface AnsweredDocument {
+  readonly question: Question;
+  readonly document: CpixDocument;
+}
+
+/** One question of those that a content takes. A document that is GETed is the answer to a question that says nothing. */
+interface Question {
+  /** What the POST's body is made of; undefined: a GET. */
+  readonly speke: { readonly version: 1 | 2; readonly scheme: SpekeScheme } | undefined;
+  /** The systems that the answer must have; undefined: those that it has. */
+  readonly systems: readonly CpixSystemName[] | undefined;
+  /** Set where the answer must come encrypted. */
+  readonly recipient: CpixRecipient | undefined;
+}
+
+/** What each scheme is for: providers refuse documents that mix schemes. */
+const OF_SCHEME: Readonly<Record<SpekeScheme, readonly CpixSystemName[]>> = {
+  cenc: ['widevine', 'playready'],
+  cbcs: ['fairplay'],
+};
+const CALLED: Readonly<Record<CpixSystemName, string>> = {
+  widevine: 'Widevine',
+  playready: 'PlayReady',
+  fairplay: 'FairPlay',
+};
+const ALL_SYSTEMS = Object.values(OF_SCHEME).flat();
+
+const XML = { accept: 'application/xml, application/cpix+xml', 'content-type': 'application/xml' };
+const SPEKE_VERSION = 'x-speke-version';
+
+/** Asks a key provider that answers CPIX documents: by a GET of one, or by SPEKE's POSTs, one for each scheme. */
+export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
+  const { protocol, address, upstream, providerHeaders, cpixRecipient } = options;
+  // No other protocol needs it, and each start would wait for it.
+  const loadSpeke = () => import('../../drm/cpix/speke');
+
+  const questionsFor = ({ choice: { systems = ALL_SYSTEMS } = {} }: ProviderContent): Question[] => {
+    const recipient = cpixRecipient();
+    const version = protocol === 'speke1' ? 1 : 2;
+    return (['cenc', 'cbcs'] as const).flatMap((scheme): Question[] => {
+      const wanted = OF_SCHEME[scheme].filter((name) => systems.includes(name));
+      return wanted.length === 0 ? [] : [{ speke: { version, scheme }, systems: wanted, recipient }];
+    });
+  };
+
+  const bodyOf = async (
+    { speke, systems = [], recipient }: Question,
+    { contentId }: ProviderContent,
+  ): Promise<string | undefined> => {
+    if (!speke) return undefined;
+    const { writeSpekeRequest } = await loadSpeke();
+    return writeSpekeRequest({ ...speke, contentId, systems, certificate: recipient?.certificate });
+  };
+
+  const fetchDocument = async (
+    question: Question,
+    content: ProviderContent,
+    call: ProviderCall,
+  ): Promise<AnsweredDocument> => {
+    const { clientApiKey } = content;
+    const { 'content-type': type, accept } = XML;
+    const answer = await upstream.document({
+      ...call,
+      url: fillAddress(address, content),
+      clientApiKey,
+      headers: {
+        accept,
+        ...(question.speke && { 'content-type': type }),
+        ...providerHeaders?.(),
+        ...(question.speke?.version === 2 && { [SPEKE_VERSION]: '2.0' }),
+      },
+      body: await bodyOf(question, content),
+    });
+    const { status } = answer;
+    if (status === 401 || status === 403) {
+      throw refusedBy(upstream, { status, clientApiKey, hasFile: providerHeaders !== undefined });
+    }
+    if (status !== 200)
+      throw upstream.failed(`answered ${status}${hintOf(status, question, content.choice?.systems)}`);
+    return { question, document: readAnswer(answer, question, content.contentId) };
+  };
+
+  const readAnswer = (
+    { headers, bytes }: UpstreamDocument,
+    { speke }: Question,
+    contentId: string,
+  ): CpixDocument => {
+    const read = readCpix(bytes);
+    if (!read.ok && !looksLikeCpixBytes(bytes)) {
+      const { variable } = UPSTREAMS.key_provider;
+      throw upstream.failed(`answered something that is not a CPIX document; check ${variable}`);
+    }
+    if (speke?.version === 2 && headers[SPEKE_VERSION] !== '2.0')
+      throw upstream.failed(
+        'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
+      );
+    if (!read.ok) throw unusable([read.fault]);
+    const document = read.value;
+    const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
+    if (named.some((id) => id !== undefined && id !== contentId))
+      throw upstream.failed('answered the keys of another content id than the one asked for');
+    if (speke?.version === 2 && document.version !== undefined && document.version !== '2.3')
+      throw upstream.failed('answered a CPIX document of another version than 2.3, which SPEKE v2 has');
+    return document;
+  };
+
+  const unusable = (faults: readonly Fault[]): HttpError =>
+    upstream.failed(`answered a CPIX document that ${faults.map(({ sentence }) => sentence).join('; ')}`);
+
+  const choose = async (
+    { document, question }: AnsweredDocument,
+    { contentId, choice }: ProviderContent,
+  ): Promise<ChosenKeys> => {
+    const { speke, systems } = question;
+    if (!speke) return requireChosen(chooseKeys(document, choice ?? {}));
+    requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
+    const { spekeKeyId } = await loadSpeke();
+    // A provider may answer with another key id, which counts then; of several keys it must be the one asked for.
+    const keyId = document.keys.length > 1 ? spekeKeyId(contentId, speke.scheme) : undefined;
+    return requireChosen(chooseKeys(document, { keyId, systems }));
+  };
+
+  const requireChosen = (chosen: ReturnType<typeof chooseKeys>): ChosenKeys => {
+    if (chosen.ok) return chosen.value;
+    throw unusable(chosen.faults);
+  };
+
+  const requireSystems = (
+    document: CpixDocument,
+    systems: readonly CpixSystemName[] = [],
+    wanted: readonly CpixSystemName[],
+  ) => {
+    const isThere = (name: CpixSystemName) =>
+      document.systems.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]);
+    const absent = systems.filter((name) => !isThere(name));
+    if (absent.length > 0) throw upstream.failed(`answered no ${listed(absent)}${leaveOut(absent, wanted)}`);
+  };
+
+  const makeKeyFile = async (
+    answered: AnsweredDocument,
+    content: ProviderContent,
+    playReadyUrl: string | undefined,
+  ): Promise<ProvidedKeys> => {
+    const { question, document } = answered;
+    const { contentId } = content;
+    const chosen = await choose(answered, content);
+    const { speke, recipient = cpixRecipient() } = question;
+    const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
+    if (speke && question.recipient && isPlain)
+      throw upstream.failed('answered plain content keys, though encrypted ones were asked for');
+    const made = await readDocument({ document, chosen, playReadyUrl, contentId }, recipient);
+    if (!made.ok) throw unusable(made.faults);
+    return made;
+  };
+
+  return {
+    ask(content, call) {
+      const questions: readonly Question[] =
+        protocol === 'cpix'
+          ? [{ speke: undefined, systems: undefined, recipient: undefined }]
+          : questionsFor(content);
+      const calls = questions.map((question) => fetchDocument(question, content, call));
+      return {
+        calls,
+        async open() {
+          const answers = await Promise.all(calls);
+          // PlayReady is asked for first: of a later document it would be said that the address is not used.
+          const addresses = [content.playReadyUrl];
+          const made = await Promise.all(
+            answers.map((answered, index) => makeKeyFile(answered, content, addresses[index])),
+          );
+          return merged(made);
+        },
+      };
+    },
+  };
+}
+
+/** The parts of one key file, which have none in common. */
+function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
+  const findings = parts.flatMap(({ corrected = [] }) => corrected);
+  // Of both documents the same may be said.
+  const said = new Map(findings.map((finding) => [`${finding.code} ${finding.description}`, finding]));
+  return {
+    keyFile: Object.assign({}, ...parts.map(({ keyFile }) => keyFile)),
+    isChecksumComputed: parts.some(({ isChecksumComputed }) => isChecksumComputed),
+    corrected: [...said.values()],
+  };
+}
+
+/** The statuses of a question that is refused for what it asks; 429 and the like are for another time or way to ask. */
+const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
+
+/** What may be behind a refusal of a question for some systems. */
+function hintOf(
+  status: number,
+  { speke, systems = [] }: Question,
+  wanted: readonly CpixSystemName[] = ALL_SYSTEMS,
+): string {
+  if (!speke || !OF_THE_QUESTION.includes(status)) return '';
+  return ` to the request for ${listed(systems)} (${speke.scheme})${leaveOut(systems, wanted)}`;
+}
+
+function leaveOut(systems: readonly CpixSystemName[], wanted: readonly CpixSystemName[]): string {
+  const others = wanted.filter((name) => !systems.includes(name));
+  return others.length === 0
+    ? ''
+    : `; if it does not have ${systems.length === 1 ? 'it' : 'them'}, ask with "systems": ${JSON.stringify(others)}`;
+}
+
+function listed(systems: readonly CpixSystemName[]): string {
+  return systems.map((name) => CALLED[name]).join(' and ');
+}

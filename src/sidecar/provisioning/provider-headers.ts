@@ -1,0 +1,109 @@
+import { isAscii } from 'node:buffer';
+import { ConfigError } from '../../http/config';
+import type { Log } from '../../http/log';
+import { type WatchedFiles, watchFiles, whyUnreadable } from '../../http/watched-file';
+import { isOpenToAll } from '../access/key-ring';
+
+/** Headers by their names, as the key provider is sent them. */
+export type ProviderHeaders = Readonly<Record<string, string>>;
+
+/** Answers the headers of the file as it is now; without a file, none. */
+export type ReadProviderHeaders = () => ProviderHeaders;
+
+/** The variable that names the file. */
+export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
+
+interface HeadersOptions {
+  readonly log: Log;
+  /** How often the file is looked at. */
+  readonly intervalMs?: number;
+}
+
+/**
+ * Reads the file of headers that the key provider wants, and again when it changes. A file that can't be used while the
+ * service runs is told in the log, and the headers read before stay. No message holds a value.
+ * @throws ConfigError when it can't be used at the start.
+ */
+export function openProviderHeaders(
+  file: string,
+  { log, intervalMs = 1000 }: HeadersOptions,
+): { readonly read: ReadProviderHeaders } & WatchedFiles {
+  let headers: ProviderHeaders = {};
+  const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
+    headers = parseProviderHeaders(bytes);
+    log.info('key provider headers read', { file, count: Object.keys(headers).length });
+    if (isOpenToAll(file)) {
+      log.warn('every user of this machine can read the file of key provider headers', { file });
+    }
+  };
+  const onFault = (cause: unknown) =>
+    log.error('the file of key provider headers cannot be used; the headers read before stay in force', {
+      file,
+      faults: faultsOf(cause),
+    });
+  try {
+    const { close } = watchFiles([file], { intervalMs, take, onFault });
+    return { read: () => headers, close };
+  } catch (thrown) {
+    throw new ConfigError(faultsOf(thrown).map((fault) => `${HEADERS_VARIABLE}: ${fault}`));
+  }
+}
+
+function faultsOf(cause: unknown): readonly string[] {
+  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+}
+
+/** More than a header of any provider has; servers take 16 KiB of all of them. */
+const MAX_BYTES = 8 * 1024;
+const MAX_FAULTS = 20;
+
+/** A token, and what is left of a line's value (RFC 9110 § 5.1 and 5.5) without white space around it. */
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/;
+
+/** What the connection says by itself, and what ties a call to its request. */
+const FORBIDDEN: readonly string[] = [
+  ...['host', 'content-length', 'transfer-encoding', 'content-encoding', 'accept-encoding', 'expect'],
+  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade', 'te', 'trailer', 'http2-settings'],
+  ...['x-request-id', 'x-speke-version'],
+];
+
+/**
+ * Reads lines `Name: value`. Empty lines, and those that begin with `#`, say nothing.
+ * @throws ConfigError with every fault at once, 20 at most. A line is named by its number: it may be a value.
+ */
+export function parseProviderHeaders(bytes: Buffer): ProviderHeaders {
+  const content = bytes.toString('utf8').replace(/^\ufeff/, '');
+  if (content.length > MAX_BYTES) throw new ConfigError([`the file has more than ${MAX_BYTES} bytes`]);
+  const headers = new Map<string, string>();
+  const lines = new Map<string, number>();
+  const faults: string[] = [];
+  for (const [index, text] of content.split(/\r\n|\r|\n/).entries()) {
+    const number = index + 1;
+    if (/^\s*(?:#|$)/.test(text)) continue;
+    const fault = lineFault(text, lines);
+    if (fault !== undefined) {
+      faults.push(`line ${number} ${fault}`);
+      continue;
+    }
+    const [, name = '', value = ''] = LINE.exec(text) ?? [];
+    lines.set(name.toLowerCase(), number);
+    headers.set(name, value);
+  }
+  if (faults.length > 0) {
+    const more = faults.length - MAX_FAULTS;
+    throw new ConfigError([...faults.slice(0, MAX_FAULTS), ...(more > 0 ? [`and ${more} more`] : [])]);
+  }
+  if (headers.size === 0)
+    throw new ConfigError(['the file holds no header; write lines "Name: value" into it']);
+  return Object.fromEntries(headers);
+}
+
+function lineFault(text: string, lines: ReadonlyMap<string, number>): string | undefined {
+  if (!isAscii(Buffer.from(text))) return 'holds other characters than ASCII, which headers do not have';
+  const [, name] = LINE.exec(text) ?? [];
+  if (name === undefined) return 'is not "Name: value"';
+  const lower = name.toLowerCase();
+  if (FORBIDDEN.includes(lower)) return `sets ${lower}, which this service sets by itself; remove it`;
+  const other = lines.get(lower);
+  return other === undefined ? undefined : `has the same name as line ${other}; a header is sent once`;
+}

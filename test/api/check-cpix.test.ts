@@ -1,0 +1,91 @@
+import { check } from '../../src/api/check';
+import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
+import { CPIX_DOCUMENT, CPIX_OF_TRACKS } from '../../src/sidecar/openapi/cpix-body';
+import { cpixVector } from '../support/cpix';
+import { keyOf, kidOf, sampleText } from '../support/cpix-sample';
+
+const SAMPLE = sampleText([
+  { number: 1, track: 'SD', systems: ['widevine', 'fairplay'] },
+  { number: 2, track: 'HD', systems: ['widevine', 'playready'] },
+]);
+const laurl = 'https://license.example/';
+
+const faultsOf = (body: object) =>
+  check(body).faults.map(({ severity, code, description }) => `${severity} ${code}: ${description}`);
+
+it('shows of a body with a CPIX document the keys that it chooses, and hides their values', () => {
+  const body = { cpix: SAMPLE, track: 'SD' };
+  const { kind, fields, faults } = check(body);
+  expect([kind, faults]).toEqual(['request', []]);
+  expect(fields).toEqual(
+    expect.arrayContaining([
+      { name: 'chosen.cenc', value: kidOf(1), note: 'widevine' },
+      { name: 'chosen.fairplay', value: kidOf(1), note: 'fairplay' },
+      { name: 'key[0].value', value: '********', note: '16 bytes, plain' },
+    ]),
+  );
+  const secret = keyOf(1).toString('base64');
+  expect(JSON.stringify(check(body))).not.toContain(secret);
+  expect(JSON.stringify(check(body, { reveal: true }))).toContain(secret);
+});
+
+it.each<[body: object, faults: readonly unknown[]]>([
+  [
+    { cpix: SAMPLE, track: 'UHD' },
+    ['error cpix_choice: The CPIX document has no such track; it has SD, HD.'],
+  ],
+  [
+    { cpix: SAMPLE, track: 'HD' },
+    [
+      'warning cpix_system_left_out: The CPIX document has no one key for FairPlay that goes with this choice; the key file is written without.',
+      `error cpix_not_usable: The CPIX document has no license address for PlayReady, for the key ${kidOf(2)}; give playready.laurl.`,
+    ],
+  ],
+  [{ cpix: SAMPLE, track: '' }, ['error wrong_value: track must have 1 to 200 characters.']],
+  [{ cpix: SAMPLE, track: 'SD', cenc: {} }, ['error wrong_value: cpix holds the keys: leave cenc out.']],
+  [{ cpix: 7 }, ['error wrong_type: cpix must be a string.']],
+  [
+    { cpix: '<a/>' },
+    ['error invalid_cpix: The CPIX document is not a CPIX document: its root element is another.'],
+  ],
+  [
+    { track: 'SD', cenc: {} },
+    expect.arrayContaining(['error missing: track needs cpix: give the text of a CPIX document with it.']),
+  ],
+  [
+    { cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } },
+    [
+      'warning playready_address_unused: playready.laurl is not used: no PlayReady is written; name it in systems.',
+    ],
+  ],
+  [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
+])('tells what is wrong with a body that holds a document: %#', (body, faults) => {
+  expect(faultsOf(body)).toEqual(faults);
+});
+
+it('tells nothing of what only the opened values show', () => {
+  const cpix = cpixVector('EncryptedContentKeys.xml').toString('utf8');
+  const { fields, faults } = check({ cpix, kid: 'd2920429-87ab-41e6-a4c5-a8c836b6312e' });
+  expect(faults.filter(({ severity }) => severity === 'error')).toEqual([]);
+  expect(fields).toContainEqual({
+    name: 'chosen.cenc',
+    value: 'd2920429-87ab-41e6-a4c5-a8c836b6312e',
+  });
+});
+
+it.each<[body: object]>([
+  [{ cpix: SAMPLE }],
+  [{ cpix: SAMPLE, kid: 'x' }],
+  [{ cpix: SAMPLE, kid: kidOf(7) }],
+  [{ cpix: SAMPLE, period: '1' }],
+  [{ cpix: SAMPLE, systems: ['x'] }],
+  [{ cpix: SAMPLE, systems: [] }],
+  [{ cpix: '' }],
+  [{ cpix: SAMPLE.slice(0, -4) }],
+  [{ cpix: SAMPLE, keepunknown: true }],
+  [{ cpix: SAMPLE, playready: 7 }],
+  [{ cpix: SAMPLE, unknown: 7 }],
+])('has an error for whatever a POST refuses: %#', (body) => {
+  expect(parseKeyFileRequest(body).ok).toBe(false);
+  expect(faultsOf(body).some((fault) => fault.startsWith('error '))).toBe(true);
+});

@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { ConfigError } from '../../../src/http/config';
+import { readSidecarConfig } from '../../../src/sidecar/config';
+import { addressFault, fillAddress } from '../../../src/sidecar/provisioning/address';
+
+function configOf(protocol: string | undefined, url: string) {
+  const env = {
+    PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service',
+    PACKAGERDRMAPI_KEYPROVIDERURL: url,
+    ...(protocol !== undefined && { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol }),
+  };
+  return readSidecarConfig(env, () => '');
+}
+
+function faultsOf(protocol: string | undefined, url: string): readonly string[] {
+  try {
+    configOf(protocol, url);
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.faults;
+    throw thrown;
+  }
+  return [];
+}
+
+describe('the address of the key provider', () => {
+  const PLAIN = 'must be an http:// or https:// address without user, query, fragment or space';
+  const ANY = 'must be an http:// or https:// address without user, fragment or space';
+  const JSON_HAS =
+    'has {client} or {contentId}; the protocol json has them put behind the address, so leave them out';
+  const CPIX_HAS_NOT =
+    'must have {contentId} where the protocol cpix has the content id, in its path or its query';
+  const ORIGIN = 'must not have {client} or {contentId} before its path: a request would choose the server';
+  const PLACE = 'has a place in braces that is none of {client} and {contentId}';
+
+  it.each([
+    [undefined, 'https://keys.example/v1/'],
+    ['json', 'https://keys.example'],
+    ['cpix', 'https://keys.example/cpix/{contentId}'],
+    ['cpix', 'https://keys.example/cpix?id={contentId}&client={client}&scheme=cenc'],
+    ['speke1', 'https://keys.example/speke'],
+    ['speke2', 'https://keys.example/copyProtection/{client}?stage=live&c={contentId}'],
+  ])('is taken by the protocol %s: %s', (protocol, url) => {
+    const { keyProviderUrl, keyProviderProtocol } = configOf(protocol, url);
+    expect([keyProviderUrl, keyProviderProtocol ?? 'json']).toEqual([url, protocol ?? 'json']);
+  });
+
+  it.each([
+    [undefined, 'https://keys.example/?a=1', PLAIN],
+    [undefined, 'https://keys.example/{client}', JSON_HAS],
+    ['json', 'https://keys.example/{contentId}/{client}', JSON_HAS],
+    ['cpix', 'https://keys.example/cpix', CPIX_HAS_NOT],
+    ['cpix', 'https://keys.example/cpix/{contentid}', PLACE],
+    ['speke2', 'https://keys.example/{Client}', PLACE],
+    ['speke2', 'https://{client}.example/', ORIGIN],
+    ['speke2', 'https://{client}/', ORIGIN],
+    ['speke2', 'https://user:secret@keys.example/', ANY],
+    ['speke1', 'https://keys.example/#top', ANY],
+    ['speke1', 'ftp://keys.example/', ANY],
+    ['cpix', 'https://keys.example:{contentId}/', ANY],
+  ])('is refused by the protocol %s: %s', (protocol, url, fault) => {
+    expect(faultsOf(protocol, url)).toEqual([`PACKAGERDRMAPI_KEYPROVIDERURL: ${fault}`]);
+  });
+
+  it('is needed by all that is said of how it is asked', () => {
+    const of = (env: Readonly<Record<string, string>>) => () =>
+      readSidecarConfig({ PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service', ...env }, () => '');
+    const protocol = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
+    const file = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
+    const fault = 'is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out';
+    const both = new ConfigError([`${protocol}: ${fault}`, `${file}: ${fault}`]);
+    expect(of({ [protocol]: 'speke2', [file]: 'headers.txt' })).toThrow(both);
+    expect(of({ [protocol]: 'json', [file]: '' })).not.toThrow();
+  });
+
+  it('is told with a protocol that is none', () => {
+    expect(faultsOf('speke', 'keys.example')).toEqual([
+      `PACKAGERDRMAPI_KEYPROVIDERURL: ${ANY}`,
+      'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2',
+    ]);
+  });
+
+  it('has what a request names put in its places, percent-encoded, and keeps its server', () => {
+    expect(
+      fillAddress('https://a/{client}/{contentId}?again={contentId}', { client: 'x.y', contentId: '1-2_3' }),
+    ).toBe('https://a/x.y/1-2_3?again=1-2_3');
+    const address = 'https://keys.example/a/{client}/b/{contentId}?c={contentId}';
+    expect(addressFault('cpix', address)).toBeUndefined();
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1, unit: 'grapheme' }),
+        fc.string({ minLength: 1, unit: 'grapheme' }),
+        (client, contentId) => {
+          const filled = new URL(fillAddress(address, { client, contentId }));
+          expect(filled.origin).toBe('https://keys.example');
+          expect(filled.searchParams.get('c')).toBe(contentId);
+        },
+      ),
+    );
+  });
+});

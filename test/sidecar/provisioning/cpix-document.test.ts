@@ -1,0 +1,164 @@
+import { formatUuid } from '../../../src/drm/bytes';
+import { recipientNamed } from '../../support/cpix';
+import type { Script } from '../../support/fake-upstream';
+import { startFakeUpstream } from '../../support/fake-upstream';
+import { box, FAIRPLAY_ADDRESS, playReadyHeader, WIDEVINE_DATA } from '../../support/speke-reference';
+import { startSidecar } from '../../support/start-sidecar';
+
+const PATH = '/api/keyfile/demo';
+const CONTENT_ID = 'somecontentid';
+const WIDEVINE = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
+const PLAYREADY = '9a04f079-9840-4286-ab92-e65be0885f95';
+const FAIRPLAY = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
+
+/** Key ids and keys of bytes that are all alike. */
+const block = (byte: number) => Buffer.alloc(16, byte);
+const kidOf = (byte: number) => formatUuid(block(byte));
+const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64');
+
+interface Track {
+  readonly byte: number;
+  readonly track: string;
+}
+
+/** A document as a key server answers it: a key for DASH for each track, and one for FairPlay. */
+function documentOf(tracks: readonly Track[], { contentId = CONTENT_ID, fairplay = true } = {}): string {
+  const key = (byte: number, more = '') =>
+    `<ContentKey kid="${kidOf(byte)}"${more}><Data><p:Secret><p:PlainValue>${base64(block(byte + 1))}</p:PlainValue></p:Secret></Data></ContentKey>`;
+  const system = (byte: number, id: string, inside: string) =>
+    `<DRMSystem kid="${kidOf(byte)}" systemId="${id}">${inside}</DRMSystem>`;
+  const ofDash = tracks.map(
+    ({ byte }) =>
+      system(byte, WIDEVINE, `<PSSH>${base64(box(WIDEVINE, WIDEVINE_DATA))}</PSSH>`) +
+      system(byte, PLAYREADY, `<PSSH>${base64(box(PLAYREADY, playReadyHeader(block(byte))))}</PSSH>`),
+  );
+  const rules = tracks.map(
+    ({ byte, track }) => `<ContentKeyUsageRule kid="${kidOf(byte)}" intendedTrackType="${track}"/>`,
+  );
+  const iv = ` explicitIV="${base64(block(0xf2))}" commonEncryptionScheme="cbcs"`;
+  return `<CPIX xmlns="urn:dashif:org:cpix" xmlns:p="urn:ietf:params:xml:ns:keyprov:pskc" contentId="${contentId}">
+    <ContentKeyList>${tracks.map(({ byte }) => key(byte)).join('')}${fairplay ? key(0xf0, iv) : ''}</ContentKeyList>
+    <DRMSystemList>${ofDash.join('')}${fairplay ? system(0xf0, FAIRPLAY, `<URIExtXKey>${base64(FAIRPLAY_ADDRESS)}</URIExtXKey>`) : ''}</DRMSystemList>
+    <ContentKeyUsageRuleList>${rules.join('')}</ContentKeyUsageRuleList></CPIX>`;
+}
+
+const SD = { byte: 0x10, track: 'SD' };
+const HD = { byte: 0x20, track: 'HD' };
+
+async function start(script: Script, ambient = {}) {
+  const upstream = await startFakeUpstream();
+  upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, script);
+  const sidecar = await startSidecar(
+    { keyProviderUrl: `${upstream.url}/cpix/{contentId}?format=cpix`, keyProviderProtocol: 'cpix' },
+    undefined,
+    ambient,
+  );
+  return { sidecar, upstream };
+}
+
+const xml = (body: string): Script => ({ headers: { 'content-type': 'application/cpix+xml' }, body });
+const keyIdLine = (byte: number) => `mpegdashstreaming-cenc-key-id: ${base64(block(byte))}\n`;
+const told = (what: string) => ({
+  errors: [
+    { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
+  ],
+});
+
+describe('provisioning by a GET of a CPIX document', () => {
+  it('writes all that the document has for the content, asked by a GET with the headers of the protocol', async () => {
+    const { sidecar, upstream } = await start(xml(documentOf([SD])), {
+      providerHeaders: () => ({ authorization: 'Bearer of-the-tests' }),
+    });
+    const { text } = await sidecar.api
+      .post(PATH)
+      .set('x-request-id', 'req-7')
+      .send({ contentId: CONTENT_ID })
+      .expect(200);
+    expect(text.startsWith(keyIdLine(SD.byte))).toBe(true);
+    expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex')}\n`);
+    expect(text).toContain('keyserver-playready-license-url: https://playready.example/rights\n');
+    expect(upstream.received).toMatchObject([
+      {
+        method: 'GET',
+        body: '',
+        headers: {
+          accept: 'application/xml, application/cpix+xml',
+          authorization: 'Bearer of-the-tests',
+          'x-request-id': 'req-7',
+        },
+      },
+    ]);
+    expect(upstream.received[0]?.headers['content-type']).toBeUndefined();
+  });
+
+  it('chooses among several keys as the request says, and says between which when it does not', async () => {
+    const { sidecar } = await start(xml(documentOf([SD, HD])));
+    const { body } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502);
+    expect(body.errors[0].description).toMatch(
+      /^The key provider answered a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
+    );
+    for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.byte) }]) {
+      const { text } = await sidecar.api
+        .post(PATH)
+        .send({ contentId: CONTENT_ID, ...choice })
+        .expect(200);
+      expect(text.startsWith(keyIdLine(HD.byte))).toBe(true);
+    }
+    const { text } = await sidecar.api
+      .post(PATH)
+      .send({ contentId: CONTENT_ID, systems: ['fairplay'] })
+      .expect(200);
+    expect(text.startsWith('cupertinostreaming-')).toBe(true);
+  });
+
+  it('provisions each track of a batch entry with the key that the document has for it', async () => {
+    const { sidecar } = await start(xml(documentOf([SD, HD])));
+    const streams = [{ contentId: CONTENT_ID, tracks: { SD: 'news_sd', HD: ['news_hd', 'news_fhd'] } }];
+    const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
+    expect(body.summary).toMatchObject({ created: 3, failed: 0 });
+    const files = await sidecar.files();
+    const first = Object.entries(files).map(([name, text]) => [name, `${text.split('\n')[0]}\n`]);
+    expect(Object.fromEntries(first)).toEqual({
+      'news_fhd.key': keyIdLine(HD.byte),
+      'news_hd.key': keyIdLine(HD.byte),
+      'news_sd.key': keyIdLine(SD.byte),
+    });
+  });
+
+  it('takes plain keys also with a certificate, which it could not ask with', async () => {
+    const { sidecar } = await start(xml(documentOf([SD])), { cpixRecipient: () => recipientNamed('next') });
+    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+  });
+
+  it.each<[what: string, script: Script, why: string]>([
+    [
+      'another content id',
+      xml(documentOf([SD], { contentId: 'other' })),
+      'answered the keys of another content id than the one asked for',
+    ],
+    ['404', { status: 404 }, 'answered 404'],
+    [
+      'HTML',
+      { body: '<html>Sign in</html>' },
+      'answered something that is not a CPIX document; check PACKAGERDRMAPI_KEYPROVIDERURL',
+    ],
+    [
+      'two roots',
+      xml(`${documentOf([SD])}<CPIX/>`),
+      'answered a CPIX document that has a second root element: see line 4',
+    ],
+  ])('changes no key file when the provider answers %s', async (_what, script, why) => {
+    const { sidecar } = await start(script);
+    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, told(why));
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('takes a document without FairPlay, and one in UTF-16', async () => {
+    const { sidecar } = await start(xml(documentOf([SD], { fairplay: false })));
+    const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+    expect(text).not.toContain('cupertinostreaming');
+    const wide = await start({ body: Buffer.from(`\ufeff${documentOf([HD])}`, 'utf16le') });
+    const answer = await wide.sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+    expect(answer.text.startsWith(keyIdLine(HD.byte))).toBe(true);
+  });
+});

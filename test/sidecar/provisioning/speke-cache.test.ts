@@ -1,0 +1,88 @@
+import fs from 'fs-extra';
+import type { ProviderHeaders } from '../../../src/sidecar/provisioning/provider-headers';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { CONTENT_ID, dashLines, hlsLines, SPEKE_PATH, startSpeke } from '../../support/start-speke';
+import { until } from '../../support/until';
+
+const PATH = '/api/keyfile/demo';
+const BODY = { contentId: CONTENT_ID };
+const FILE = `${dashLines()}${hlsLines()}`;
+const HOUR = 3_600_000;
+
+/** Starts a sidecar with a provider cache, whose provider knows it by the headers given. */
+async function start(headers: ProviderHeaders | undefined) {
+  const folder = await temporaryFolder();
+  const state = { headers };
+  const providerHeaders = headers && (() => state.headers ?? {});
+  const { sidecar, upstream } = await startSpeke({
+    config: { providerCache: { folder, maxAgeMs: 24 * HOUR } },
+    ambient: { providerHeaders },
+  });
+  const entries = () => fs.readdirSync(folder).filter((name) => name.endsWith('.sealed'));
+  return { sidecar, upstream, state, entries, folder };
+}
+
+const CREDENTIAL = { authorization: 'Bearer 0123456789abcdef' };
+
+describe('the provider cache of a SPEKE provider', () => {
+  it('gives the same file in an outage, sealed by the credential of the headers', async () => {
+    const { sidecar, upstream, entries, folder } = await start(CREDENTIAL);
+    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+    await until(() => entries().length === 1);
+    const [name = ''] = entries();
+    expect(fs.readFileSync(`${folder}/${name}`, 'latin1')).not.toContain(CONTENT_ID);
+    upstream.on(SPEKE_PATH, { status: 503 });
+    const { headers } = await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+    expect(headers.warning).toContain('299 - "provider_cache: ');
+  });
+
+  it('keeps the answers to different systems apart', async () => {
+    const { sidecar, upstream, entries } = await start(CREDENTIAL);
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, systems: ['fairplay'] })
+      .expect(200, hlsLines());
+    await until(() => entries().length === 1);
+    upstream.on(SPEKE_PATH, 'reset');
+    await sidecar.api.post(PATH).send(BODY).expect(502);
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, systems: ['fairplay'] })
+      .expect(200, hlsLines());
+  });
+
+  it('gives nothing of before when the credential has changed, nor when the provider refuses', async () => {
+    const { sidecar, upstream, state, entries } = await start(CREDENTIAL);
+    await sidecar.api.post(PATH).send(BODY).expect(200);
+    await until(() => entries().length === 1);
+    upstream.on(SPEKE_PATH, (request) => (request.body.includes('cbcs') ? { status: 403 } : { status: 503 }));
+    await sidecar.api.post(PATH).send(BODY).expect(502);
+    upstream.on(SPEKE_PATH, 'reset');
+    state.headers = { authorization: 'Bearer fedcba9876543210' };
+    await sidecar.api.post(PATH).send(BODY).expect(502);
+    state.headers = CREDENTIAL;
+    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+  });
+
+  it.each([
+    ['no file of headers', undefined],
+    ['no header that is long enough for a credential', { 'x-tenant': 'acme' }],
+  ])('keeps nothing with %s, says so once, and seals by the key of a request', async (_what, headers) => {
+    const { sidecar, upstream, entries } = await start(headers);
+    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+    const named = { ...BODY, clientApiKey: 'key-of-the-client-0123' };
+    await sidecar.api.post(PATH).send(named).expect(200, FILE);
+    await until(() => entries().length === 1);
+    upstream.on(SPEKE_PATH, 'reset');
+    await sidecar.api.post(PATH).send(BODY).expect(502);
+    await sidecar.api.post(PATH).send(named).expect(200, FILE);
+    const told = (await sidecar.logEntries()).filter(({ message }) =>
+      String(message).includes('keeps nothing'),
+    );
+    expect(told).toHaveLength(1);
+    expect(told[0]?.message).toBe(
+      'the provider cache keeps nothing of requests without clientApiKey: it seals with a secret that nobody has who copies the folder. Name a file of headers by PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE with a credential of at least 16 characters, or give clientApiKey',
+    );
+  });
+});

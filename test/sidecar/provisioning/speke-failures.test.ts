@@ -1,0 +1,246 @@
+import fc from 'fast-check';
+import { FAIRPLAY_SYSTEM_ID } from '../../../src/drm/cpix/document';
+import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { refusedUrl, type Script } from '../../support/fake-upstream';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
+import { asksFairPlay, playReadyHeader } from '../../support/speke-reference';
+import {
+  answering,
+  CONTENT_ID,
+  dashLines,
+  hlsLines,
+  reference,
+  SPEKE_PATH,
+  startSpeke,
+} from '../../support/start-speke';
+
+const PATH = '/api/keyfile/demo';
+const BODY = { contentId: CONTENT_ID };
+const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
+
+const told = (what: string) => ({
+  errors: [
+    { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
+  ],
+});
+
+/** What the provider answers to the question for FairPlay; to the other, it answers as it should. */
+const toFairPlay =
+  (script: Script): Script =>
+  (request) =>
+    asksFairPlay(request) ? script : reference();
+
+/** What it should answer, with other headers. */
+function withHeaders(others: Readonly<Record<string, string>>): Script {
+  const make = answering((body) => body);
+  return (request) => {
+    const answer = typeof make === 'function' ? make(request) : make;
+    return typeof answer === 'object' ? { ...answer, headers: others } : answer;
+  };
+}
+
+const headers = { 'content-type': 'application/xml', 'x-speke-version': '2.0' };
+const HTML = { headers, body: '<html><head><title>Sign in</title></head><body>Sign in</body></html>' };
+const NO_CPIX = `answered something that is not a CPIX document; check ${URL_VARIABLE}`;
+const DOCUMENT = 'answered a CPIX document that';
+const FOR_CENC =
+  'to the request for Widevine and PlayReady (cenc); if it does not have them, ask with "systems": ["fairplay"]';
+const FOR_CBCS =
+  'to the request for FairPlay (cbcs); if it does not have it, ask with "systems": ["widevine","playready"]';
+const NO_HEADERS =
+  'give clientApiKey, or write the headers that it wants into a file and name it by PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
+
+describe('a failure of a SPEKE provider changes no key file', () => {
+  it.each<[what: string, script: Script, status: number, why: string | RegExp]>([
+    ['400', { status: 400 }, 502, `answered 400 ${FOR_CENC}`],
+    ['404 for FairPlay', toFairPlay({ status: 404 }), 502, `answered 404 ${FOR_CBCS}`],
+    ['401', { status: 401 }, 502, `answered 401; ${NO_HEADERS}`],
+    ['403 for FairPlay', toFairPlay({ status: 403 }), 502, `answered 403; ${NO_HEADERS}`],
+    ['204', { status: 204 }, 502, 'answered 204'],
+    ['500 twice', { status: 500 }, 502, 'answered 500'],
+    ['503 twice for FairPlay', toFairPlay({ status: 503 }), 502, 'answered 503'],
+    [
+      'a redirect',
+      { status: 307, headers: { location: 'http://127.0.0.1:1/' } },
+      502,
+      `answered a redirect (307); set ${URL_VARIABLE} to its final address`,
+    ],
+    ['429, which is not about what was asked', { status: 429 }, 502, 'answered 429'],
+    ['HTML', HTML, 502, NO_CPIX],
+    [
+      'HTML with the question in it',
+      ({ body }) => ({ headers, body: `<html><body>${body.replace(/^.*\n/, '')}</body></html>` }),
+      502,
+      NO_CPIX,
+    ],
+    ['HTML without a version', { body: HTML.body }, 502, NO_CPIX],
+    ['nothing', { headers, body: '' }, 502, NO_CPIX],
+    ['JSON', { headers, body: { keys: [] } }, 502, NO_CPIX],
+    [
+      'too much',
+      { headers, body: ' '.repeat(300_000) },
+      502,
+      `answered with more than 262144 bytes; check ${URL_VARIABLE}`,
+    ],
+    ['without an end', 'endless', 502, `answered with more than 262144 bytes; check ${URL_VARIABLE}`],
+    [
+      'a packed document',
+      { headers: { ...headers, 'content-encoding': 'gzip' }, body: 'x' },
+      502,
+      `answered in the content-encoding gzip, which was not asked for; check ${URL_VARIABLE}`,
+    ],
+    ['a cut connection, twice', 'reset', 502, `can't be reached (ECONNRESET); check ${URL_VARIABLE}`],
+    ['silence', 'hang', 504, 'did not answer within 300 ms'],
+    ['silence amid an answer', 'stall', 504, 'did not answer within 300 ms'],
+    ['a byte now and then', 'drip', 504, 'did not answer within 300 ms'],
+    [
+      'no version in its headers',
+      withHeaders({ 'content-type': 'application/xml' }),
+      502,
+      'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
+    ],
+    [
+      'another version in its headers',
+      withHeaders({ 'x-speke-version': '1.0' }),
+      502,
+      /^answered without the header X-Speke-Version: 2\.0; /,
+    ],
+    [
+      'another content id',
+      answering((body) => body.replace(CONTENT_ID, 'other-content')),
+      502,
+      'answered the keys of another content id than the one asked for',
+    ],
+    [
+      'another content id for FairPlay',
+      answering((body, request) => (asksFairPlay(request) ? body.replace(CONTENT_ID, 'other') : body)),
+      502,
+      'answered the keys of another content id than the one asked for',
+    ],
+    [
+      'another version of CPIX',
+      answering((body) => body.replace('version="2.3"', 'version="2.2"')),
+      502,
+      'answered a CPIX document of another version than 2.3, which SPEKE v2 has',
+    ],
+    [
+      'a DOCTYPE',
+      answering((body) => body.replace('?>', '?><!DOCTYPE cpix [<!ENTITY x SYSTEM "file:///etc/passwd">]>')),
+      502,
+      `${DOCUMENT} has a DOCTYPE; leave it out`,
+    ],
+    [
+      'the question itself',
+      (request) => ({ headers, body: request.body }),
+      502,
+      / has no value for the key /,
+    ],
+    [
+      'keys without systems',
+      answering((body) => body.replace(/<cpix:DRMSystemList>[\s\S]*<\/cpix:DRMSystemList>/, '')),
+      502,
+      'answered no Widevine and PlayReady; if it does not have them, ask with "systems": ["fairplay"]',
+    ],
+    [
+      'Widevine where FairPlay was asked for',
+      answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
+      502,
+      'answered no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
+    ],
+    [
+      'FairPlay without an IV',
+      answering((body) => body.replace(/ explicitIV="[^"]*"/, '')),
+      502,
+      / has no explicitIV for FairPlay, /,
+    ],
+    [
+      'a scheme that the packager does not take',
+      answering((body) => body.replace('commonEncryptionScheme="cenc"', 'commonEncryptionScheme="cens"')),
+      502,
+      / has the scheme cens for /,
+    ],
+    [
+      'a key of zeros',
+      answering((body) => body.replaceAll(/PlainValue>[^<]*</g, 'PlainValue>AAAAAAAAAAAAAAAAAAAAAA==<')),
+      502,
+      / that is all zeros\. /,
+    ],
+    [
+      'the PlayReady checksum of another key',
+      answering((body) => body, {
+        playReadyHeader: (keyId) =>
+          playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
+      }),
+      502,
+      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
+    ],
+  ])('%s', async (_what, script, status, why) => {
+    const { sidecar, upstream } = await startSpeke({ config: { upstreamTimeoutMs: 300 } });
+    upstream.on(SPEKE_PATH, script);
+    const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(status);
+    if (typeof why === 'string') expect(body).toEqual(told(why));
+    else expect(body.errors[0].description.slice('The key provider '.length)).toMatch(why);
+    await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+    await sidecar.api.post(PATH).send(BODY).expect(status, body);
+    expect(await sidecar.files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
+  });
+
+  it('an address where nothing listens', async () => {
+    const { sidecar } = await startSpeke({ config: { keyProviderUrl: await refusedUrl() } });
+    await sidecar.api
+      .post(PATH)
+      .send(BODY)
+      .expect(502, told(`can't be reached (ECONNREFUSED); check ${URL_VARIABLE}`));
+  });
+});
+
+describe('a SPEKE provider that fails once', () => {
+  it.each<[failure: string, first: Script]>([
+    ['answers 500', { status: 500 }],
+    ['cuts the connection', 'reset'],
+  ])('is asked once more with the same document when it %s', async (_failure, first) => {
+    const { sidecar, upstream } = await startSpeke();
+    upstream.on(SPEKE_PATH, first, reference());
+    await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+    const bodies = upstream.received.map(({ body }) => body);
+    expect([bodies.length, new Set(bodies).size]).toEqual([3, 2]);
+  });
+
+  it('is asked once more on a new connection when it has closed a kept one', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    await sidecar.api.post(PATH).send(BODY).expect(200);
+    upstream.closeIdle();
+    await sidecar.api.post(PATH).send(BODY).expect(200);
+  });
+});
+
+test('no change of an answer makes another file or a fault of the service', async () => {
+  const { sidecar, upstream } = await startSpeke();
+  const good = `${dashLines()}${hlsLines()}`;
+  const edit = fc.record({
+    at: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    cut: fc.nat(40),
+    put: fc.string({ maxLength: 4 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(edit, fc.boolean(), async ({ at, cut, put }, ofFairPlay) => {
+      upstream.on(
+        SPEKE_PATH,
+        answering((body, request) => {
+          if (asksFairPlay(request) !== ofFairPlay) return body;
+          const place = Math.floor(body.length * at);
+          return body.slice(0, place) + put + body.slice(place + cut);
+        }),
+      );
+      const { status, text } = await sidecar.api.post(PATH).send(BODY);
+      expect([200, 502]).toContain(status);
+      // What is changed may be of no matter, or a value of another: lines stay lines of the same names.
+      if (status === 200) expect(names(text)).toEqual(names(good));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+function names(file: string): string[] {
+  return file.split('\n').map((line) => line.split(': ')[0] ?? '');
+}

@@ -1,0 +1,354 @@
+import { FAIRPLAY_SYSTEM_ID } from '../../../src/drm/cpix/document';
+import { spekeKeyId } from '../../../src/drm/cpix/speke';
+import { PLAYREADY_SYSTEM_ID } from '../../../src/drm/playready';
+import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { documentOf, recipientNamed } from '../../support/cpix';
+import type { Received } from '../../support/fake-upstream';
+import { playReadyHeader, spekeReference } from '../../support/speke-reference';
+import {
+  answering,
+  CONTENT_ID,
+  dashLines,
+  hlsLines,
+  KEY_IS_IV,
+  reference,
+  SPEKE_PATH,
+  startSpeke,
+} from '../../support/start-speke';
+
+const PATH = '/api/keyfile/demo';
+const BODY = { contentId: CONTENT_ID };
+
+describe('provisioning by SPEKE', () => {
+  it.each([1, 2] as const)(
+    'writes the keys of both answers of version %j as one key file, the same each time',
+    async (version) => {
+      const { sidecar } = await startSpeke({ version });
+      const file = `${dashLines()}${hlsLines()}`;
+      const answer = await sidecar.api.post(PATH).send(BODY).expect(200, file);
+      expect(answer.headers.warning).toBe(KEY_IS_IV);
+      await sidecar.api.post(PATH).send(BODY).expect(200, file);
+      expect(await sidecar.files()).toEqual({ 'demo.key': file });
+    },
+  );
+
+  const asked = ({ body }: Received) => {
+    const { id, contentId, version, keys, systems, rules } = documentOf(body);
+    return {
+      ...{ id, contentId, version },
+      keys: keys.map(({ keyId, scheme }) => [keyId.toString('hex'), scheme]),
+      systems: systems.map(({ systemId }) => systemId),
+      tracks: rules.map(({ intendedTrackType }) => intendedTrackType),
+    };
+  };
+  const kid = (scheme: 'cenc' | 'cbcs') => spekeKeyId(CONTENT_ID, scheme).toString('hex');
+
+  it('asks version 2 in two POSTs under way together, one a scheme, with the version in a header', async () => {
+    const { sidecar, upstream } = await startSpeke({});
+    upstream.holdUntil(2);
+    await sidecar.api.post(PATH).set('x-request-id', 'req-42').send(BODY).expect(200);
+    const common = { id: undefined, contentId: CONTENT_ID, version: '2.3', tracks: ['ALL'] };
+    expect(upstream.received.map(asked).sort(byScheme)).toEqual([
+      { ...common, keys: [[kid('cbcs'), 'cbcs']], systems: [FAIRPLAY_SYSTEM_ID] },
+      { ...common, keys: [[kid('cenc'), 'cenc']], systems: [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID] },
+    ]);
+    for (const { method, path, headers } of upstream.received) {
+      expect([method, path]).toEqual(['POST', SPEKE_PATH]);
+      expect(headers).toMatchObject({
+        accept: 'application/xml, application/cpix+xml',
+        'accept-encoding': 'identity',
+        'content-type': 'application/xml',
+        'x-request-id': 'req-42',
+        'x-speke-version': '2.0',
+      });
+      for (const name of ['api-key', 'api_key', 'x-api-key', 'transfer-encoding'])
+        expect(headers[name]).toBeUndefined();
+    }
+  });
+
+  it('asks version 1 with the content id as the id of the document, and without a version', async () => {
+    const { sidecar, upstream } = await startSpeke({ version: 1 });
+    await sidecar.api.post(PATH).send(BODY).expect(200);
+    const common = { id: CONTENT_ID, contentId: undefined, version: undefined, tracks: [] };
+    expect(
+      upstream.received.map(asked).sort((one, other) => one.systems.length - other.systems.length),
+    ).toEqual([
+      { ...common, keys: [[kid('cbcs'), undefined]], systems: [FAIRPLAY_SYSTEM_ID] },
+      { ...common, keys: [[kid('cenc'), undefined]], systems: [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID] },
+    ]);
+    for (const { headers } of upstream.received) expect(headers['x-speke-version']).toBeUndefined();
+  });
+
+  it('takes the key id of the answer where it is another than the one asked for', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const own = 'c0ffee00-1111-4222-8333-444455556666';
+    upstream.on(
+      SPEKE_PATH,
+      answering((body) => body.replaceAll(/kid="[^"]*"/g, `kid="${own}"`), {
+        playReadyHeader: () => playReadyHeader(Buffer.from(own.replaceAll('-', ''), 'hex')),
+      }),
+    );
+    const { text } = await sidecar.api.post(PATH).send(BODY).expect(200);
+    expect(text).toContain('mpegdashstreaming-cenc-key-id: wP/uABERQiKDM0REVVVmZg==\n');
+  });
+
+  it('takes of several keys the one that was asked for', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    upstream.on(SPEKE_PATH, answering(withAnotherKey));
+    await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+  });
+
+  it('refuses several keys of which none is the one that was asked for', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const others = (body: string) =>
+      withAnotherKey(body.replaceAll(/kid="[^"]*"/g, 'kid="c0ffee00-1111-4222-8333-444455556666"'));
+    upstream.on(SPEKE_PATH, answering(others));
+    const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
+    expect(body.errors).toHaveLength(1);
+    expect(body.errors[0].description).toMatch(
+      /^The key provider answered a CPIX document that has no key [-0-9a-f]{36}; it has .*\. No key file was changed\.$/,
+    );
+  });
+
+  it.each([
+    [['widevine', 'playready'], 1, dashLines()],
+    [['fairplay'], 1, hlsLines()],
+    [['widevine'], 1, dashLines({ systems: ['widevine'] })],
+    [['fairplay', 'widevine'], 2, `${dashLines({ systems: ['widevine'] })}${hlsLines()}`],
+  ])('asks for %j alone when a request names them', async (systems, calls, file) => {
+    const { sidecar, upstream } = await startSpeke();
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, systems })
+      .expect(200, file);
+    expect(upstream.received).toHaveLength(calls);
+  });
+
+  it('writes without FairPlay from a provider that has none, when the request leaves it out', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    upstream.on(SPEKE_PATH, (request) =>
+      request.body.includes(FAIRPLAY_SYSTEM_ID) ? { status: 422, body: 'no FairPlay' } : reference(),
+    );
+    const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
+    expect(body.errors[0].description).toBe(
+      'The key provider answered 422 to the request for FairPlay (cbcs); if it does not have it, ask with "systems": ["widevine","playready"]. No key file was changed.',
+    );
+    const systems = ['widevine', 'playready'];
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, systems })
+      .expect(200, dashLines());
+  });
+
+  it('takes the one PlayReady header that a provider has for all keys, with a warning', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const always = () => playReadyHeader(Buffer.alloc(16, 7));
+    upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: always }));
+    const answer = await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+    expect(answer.headers.warning).toContain('299 - "key_id_mismatch: ');
+  });
+
+  it('takes the PlayReady address of the request where the answer has none', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const header = (keyId: Buffer) => playReadyHeader(keyId, '');
+    upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: header }));
+    const refused = await sidecar.api.post(PATH).send(BODY).expect(502);
+    expect(refused.body.errors[0].description).toMatch(
+      /^The key provider answered a CPIX document that has no license address for PlayReady, for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
+    );
+    const playready = { laurl: 'https://playready.example/rights' };
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, playready })
+      .expect(200, `${dashLines()}${hlsLines()}`);
+  });
+
+  it('warns of a PlayReady address in the request only where no PlayReady is written', async () => {
+    const { sidecar } = await startSpeke();
+    const playready = { laurl: 'https://playready.example/rights' };
+    const warned = async (systems: readonly string[] | undefined) =>
+      (
+        await sidecar.api
+          .post(PATH)
+          .send({ ...BODY, playready, systems })
+          .expect(200)
+      ).headers.warning;
+    expect(await warned(undefined)).toBe(KEY_IS_IV);
+    expect(await warned(['playready'])).toBeUndefined();
+    expect(await warned(['widevine', 'fairplay'])).toMatch(/playready_address_unused/);
+    expect(await warned(['fairplay'])).toMatch(/playready_address_unused/);
+  });
+
+  it.each([1, 2] as const)(
+    'opens encrypted keys of version %j when it has a certificate',
+    async (version) => {
+      const recipient = recipientNamed('next');
+      const { sidecar, upstream } = await startSpeke({
+        version,
+        ambient: { cpixRecipient: () => recipient },
+      });
+      await sidecar.api
+        .post(PATH)
+        .send(BODY)
+        .expect(200, `${dashLines({ isEncrypted: true })}${hlsLines()}`);
+      for (const { body } of upstream.received) {
+        const [delivery] = documentOf(body).deliveries;
+        expect(delivery?.certificate?.equals(recipient.certificate)).toBe(true);
+      }
+    },
+  );
+
+  it('refuses plain keys when encrypted ones were asked for, and those for somebody else', async () => {
+    const recipient = recipientNamed('next');
+    const { sidecar, upstream } = await startSpeke({ ambient: { cpixRecipient: () => recipient } });
+    const refusal = async () => (await sidecar.api.post(PATH).send(BODY).expect(502)).body.errors;
+    upstream.on(SPEKE_PATH, (request) => {
+      const body = request.body.replace(/<cpix:DeliveryDataList>[\s\S]*<\/cpix:DeliveryDataList>/, '');
+      const plain = reference();
+      return typeof plain === 'function' ? plain({ ...request, body }) : plain;
+    });
+    expect(await refusal()).toEqual([
+      failed('answered plain content keys, though encrypted ones were asked for'),
+    ]);
+    const other = recipientNamed('Cert1').certificate.toString('base64');
+    upstream.on(SPEKE_PATH, (request) => {
+      const body = request.body.replace(/(<ds:X509Certificate>)[^<]*/, `$1${other}`);
+      const sealed = reference();
+      return typeof sealed === 'function' ? sealed({ ...request, body }) : sealed;
+    });
+    expect((await refusal())[0].description).toMatch(/^The key provider answered a CPIX document that /);
+    expect(await sidecar.files()).toEqual({});
+  });
+});
+
+describe('a request for a SPEKE provider', () => {
+  const missing = (name: string) => ({ code: 'invalid_body', description: `${name}: is missing` });
+
+  it('may name a client, which is put into the address, and its key, which is sent', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const own = await startSpeke({
+      config: { keyProviderUrl: `${upstream.url}/v2/{client}/keys?content={contentId}` },
+    });
+    const path = `/v2/demo-client/keys?content=${CONTENT_ID}`;
+    upstream.on(path, reference());
+    await own.sidecar.api
+      .post(PATH)
+      .send(BODY)
+      .expect(400, { errors: [missing('client')] });
+    const named = { ...BODY, client: 'demo-client', clientApiKey: 'key-of-the-client' };
+    await own.sidecar.api.post(PATH).send(named).expect(200);
+    expect(upstream.received.map(({ path: each, headers }) => [each, headers['api-key']])).toEqual(
+      Array(2).fill([path, 'key-of-the-client']),
+    );
+    void sidecar;
+  });
+
+  it.each([
+    [{}, 'The body names no keys.'],
+    [{ client: 'c' }, 'contentId: is missing'],
+    [{ ...BODY, kid: '00000000-0000-4000-8000-000000000001' }, 'kid needs cpix'],
+    [{ ...BODY, track: 'HD' }, 'track needs cpix'],
+    [{ ...BODY, systems: [] }, 'systems: is empty'],
+    [{ ...BODY, systems: ['clearkey'] }, 'systems.0: must be one of widevine, playready, fairplay'],
+    [{ ...BODY, widevine: {} }, 'widevine needs cenc'],
+  ])('is refused with what is wrong: %j', async (body, start) => {
+    const { sidecar, upstream } = await startSpeke();
+    const answer = await sidecar.api.post(PATH).send(body).expect(400);
+    expect(answer.body.errors).toHaveLength(1);
+    expect(answer.body.errors[0].description.startsWith(start)).toBe(true);
+    expect(upstream.received).toEqual([]);
+  });
+
+  it('is asked for at the configuration service, too, where that is set and the request names a client', async () => {
+    const { upstream: config } = await startSpeke();
+    const { sidecar } = await startSpeke({ config: { configServiceUrl: `${config.url}/config` } });
+    const named = { ...BODY, client: 'demo-client', clientApiKey: 'key-of-the-client' };
+    config.on('/config/demo-client', { body: {} });
+    await sidecar.api.post(PATH).send(named).expect(200);
+    await sidecar.api.post(PATH).send(BODY).expect(200);
+    expect(config.received.map(({ path }) => path)).toEqual(['/config/demo-client']);
+    config.on('/config/demo-client', { status: 403 });
+    const { body } = await sidecar.api.post(PATH).send(named).expect(422);
+    expect(body.errors[0].code).toBe('client_api_key_refused');
+  });
+
+  it('is 503 while the address of the provider alone is missing', async () => {
+    const { sidecar } = await startSpeke({ config: { keyProviderUrl: undefined } });
+    await sidecar.api
+      .post(PATH)
+      .send(BODY)
+      .expect(503, {
+        errors: [
+          {
+            code: 'provisioning_not_configured',
+            description:
+              "Keys can't be provisioned: set PACKAGERDRMAPI_KEYPROVIDERURL, or supply cenc and fairplay in the body.",
+          },
+        ],
+      });
+  });
+
+  it('is checked by what this provider asks, also by POST /api/check', async () => {
+    const { sidecar } = await startSpeke();
+    const { body } = await sidecar.api.post('/api/check').send(BODY).expect(200);
+    expect(body.faults).toEqual([]);
+  });
+
+  it('provisions the streams of a batch, which needs no client', async () => {
+    const { sidecar } = await startSpeke();
+    const batch = {
+      streams: [
+        { streamid: 'one', ...BODY },
+        { streamid: 'two', ...BODY, systems: ['fairplay'] },
+      ],
+      groups: [{ members: ['a', 'b'], ...BODY }],
+    };
+    const { body } = await sidecar.api.post('/api/keyfiles').send(batch).expect(200);
+    expect(body.summary).toMatchObject({ created: 4, failed: 0 });
+    const both = `${dashLines()}${hlsLines()}`;
+    expect(await sidecar.files()).toEqual({
+      'a.key': both,
+      'b.key': both,
+      'one.key': both,
+      'two.key': hlsLines(),
+    });
+  });
+});
+
+test('a batch stops asking a provider that refuses the headers of this service', async () => {
+  const { sidecar, upstream } = await startSpeke();
+  upstream.on(SPEKE_PATH, { status: 401 });
+  const streams = Array.from({ length: 30 }, (_none, at) => ({ streamid: `s-${at}`, ...BODY }));
+  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
+  expect(body.summary).toMatchObject({ failed: 30 });
+  expect(upstream.received.length).toBeLessThanOrEqual(2 * (5 + 8));
+  expect(body.results[29].errors).toEqual([
+    {
+      code: 'key_provider_failed',
+      description:
+        'Not tried: an upstream refused what it is asked with 5 times in a row. No key file was changed; correct the headers that the key provider wants, and send the batch again.',
+    },
+  ]);
+});
+
+function byScheme(one: { keys: unknown[] }, other: { keys: unknown[] }): number {
+  return JSON.stringify(one.keys).includes('cbcs') ? -1 : JSON.stringify(other.keys).includes('cbcs') ? 1 : 0;
+}
+
+function failed(what: string) {
+  return { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` };
+}
+
+function withAnotherKey(body: string): string {
+  const other =
+    '<cpix:ContentKey kid="99999999-0000-4000-8000-000000000001"><cpix:Data><pskc:Secret><pskc:PlainValue>AQIDBAUGBwgJCgsMDQ4PEA==</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey>';
+  const systems = [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID, FAIRPLAY_SYSTEM_ID].filter((id) =>
+    body.includes(id),
+  );
+  const named = systems.map(
+    (id) => `<cpix:DRMSystem kid="99999999-0000-4000-8000-000000000001" systemId="${id}"/>`,
+  );
+  return body
+    .replace('<cpix:ContentKeyList>', `<cpix:ContentKeyList>${other}`)
+    .replace('<cpix:DRMSystemList>', `<cpix:DRMSystemList>${named.join('')}`);
+}

@@ -1,0 +1,110 @@
+import { formatUuid } from '../../src/drm/bytes';
+import { spekeKeyId } from '../../src/drm/cpix/speke';
+import { playReadyChecksum } from '../../src/drm/playready';
+import type { Ambient } from '../../src/sidecar/app';
+import type { SidecarConfig } from '../../src/sidecar/config';
+import { type FakeUpstream, type Received, type Script, startFakeUpstream } from './fake-upstream';
+import {
+  FAIRPLAY_ADDRESS,
+  PLAYREADY_KEY,
+  playReadyHeader,
+  referenceKey,
+  type SpekeReference,
+  spekeReference,
+  WIDEVINE_DATA,
+} from './speke-reference';
+import { startSidecar, type TestSidecar } from './start-sidecar';
+
+export const CONTENT_ID = 'somecontentid';
+export const SPEKE_PATH = '/speke';
+
+export interface SpekeProvisioning {
+  readonly sidecar: TestSidecar;
+  readonly upstream: FakeUpstream;
+}
+
+/** What a test wants otherwise. */
+interface SpekeSetting {
+  readonly version?: 1 | 2;
+  readonly config?: Partial<SidecarConfig>;
+  readonly ambient?: Partial<Ambient>;
+  readonly clock?: () => Date;
+}
+
+/** Starts a sidecar whose key provider speaks SPEKE as AWS's reference server does. */
+export async function startSpeke({
+  version = 2,
+  config,
+  ambient,
+  clock,
+}: SpekeSetting = {}): Promise<SpekeProvisioning> {
+  const upstream = await startFakeUpstream();
+  upstream.on(SPEKE_PATH, reference(version));
+  const own = {
+    keyProviderUrl: `${upstream.url}${SPEKE_PATH}`,
+    keyProviderProtocol: version === 1 ? 'speke1' : 'speke2',
+  } as const;
+  const sidecar = await startSidecar({ ...own, ...config }, clock, ambient);
+  return { sidecar, upstream };
+}
+
+/** The provider's answers, as they are when nothing is wrong with them. */
+export const reference = (version: 1 | 2 = 2) => spekeReference({ version, playReadyHeader });
+
+/** The provider's answers, with their bodies changed. */
+export function answering(
+  change: (body: string, request: Received) => unknown,
+  other: Partial<SpekeReference> = {},
+): Script {
+  const make = spekeReference({ version: 2, playReadyHeader, ...other });
+  return (request) => {
+    const answer = typeof make === 'function' ? make(request) : make;
+    return typeof answer === 'object' ? { ...answer, body: change(String(answer.body), request) } : answer;
+  };
+}
+
+/** What a key file of the provider's is warned of. */
+export const KEY_IS_IV =
+  '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice"';
+
+const kid = (scheme: 'cenc' | 'cbcs', contentId: string) => spekeKeyId(contentId, scheme);
+
+/** The DASH lines of the keys that the provider answers; with a key that came encrypted, its own. */
+export function dashLines({
+  contentId = CONTENT_ID,
+  isEncrypted = false,
+  systems = ['widevine', 'playready'],
+} = {}) {
+  const keyId = kid('cenc', contentId);
+  const isOwn = isEncrypted || !systems.includes('playready');
+  const key = isOwn ? referenceKey(contentId, formatUuid(keyId)) : PLAYREADY_KEY;
+  const name = 'mpegdashstreaming-cenc';
+  const widevine = `${name}-keyserver-widevine: true
+${name}-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
+${name}-keyserver-widevine-pssh-data: ${WIDEVINE_DATA.toString('base64')}
+`;
+  const playready = `${name}-keyserver-playready: true
+${name}-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
+${name}-keyserver-playready-license-url: https://playready.example/rights
+${name}-keyserver-playready-checksum: ${playReadyChecksum(keyId, key)}
+`;
+  return `\
+${name}-key-id: ${keyId.toString('base64')}
+${name}-content-key: ${key.toString('base64')}
+${name}-algorithm: AESCTR
+${systems.includes('widevine') ? widevine : ''}${systems.includes('playready') ? playready : ''}`;
+}
+
+/** The HLS lines. The IV is the key, as AWS's reference server has it. */
+export function hlsLines(contentId = CONTENT_ID): string {
+  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId))).toString('hex');
+  return `\
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: ${FAIRPLAY_ADDRESS}
+cupertinostreaming-aes128-key: ${key}
+cupertinostreaming-aes128-iv: ${key}
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;
+}
