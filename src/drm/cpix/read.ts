@@ -11,7 +11,6 @@ import {
   type CpixDelivery,
   type CpixDocument,
   type CpixKey,
-  type CpixPeriod,
   type CpixRule,
   type CpixSignal,
   type CpixSystem,
@@ -159,7 +158,7 @@ function readRoot(root: XmlElement): CpixDocument {
     deliveries: members('DeliveryDataList').map(readDelivery),
     keys,
     systems,
-    periods: members('ContentKeyPeriodList').map(readPeriod),
+    periods: members('ContentKeyPeriodList').map(({ attributes: { id, index } }) => ({ id, index })),
     rules,
   };
 }
@@ -348,10 +347,6 @@ function playlistOf(
     kind ??
     refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`)
   );
-}
-
-function readPeriod({ attributes: { id, index } }: XmlElement): CpixPeriod {
-  return { id, index };
 }
 
 function readRule(element: XmlElement): CpixRule {

@@ -82,7 +82,7 @@ export function playReadySignal(
     licenseUrl = licenseUrl?.trim() || undefined;
     if (licenseUrl === undefined) continue;
     // Who gives another address may do so since this one can't be used.
-    if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc } };
+    if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
     const checked = checkLicenseUrl('playready')(licenseUrl);
     if (!checked.ok) return unusable(`has a license address in the ${what} that ${checked.fault.sentence}`);
     return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };

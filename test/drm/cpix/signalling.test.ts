@@ -419,7 +419,7 @@ describe('a license address in a PlayReady header', () => {
     read('playready', element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, address)));
 
   it('may have white space around it', () => {
-    const signal = { licenseUrl: 'https://pr.example/', isProved: true, isCbc: false };
+    const signal = { licenseUrl: 'https://pr.example/', isProved: true, isCbc: false, isOfOther: false };
     const one = headerWith('\n  https://pr.example/\n  ');
     expect(playReadySignal(one, KEY_ID, CONTENT_KEY)).toEqual(ok(signal));
   });
