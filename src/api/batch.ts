@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { isJsonObject, type JsonObject, say } from '../drm/bytes';
-import { MAX_CPIX_BYTES } from '../drm/cpix/read';
+import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
 import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
-import type { KeyFileRequest } from './read-key-file-request';
+import type { KeyFileRequest, RequestOptions } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */
@@ -190,6 +190,13 @@ export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
   ],
 };
 
+/** How requests are read, and what lets others be served amid a long work; a program that serves nobody needs none. */
+export interface PlanContext extends RequestOptions {
+  /** Awaited at each step; it yields at some of them. */
+  readonly pause: () => Promise<void> | undefined;
+  readonly yieldNow: () => Promise<void> | undefined;
+}
+
 export type Fields = JsonObject;
 
 const REQUEST_FIELDS = [
@@ -275,7 +282,7 @@ const TOO_LARGE: Problem = {
 
 const DOCUMENT_TOO_LARGE: Problem = {
   code: 'body_too_large',
-  description: `cpix has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have.`,
+  description: `cpix ${CPIX_TOO_LARGE}.`,
 };
 
 /** What a batch asks for one stream. */

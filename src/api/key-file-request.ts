@@ -263,7 +263,7 @@ export const cpixBody = z
     {
       cpix: text.meta({
         contentMediaType: 'application/cpix+xml',
-        description: `The text of a CPIX document (DASH-IF, 2.3 or 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
+        description: `The text of a CPIX document (DASH-IF, 2.0 to 2.4), ${MAX_CPIX_BYTES / 1024} KiB at most.`,
       }),
       ...choice,
       systems: systems.nullish().meta({ description: SYSTEMS_SAID }),
@@ -292,7 +292,9 @@ export const cpixQuery = z.strictObject({
     .transform((names) => names.split(','))
     .pipe(systems)
     .nullish()
-    .meta({ description: `${SYSTEMS_SAID} Names with commas between them.` }),
+    .meta({
+      description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
+    }),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),

@@ -16,6 +16,7 @@ import {
   invalidBody,
   MAX_STREAMS,
   memberEntry,
+  type PlanContext,
   type Planned,
   type PlannedFailure,
   sizeFault,
@@ -29,39 +30,26 @@ import { createReadOnce } from './read-cpix-request';
 import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
-/** What lets others be served amid a long work; a program that serves nobody needs none. */
-interface Yielding {
-  /** Awaited at each step; it yields at some of them. */
-  readonly pause: () => Promise<void> | undefined;
-  readonly yieldNow: () => Promise<void> | undefined;
-}
-
-interface PlanOptions extends Yielding, RequestOptions {}
-
-const NEVER: PlanOptions = { pause: () => undefined, yieldNow: () => undefined };
+const NEVER: PlanContext = { pause: () => undefined, yieldNow: () => undefined };
 
 /** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
 export async function planBatch(
   { streams, groups }: BatchBody,
-  { pause, yieldNow, ...options }: PlanOptions = NEVER,
+  context: PlanContext = NEVER,
 ): Promise<Parsed<readonly Planned[]>> {
+  const { pause, yieldNow } = context;
   const claim = createClaim();
   const plan: Planned[] = [];
   for (const [index, stream] of streams.entries()) {
     const tracks = tracksOf(stream);
-    // Its document is read here.
-    await (tracks === undefined ? pause() : yieldNow());
+    await pause();
     if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    const place = `streams.${index}`;
-    if (tracks === undefined || !isJsonObject(stream)) plan.push(planStream(stream, place, claim));
-    else
-      for (const planned of await planTracksOf(stream, tracks, { place, claim, pause, options }))
-        plan.push(planned);
+    for (const planned of await planStream(stream, `streams.${index}`, claim, context)) plan.push(planned);
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await yieldNow();
-    const members = await readGroup(group, `groups.${index}`, claim, pause, options);
+    const members = await readGroup(group, `groups.${index}`, claim, context);
     if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
     for (const member of members) plan.push(member);
   }
@@ -73,31 +61,39 @@ function tracksOf(entry: unknown): unknown {
   return isJsonObject(entry) ? (entry.tracks ?? undefined) : undefined;
 }
 
-function planStream(stream: unknown, place: string, claim: Claim): Planned {
-  if (!isJsonObject(stream)) return failed(undefined, invalidBody(`${place}: must be an object`));
+async function planStream(
+  stream: unknown,
+  place: string,
+  claim: Claim,
+  context: PlanContext,
+): Promise<readonly Planned[]> {
+  if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(stream, streamEntry);
-  if (problems.length > 0) return failed(undefined, ...atPlace(place, problems));
+  if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  const tracks = tracksOf(own);
+  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, context);
   const claimed = claim(own.streamid, place);
-  if (claimed.kind === 'failed') return claimed;
+  if (claimed.kind === 'failed') return [claimed];
   const { streamId } = claimed;
   const tooLarge = sizeFault(request);
-  return tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request };
+  return [tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request }];
 }
 
-async function planTracksOf(
-  stream: Fields,
+function planEntryOfTracks(
   tracks: unknown,
-  context: Parameters<typeof planTracks>[2],
-): Promise<readonly Planned[]> {
-  const { own, request, problems } = divideFields(stream, streamEntry);
-  problems.push(...trackRules(tracks, request, context.options));
+  own: Fields,
+  request: Fields,
+  place: string,
+  claim: Claim,
+  context: PlanContext,
+): readonly Planned[] | Promise<readonly Planned[]> {
+  const problems = trackRules(tracks, request, context);
   if ((own.streamid ?? null) !== null)
     problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   const tooLarge = sizeFault(request);
   if (tooLarge) problems.push(tooLarge);
-  if (!isJsonObject(tracks) || problems.length > 0)
-    return [failed(undefined, ...atPlace(context.place, problems))];
-  return planTracks(tracks, request, context);
+  if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
+  return planTracks(tracks, request, place, claim, context);
 }
 
 interface Member {
@@ -120,8 +116,7 @@ async function readGroup(
   group: unknown,
   place: string,
   claim: Claim,
-  pause: () => Promise<void> | undefined,
-  options: RequestOptions,
+  context: PlanContext,
 ): Promise<readonly Planned[] | undefined> {
   if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
   const { own, request, problems } = divideFields(group, groupEntry);
@@ -132,24 +127,24 @@ async function readGroup(
   const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
   problems.push(
     ...faults.map(bodyProblem),
-    ...groupRules(own, request, new Set(faults.map(fieldOf)), options),
+    ...groupRules(own, request, new Set(faults.map(fieldOf)), context),
   );
   if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
   const { folder, keys, tracks } = result.data;
   const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks))
-    return planTracks(tracks, request, { place, claim, pause, options, folder: inFolder });
+  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, context, inFolder);
   const byQuality = isByQuality(keys);
   const given = readMembers(result.data, byQuality);
   if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
   const members: (Member | PlannedFailure)[] = [];
   for (const [index, member] of given.value.entries()) {
-    await pause();
+    await context.pause();
     members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
   }
   if (keys === 'each') return planEach(members, request);
-  if (byQuality) return planByQuality(members, createRequestOf(keys as KeysByQuality, request, options));
-  return planSame(members, parseKeyFileRequest(request, options));
+  return byQuality
+    ? planByQuality(members, request, keys as KeysByQuality, context)
+    : planSame(members, parseKeyFileRequest(request, context));
 }
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
@@ -258,10 +253,23 @@ const CONTENT_ID_OF_SAME = invalidBody(
   'contentId: the members of this group have the same keys; leave it out, or give the group keys: "each".',
 );
 
-function planByQuality(
+async function planByQuality(
   members: readonly (Member | PlannedFailure)[],
-  requestOf: RequestOf,
-): readonly Planned[] {
+  fields: Fields,
+  keys: KeysByQuality,
+  context: PlanContext,
+): Promise<readonly Planned[]> {
+  const requestOf = createRequestOf(keys, fields, context);
+  const qualities = members.flatMap((member) =>
+    member.kind === 'member' && member.contentId === undefined && member.quality?.ok
+      ? member.quality.value
+      : [],
+  );
+  for (const quality of new Set(qualities)) {
+    // Each may have a document of its own.
+    await context.yieldNow();
+    requestOf(quality);
+  }
   return members.map((member) => {
     if (member.kind === 'failed') return member;
     const { streamId, contentId, quality } = member;

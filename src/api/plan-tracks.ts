@@ -6,6 +6,7 @@ import {
   type Fields,
   failed,
   invalidBody,
+  type PlanContext,
   type Planned,
   type PlannedFailure,
 } from './batch';
@@ -38,25 +39,18 @@ export function countStreams(tracks: unknown): number {
   return all.reduce<number>((count, each) => count + (Array.isArray(each) ? each.length : 1), 0);
 }
 
-interface TracksContext {
-  /** Where the entry stands. */
-  readonly place: string;
-  readonly claim: Claim;
-  /** Awaited at each track. */
-  readonly pause: () => Promise<void> | undefined;
-  readonly options: RequestOptions;
-  /** Put before each stream id. */
-  readonly folder?: string;
-}
-
 /**
  * Finds out what an entry with tracks asks for each of their streams. Its document is read once; a track that it has no
- * one key for fails alone.
+ * one key for fails alone. In a large document the key of one track takes some milliseconds to choose.
+ * @param folder is put before each stream id.
  */
 export async function planTracks(
   tracks: Fields,
   request: Fields,
-  { place, claim, pause, options, folder = '' }: TracksContext,
+  place: string,
+  claim: Claim,
+  { pause, yieldNow, ...options }: PlanContext,
+  folder = '',
 ): Promise<readonly Planned[]> {
   const readDocument = createReadOnce();
   const sameKeyAs = createDistinctKeys();
@@ -67,26 +61,28 @@ export async function planTracks(
     return same ? { ok: false, problems: [sameKey(track, same.what, same.other)] } : parsed;
   };
 
-  const planTrack = ([track, named]: [string, unknown]): readonly Planned[] => {
+  const plan: Planned[] = [];
+  for (const [track, named] of Object.entries(tracks)) {
+    await yieldNow();
     const at = `${place}.tracks.${printable(track)}`;
     const names: readonly unknown[] = Array.isArray(named) ? named : [named];
-    if (names.length === 0) return [failed(undefined, invalidBody(`${at}: is empty`))];
-    const streams = names.map((name) => (typeof name === 'string' ? claim(folder + name, at) : notNamed(at)));
-    if (streams.every(({ kind }) => kind === 'failed')) return streams as readonly PlannedFailure[];
-    const parsed = requestOf(track);
-    return streams.map((stream): Planned => {
-      if (stream.kind === 'failed') return stream;
+    if (names.length === 0) plan.push(failed(undefined, invalidBody(`${at}: is empty`)));
+    let parsed: ReturnType<typeof requestOf> | undefined;
+    for (const name of names) {
+      await pause();
+      const stream = typeof name === 'string' ? claim(folder + name, at) : notNamed(at);
+      if (stream.kind === 'failed') {
+        plan.push(stream);
+        continue;
+      }
       const { streamId } = stream;
-      if (!parsed.ok) return failed(streamId, ...parsed.problems);
-      return { kind: 'member', streamId, request: parsed.value };
-    });
-  };
-
-  const plan: Planned[] = [];
-  for (const track of Object.entries(tracks)) {
-    // A choice among hundreds of keys takes a millisecond.
-    await pause();
-    for (const planned of planTrack(track)) plan.push(planned);
+      parsed ??= requestOf(track);
+      plan.push(
+        parsed.ok
+          ? { kind: 'member', streamId, request: parsed.value }
+          : failed(streamId, ...parsed.problems),
+      );
+    }
   }
   return plan;
 }

@@ -33,6 +33,9 @@ interface XmlOptions {
 /** Of elements without any; they are most. */
 const NO_ATTRIBUTES: Record<string, string> = Object.freeze(Object.create(null));
 
+/** Of a closed tag. */
+const NO_BINDINGS = Object.freeze({});
+
 /** What the handlers throw to end the reading; its message is a sentence of ours. */
 class XmlFault extends Error {}
 
@@ -109,7 +112,11 @@ export function parseXml(
   };
   parser.ontext = addText;
   parser.oncdata = addText;
-  parser.onclosetag = () => open.pop();
+  parser.onclosetag = () => {
+    open.pop();
+    // Behind this, sax copies all bindings in scope and drops the copy; thousands of them would take it minutes.
+    if ('ns' in parser.tag) parser.tag.ns = NO_BINDINGS;
+  };
 
   try {
     parser.write(text).close();

@@ -92,6 +92,16 @@ describe('parseXml', () => {
     expect(parseXml(`<a ${attributes(100)}/>`).ok).toBe(true);
   });
 
+  it('takes no longer for namespaces that are in scope', () => {
+    const start = (_: unknown, depth: number) =>
+      `<a ${Array.from({ length: 95 }, (_, index) => `xmlns:n${depth}x${index}="b"`).join(' ')}>`;
+    const starts = Array.from({ length: 45 }, start).join('');
+    const started = performance.now();
+    const read = parseXml(`${starts}${'<b/>'.repeat(1000)}${'</a>'.repeat(45)}`, { namespaces: true });
+    expect(read.ok).toBe(true);
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+
   it('throws nothing, whatever the text', () => {
     const token = fc.constantFrom(
       '<',

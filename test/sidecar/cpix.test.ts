@@ -243,7 +243,10 @@ describe('a CPIX document', () => {
     [
       'no XML',
       'key: value',
-      problem('invalid_cpix', 'The CPIX document is not well-formed XML: see line 1.'),
+      problem(
+        'invalid_cpix',
+        'The CPIX document is not XML; it must be the text of the document, which begins with <.',
+      ),
     ],
     [
       'a DOCTYPE',
@@ -253,7 +256,10 @@ describe('a CPIX document', () => {
     [
       'another root',
       '<MPD/>',
-      problem('invalid_cpix', 'The CPIX document is not a CPIX document: its root element is another.'),
+      problem(
+        'invalid_cpix',
+        'The CPIX document is a DASH manifest, which has no content keys; send a CPIX document.',
+      ),
     ],
   ])('is refused when it is %s', async (_what, body, expected) => {
     const sidecar = await startSidecar();

@@ -1,6 +1,6 @@
 import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject, say } from '../../drm/bytes';
-import { looksLikeCpixBytes } from '../../drm/cpix/read';
+import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../http/terminal-text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
@@ -181,6 +181,8 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
         throw unusable(`${name} is a CPIX document, so --keep-unknown keeps nothing; leave it out.`);
       return { body: documentBody(context, bytes, name, fields), isDocument: true };
     }
+    const text = decodeXml(bytes);
+    if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.fault.sentence}.`);
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
     tellStray({ track, kid, period, systems });

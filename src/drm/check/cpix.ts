@@ -55,9 +55,10 @@ export function describeCpix(
   const byKeyId = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
   const rulesOf = grouped(document.rules);
   const systemsOf = grouped(systems);
+  const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
   for (const key of placed) {
     describeKey(report, key, isRequest);
-    describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], document);
+    describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], periodIds);
   }
   periods.forEach(({ id: name, index }, at) => {
     report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
@@ -128,8 +129,12 @@ function shortName(algorithm: string): string {
   return /#([\w.-]{1,40})$/.exec(algorithm)?.[1] ?? 'no known algorithm';
 }
 
-function describeRules(report: Report, at: string, rules: readonly CpixRule[], document: CpixDocument): void {
-  const periodIds = new Set(document.periods.map(({ id }) => id));
+function describeRules(
+  report: Report,
+  at: string,
+  rules: readonly CpixRule[],
+  periodIds: ReadonlySet<string | undefined>,
+): void {
   rules.forEach((rule, index) => {
     const name = rules.length > 1 ? `${at}.use[${index}]` : `${at}.use`;
     report.field(name, useOf(rule));

@@ -3,7 +3,8 @@ import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
 import { checkAddress, keyIdField, readByteText } from './values';
 
-const KEY_LINE = /^[^\S\r\n]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
+/** Nothing here runs beyond what `^` takes for the end of a line, U+2028 included: many of these would take seconds. */
+const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
 const ATTRIBUTE = /([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
 /** What may be shown: nobody's key looks like that. */
@@ -14,8 +15,7 @@ const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
 const OF_MULTIVARIANT = /^#EXT-X-(?:STREAM-INF|I-FRAME-STREAM-INF|MEDIA|SESSION-KEY|SESSION-DATA)\b(?!-)/m;
 const OF_MEDIA = /^#(?:EXTINF|EXT-X-TARGETDURATION|EXT-X-MAP)\b/m;
 /** The playlist behind a variant or a rendition: the line after one, and its attribute URI. */
-const NEXT =
-  /^#EXT-X-STREAM-INF:[^\r\n]*[\r\n]+([^#\s][^\r\n]*)|^#EXT-X-MEDIA:[^\r\n]*?\bURI="([^"\r\n]*)"/gm;
+const NEXT = /^#EXT-X-STREAM-INF:.*[\r\n]+([^#\s][^\r\n]*)|^#EXT-X-MEDIA:.*?\bURI="([^"\r\n]*)"/gm;
 const MAX_NEXT = 20;
 
 /** Whether a text is an HLS playlist, or lines of one that name keys. */

@@ -151,7 +151,7 @@ function planOpening(
   const [delivery] = ours;
   if (!delivery)
     return notOpened(
-      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service`,
+      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to who makes the document`,
     );
   if (ours.length > 1) return notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);

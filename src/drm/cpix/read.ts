@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type Checked, decodeBase64, faultsOf, formatUuid, isZero } from '../bytes';
+import { type Checked, decodeBase64, decodeBase64Block, faultsOf, formatUuid, isZero } from '../bytes';
 import { looksLikePlayReadyObject } from '../check/playready';
 import { looksLikePsshBox } from '../pssh';
 import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
@@ -26,6 +26,9 @@ const invalid = faultsOf('invalid_cpix');
 
 /** The most that a document has; 200 keys with three systems each have as much. */
 export const MAX_CPIX_BYTES = 256 * 1024;
+
+/** What is said of a larger one, behind its name. */
+export const CPIX_TOO_LARGE = `has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have`;
 
 /** What ends the reading; its message goes on after the name of the document. */
 class CpixFault extends Error {}
@@ -55,6 +58,9 @@ export function looksLikeCpixBytes(bytes: Buffer): boolean {
   return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
 }
 
+/** People send the path of a document, its base64, or another file. */
+const NOT_XML = 'is not XML; it must be the text of the document, which begins with <';
+
 /**
  * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. Whatever it says of keys is held against its list of
  * keys: nothing may name a key that is not there. Elements that this project has no use for are passed over, and
@@ -63,6 +69,8 @@ export function looksLikeCpixBytes(bytes: Buffer): boolean {
 export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   const text = typeof input === 'string' ? ({ ok: true, value: input } as const) : decodeXml(input);
   if (!text.ok) return text;
+  if (text.value.length > MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
+  if (/^\ufeff?\s*[^\ufeff\s<]/.test(text.value)) return invalid(NOT_XML);
   const parsed = parseXml(text.value, { characters: MAX_CPIX_BYTES, namespaces: true });
   if (!parsed.ok) return invalid(parsed.fault.sentence);
   try {
@@ -78,7 +86,8 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
  * its declaration. The fault goes on after the name of the document.
  */
 export function decodeXml(bytes: Buffer): Checked<string> {
-  if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(`is longer than ${MAX_CPIX_BYTES} characters`);
+  if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return invalid('is compressed by gzip; unpack it first');
   const order = utf16Order(bytes);
   if (order !== undefined && bytes.length % 2 === 1)
     return invalid('ends inside a character of UTF-16; it was cut short');
@@ -116,6 +125,7 @@ function ofCpix(parent: XmlElement | undefined, name: string): XmlElement[] {
 }
 
 function readRoot(root: XmlElement): CpixDocument {
+  if (root.name === 'MPD') refuse('is a DASH manifest, which has no content keys; send a CPIX document');
   if (root.name !== 'CPIX') refuse('is not a CPIX document: its root element is another');
   if (root.namespace !== CPIX_NAMESPACE) refuse(`must have the namespace ${CPIX_NAMESPACE}`);
   for (const list of Object.keys(LISTS)) if (ofCpix(root, list).length > 1) refuse(`has ${list} twice`);
@@ -192,7 +202,7 @@ function readKeyId(text: string | undefined, what: string): Buffer {
   return refuse(
     text === undefined
       ? `has a ${what} without kid`
-      : `has a ${what} whose kid is not a UUID (8-4-4-4-12 hex digits)`,
+      : `has a ${what} whose kid is not a UUID (8-4-4-4-12 hex digits${/^\{.*\}$/s.test(trimmed) ? ', without braces' : ''})`,
   );
 }
 
@@ -209,9 +219,7 @@ function readKey(element: XmlElement): CpixKey {
   const scheme = commonEncryptionScheme?.trim() || undefined;
   if (scheme !== undefined && !isScheme(scheme))
     return refuse(`names a scheme for ${of} that is none of ${Object.keys(PROTECTION_SCHEMES).join(', ')}`);
-  const explicitIv = bytesOf(explicitIV, `explicitIV of ${of}`);
-  if (explicitIv && explicitIv.length !== 16)
-    refuse(`has an explicitIV of ${of} of ${explicitIv.length} bytes; it must have 16`);
+  const explicitIv = bytesOf(explicitIV, `explicitIV of ${of}`, decodeBase64Block);
   return { keyId, value: readValue(element, of), explicitIv, scheme };
 }
 
@@ -226,9 +234,8 @@ function readValue(key: XmlElement, of: string): CpixValue | undefined {
       mac: bytesIn(ofKey(secret, 'ValueMAC'), `ValueMAC of ${of}`),
       ...cipher,
     };
-  const bytes = bytesIn(plain, `value of ${of}`);
+  const bytes = bytesIn(plain, `value of ${of}`, decodeBase64Block);
   if (!bytes) return undefined;
-  if (bytes.length !== 16) refuse(`has a value of ${of} of ${bytes.length} bytes; it must have 16`);
   if (isZero(bytes)) refuse(`has a value of ${of} that is all zeros`);
   return { kind: 'plain', bytes };
 }
@@ -367,19 +374,19 @@ function readRule(element: XmlElement): CpixRule {
 const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];
 
 /** The bytes of base64 that may hold white space; undefined for what is absent or empty. */
-function bytesOf(text: string | undefined, what: string): Buffer | undefined {
+function bytesOf(text: string | undefined, what: string, decode = decodeBase64): Buffer | undefined {
   const base64 = text?.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;
-  const decoded = decodeBase64(base64);
+  const decoded = decode(base64);
   return decoded.ok
     ? decoded.value
     : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.fault.sentence}`);
 }
 
-function bytesIn(element: XmlElement | undefined, what: string): Buffer | undefined {
+function bytesIn(element: XmlElement | undefined, what: string, decode = decodeBase64): Buffer | undefined {
   if (element && element.children.length > 0)
     refuse(`has a ${what} that holds elements where base64 belongs`);
-  return bytesOf(element?.text, what);
+  return bytesOf(element?.text, what, decode);
 }
 
 /** What is meant to be base64 and stands in the document as it is: no base64 has these characters. */

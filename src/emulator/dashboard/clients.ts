@@ -4,6 +4,7 @@ import { type Html, html } from '../../http/html';
 import { addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { type Client, clientRecord } from '../upstreams/config-service';
+import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
 import { KEY_ANSWERS } from '../upstreams/key-provider';
 import { address, copyableAddress, copyableLines, disclosure, facts, secret } from './elements';
 import { layout } from './layout';
@@ -15,6 +16,18 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   playready: 'PlayReady',
   fairplay: 'FairPlay',
 };
+
+/** The key provider as other services speak, by the values of the sidecar's PACKAGERDRMAPI_KEYPROVIDERPROTOCOL. */
+const PROTOCOLS = [
+  { id: 'speke1', title: 'SPEKE v1', path: pathOf(SPEKE_PATHS.speke1) },
+  { id: 'speke2', title: 'SPEKE v2', path: pathOf(SPEKE_PATHS.speke2) },
+  { id: 'cpix', title: 'CPIX by GET', path: pathOf(CPIX_PATH) },
+];
+
+/** The path of a client, with the content id as the sidecar's variable has it. */
+function pathOf(pattern: string): (client: string) => string {
+  return (client) => pattern.replace(':client', () => client).replace(':contentId', '{contentId}');
+}
 
 /** The accounts of the key provider, from which the key-file API takes its keys. */
 export function mountClientsPage(app: Express, context: EmulatorContext): void {
@@ -54,6 +67,10 @@ function clientCard(client: Client, origin: string): Html {
       ],
       ['Key provider', copyableAddress(`provider-${name}`, 'address of the key provider', provider)],
       ['Kinds of answer', Object.keys(KEY_ANSWERS).join(', ')],
+      ...PROTOCOLS.map(({ id, title, path }): [string, Html] => [
+        title,
+        copyableAddress(`${id}-${name}`, `address for ${title}`, `${origin}${path(name)}`),
+      ]),
     ])}
     ${disclosure(
       `example-${name}`,

@@ -59,6 +59,7 @@ export function createRunBatch({
     if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields, { rules });
     const leave = await documents.enter();
     try {
+      // Who finds the place free has not let anybody be served yet.
       await yieldToEventLoop();
       return parseKeyFileRequest(fields, { rules });
     } finally {
@@ -112,7 +113,9 @@ export function createRunBatch({
     };
 
     for (const planned of plan) {
-      if (planned.kind === 'failed') report(planned, new HttpError(400, planned.problems));
+      if (planned.kind !== 'failed') continue;
+      await pause();
+      report(planned, new HttpError(400, planned.problems));
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);

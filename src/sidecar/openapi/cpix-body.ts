@@ -25,12 +25,13 @@ export const CPIX_BODIES: Readonly<Record<string, OpenApi.SchemaObject>> = Objec
 /** What the query says then, told from what it is read by. */
 export const CPIX_PARAMETERS = Object.entries(cpixQuery.shape).map(
   ([name, field]): OpenApi.ParameterObject => {
-    const { $schema, description: _, ...schema } = z.toJSONSchema(withoutNull(field), { io: 'input' });
+    const given = withoutNull(field);
+    const { $schema, description: _, ...schema } = z.toJSONSchema(given, { io: 'input' });
     return {
       name,
       in: 'query',
       required: false,
-      description: `Only with a CPIX document as the body. ${field.meta()?.description}`,
+      description: `Only with a CPIX document as the body. ${(field.meta() ?? given.meta())?.description}`,
       schema: { ...schema, type: 'string' } as { type: 'string' },
     };
   },

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import {
   asUtf16,
@@ -112,7 +113,16 @@ describe('put with a CPIX document', () => {
       'news.key is not a CPIX document; give a key file or the body of a request by --file.',
     ],
     ['a document that is cut short', ['--cpix', 'cut.xml'], 'cut.xml is not well-formed XML: see line 56.'],
-    ['one that is too large', ['--cpix', 'large.xml'], 'large.xml is longer than 262144 characters.'],
+    [
+      'one that is too large',
+      ['--cpix', 'large.xml'],
+      'large.xml has more than 256 KiB, the most that a CPIX document may have.',
+    ],
+    [
+      'one that is compressed',
+      ['--cpix', 'film.xml.gz'],
+      'film.xml.gz is compressed by gzip; unpack it first.',
+    ],
     [
       'one of another encoding',
       ['--cpix', 'latin.xml'],
@@ -151,6 +161,7 @@ describe('put with a CPIX document', () => {
   ])('refuses %s, and sends nothing', async (_what, args, sentence) => {
     await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
     await fs.writeFile(join(cwd, 'cut.xml'), madeCpix().slice(0, -20));
+    await fs.writeFile(join(cwd, 'film.xml.gz'), gzipSync(madeCpix()));
     await fs.writeFile(join(cwd, 'large.xml'), madeCpix() + ' '.repeat(256 * 1024));
     await fs.writeFile(join(cwd, 'latin.xml'), Buffer.from(madeCpix({ contentId: 'é' }), 'latin1'));
     const { code, stdout, stderr } = await put(['a', ...args]);

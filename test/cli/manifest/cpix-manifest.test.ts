@@ -120,7 +120,7 @@ test.each<[what: string, text: string, ...expected: string[]]>([
   [
     'a file that is no document',
     'streams: [{ streamid: a, cpix: m.yaml }]',
-    '1: cpix names a document that is not well-formed XML: see line 1.',
+    '1: cpix names a document that is not XML; it must be the text of the document, which begins with <.',
   ],
   [
     'a document outside its folder',

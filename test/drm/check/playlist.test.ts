@@ -118,3 +118,13 @@ test.each([
 ])('a KEYID that is not of 32 hex digits behind 0x is told of: %s', (text) => {
   expect(told(inline(widevineBox('cbcs'), 'SAMPLE-AES', text))).toEqual(['warning not_hex key.keyid']);
 });
+
+it.each([
+  `#EXTM3U\n${'\u2028'.repeat(40_000)}#EXT-X-KEX`,
+  `#EXTM3U\n${'#EXT-X-STREAM-INF:\u2028'.repeat(4000)}`,
+  `#EXTM3U\n${'#EXT-X-MEDIA:\u2028'.repeat(4000)}`,
+])('a text of line separators takes no time: %.30j', (text) => {
+  const started = performance.now();
+  check(text);
+  expect(performance.now() - started).toBeLessThan(200);
+});

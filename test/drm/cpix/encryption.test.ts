@@ -182,12 +182,12 @@ it.each<[what: string, document: CpixDocument, sentence: string]>([
   [
     'deliveries for others alone',
     withDelivery(() => ({ certificate: CERT1.certificate })),
-    'has encrypted content keys for other recipients: none of its 1 DeliveryData has the certificate of this service',
+    'has encrypted content keys for other recipients: none of its 1 DeliveryData has the certificate of this service; give it to who makes the document',
   ],
   [
     'no delivery',
     { ...SEALED, deliveries: [] },
-    'has encrypted content keys for other recipients: none of its 0 DeliveryData has the certificate of this service',
+    'has encrypted content keys for other recipients: none of its 0 DeliveryData has the certificate of this service; give it to who makes the document',
   ],
   [
     'two deliveries for it',

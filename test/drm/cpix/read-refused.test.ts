@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { MAX_CPIX_BYTES, readCpix } from '../../../src/drm/cpix/read';
 import {
   contentKeyOf,
@@ -21,12 +22,15 @@ describe('is refused', () => {
 
   it.each<[string, Buffer | string, string | RegExp]>([
     ['nothing', '', 'is empty'],
-    ['another text', '{"cpix": 1}', /^is not well-formed XML: see line 1$/],
+    ['another text', '{"cpix": 1}', 'is not XML; it must be the text of the document, which begins with <'],
+    ['a path', 'films/film.xml', 'is not XML; it must be the text of the document, which begins with <'],
+    ['what is compressed', gzipSync(text), 'is compressed by gzip; unpack it first'],
     [
-      'another document',
+      'a DASH manifest',
       '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011"/>',
-      'is not a CPIX document: its root element is another',
+      'is a DASH manifest, which has no content keys; send a CPIX document',
     ],
+    ['another document', '<smil/>', 'is not a CPIX document: its root element is another'],
     ['another namespace', '<CPIX xmlns="urn:other"/>', 'must have the namespace urn:dashif:org:cpix'],
     ['no namespace', '<CPIX/>', 'must have the namespace urn:dashif:org:cpix'],
     ['a prefix that is not bound', '<c:CPIX/>', /^is not well-formed XML/],
@@ -53,12 +57,12 @@ describe('is refused', () => {
     [
       'text too long',
       text.replace('</CPIX>', `${' '.repeat(MAX_CPIX_BYTES)}</CPIX>`),
-      `is longer than ${MAX_CPIX_BYTES} characters`,
+      'has more than 256 KiB, the most that a CPIX document may have',
     ],
     [
       'bytes too many',
       Buffer.alloc(2 * MAX_CPIX_BYTES + 1, ' '),
-      `is longer than ${MAX_CPIX_BYTES} characters`,
+      'has more than 256 KiB, the most that a CPIX document may have',
     ],
     [
       'bytes that are no text',
@@ -146,7 +150,7 @@ describe('is refused', () => {
     [
       'a key id in braces',
       text.replace(kidOf(1), `{${kidOf(1)}}`),
-      'has a ContentKey whose kid is not a UUID (8-4-4-4-12 hex digits)',
+      'has a ContentKey whose kid is not a UUID (8-4-4-4-12 hex digits, without braces)',
     ],
     [
       'a key id in base64',
@@ -167,17 +171,17 @@ describe('is refused', () => {
     [
       'a value of 15 bytes',
       cpixText({ keys: [key(1, '', plain(Buffer.alloc(15, 1)))] }),
-      `has a value of the key ${kidOf(1)} of 15 bytes; it must have 16`,
+      `has a value of the key ${kidOf(1)} that decodes to 15 bytes; it must be base64 of 16 bytes`,
     ],
     [
       'a value of 32 bytes',
       cpixText({ keys: [key(1, '', plain(Buffer.alloc(32, 1)))] }),
-      `has a value of the key ${kidOf(1)} of 32 bytes; it must have 16`,
+      `has a value of the key ${kidOf(1)} that decodes to 32 bytes; it must be base64 of 16 bytes`,
     ],
     [
       'a value in hex',
       cpixText({ keys: [key(1, '', plain('a1'.repeat(16)))] }),
-      `has a value of the key ${kidOf(1)} of 24 bytes; it must have 16`,
+      `has a value of the key ${kidOf(1)} that looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes`,
     ],
     [
       'a value of zeros',
@@ -226,7 +230,7 @@ describe('is refused', () => {
     [
       'an IV of 8 bytes',
       cpixText({ keys: [key(1, 'explicitIV="AAAAAAAAAAA="')] }),
-      `has an explicitIV of the key ${kidOf(1)} of 8 bytes; it must have 16`,
+      `has an explicitIV of the key ${kidOf(1)} that decodes to 8 bytes; it must be base64 of 16 bytes`,
     ],
     [
       'an IV that is no base64',

@@ -74,6 +74,9 @@ test('shows the clients of the key provider with their addresses', async () => {
   const { unauthenticated, client, url } = await startEmulator({ EMULATOR_CLIENT_API_KEY: "it's-a-key" });
   const page = textOf((await unauthenticated.get('/dashboard/clients').expect(200)).text);
   expect(page).toContain(`${url}/config/v1/clients`);
+  expect(page).toContain(`SPEKE v1 ${url}/keyprovider/speke1/demo`);
+  expect(page).toContain(`SPEKE v2 ${url}/keyprovider/speke2/demo`);
+  expect(page).toContain(`CPIX by GET ${url}/keyprovider/cpix/demo/{contentId}`);
   expect(page).toContain('Widevine https://widevine-license.example.com/proxy');
   expect(page).toContain(`curl -sS ${url}/keyprovider/cenc/${client.name}/my-content`);
   expect(page).toContain(`-H 'API-KEY: it'\\''s-a-key'`);

@@ -112,6 +112,7 @@ describe('what is larger than a single POST may be', () => {
 });
 
 const yieldNow = async () => undefined;
+const of = (streamid: string, quality: string) => ({ streamid, quality });
 
 it('refuses a group of more members than a batch has streams, without a look at them', async () => {
   const pause = jest.fn();
@@ -134,6 +135,25 @@ it('lets others be served between the members of a group', async () => {
   const pause = jest.fn();
   await planBatch({ streams: [], groups: [{ members: ['a', 'b', 7], ...CENC_ONLY }] }, { pause, yieldNow });
   expect(pause).toHaveBeenCalledTimes(3);
+});
+
+it.each([
+  ['streams', { cpix: '<a/>', tracks: { SD: ['a', 'b'], HD: 'c' } }, 2],
+  ['groups', { cpix: '<a/>', tracks: { SD: ['a', 'b'], HD: 'c' } }, 3],
+  [
+    'groups',
+    {
+      keys: { SD: { cpix: '<a/>' }, HD: { cpix: '<b/>' } },
+      members: [of('a', 'SD'), of('b', 'HD'), of('c', 'SD')],
+    },
+    3,
+  ],
+])('lets others be served between the keys that are chosen for %s: %j', async (list, entry, times) => {
+  const served = jest.fn(async () => undefined);
+  const pause = jest.fn();
+  await planBatch({ streams: [], groups: [], [list]: [entry] }, { pause, yieldNow: served });
+  expect(served).toHaveBeenCalledTimes(times);
+  expect(pause.mock.calls.length).toBeGreaterThanOrEqual(3);
 });
 
 it.each(['If-Match', 'If-None-Match'])('refuses a batch with %s, and writes nothing', async (header) => {

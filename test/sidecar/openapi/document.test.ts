@@ -42,6 +42,12 @@ it.each(Object.keys(DOCUMENT.components.schemas))('%s is a JSON Schema in the st
   expect(compile).not.toThrow();
 });
 
+it('describes every parameter, by a description that is there', () => {
+  const told = OPERATIONS.flatMap(({ operation }) => operation.parameters);
+  expect(told.filter(({ description = '' }) => !/^[^.]+\./.test(description))).toEqual([]);
+  expect(JSON.stringify(DOCUMENT)).not.toContain(' undefined');
+});
+
 it('describes every field of every body and answer', () => {
   const silent: string[] = [];
   const look = (place: string, schema: unknown): void => {
