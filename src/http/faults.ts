@@ -51,7 +51,7 @@ interface WrongValue {
 }
 
 interface FaultOptions {
-  /** The schema whose names are known, when it is another than the one that refused the value. */
+  /** The schema whose names are known at the top, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
   /** How many faults are told. */
   readonly most?: number;
@@ -66,26 +66,33 @@ export function schemaFaults(
 ): SchemaFault[] {
   // Each issue is one fault at least; no time is spent on those that are not told.
   const issues = error.issues.slice(0, most);
-  return issues.flatMap((issue) => faultsOf(names, issue, value, most)).slice(0, most);
+  return issues.flatMap((issue) => faultsOf({ schema, names, value, most }, issue)).slice(0, most);
 }
 
-function faultsOf(names: z.ZodType, issue: z.core.$ZodIssue, value: unknown, most: number): SchemaFault[] {
+interface Refused extends Required<FaultOptions> {
+  readonly schema: z.ZodType;
+  readonly value: unknown;
+}
+
+function faultsOf(refused: Refused, issue: z.core.$ZodIssue): SchemaFault[] {
+  const { schema, names, value, most } = refused;
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
-    const known = knownNames(names, path);
+    // A part of the refusing schema has names of its own: those of another would be advised in vain.
+    const own = path.length === 0 ? [] : knownNames(schema, path);
+    const known = own.length > 0 ? own : knownNames(names, path);
     const others = namesOfTwoLevels(names);
     return issue.keys.slice(0, most).map((name) => {
       const near = nearest(name, known);
       // It may belong one level deeper, or one less deep.
-      const elsewhere = () => others.find((other) => other.split('.').at(-1) === name);
+      const here = [...path, name].join('.');
+      const elsewhere = () => others.find((other) => other !== here && other.split('.').at(-1) === name);
       return { kind: 'unknown', path, name, near: near ? [...path, near].join('.') : elsewhere(), known };
     });
   }
   const closest = issue.code === 'invalid_union' ? closestOf(issue) : undefined;
   if (closest)
-    return closest.flatMap((inner) =>
-      faultsOf(names, { ...inner, path: [...path, ...inner.path] }, value, most),
-    );
+    return closest.flatMap((inner) => faultsOf(refused, { ...inner, path: [...path, ...inner.path] }));
   if (isMissing(value, path)) return [{ kind: 'wrong', path, reason: 'missing', sentence: 'is missing' }];
   const reason = issue.code === 'invalid_type' ? 'type' : 'value';
   return [{ kind: 'wrong', path, reason, sentence: issue.message }];

@@ -36,17 +36,13 @@ function refuse(sentence: string): never {
   throw new CpixFault(sentence);
 }
 
-/** Whether a text is most likely a CPIX document, well formed or not. */
+/** Whether a text is most likely a CPIX document, well formed or not. An error page that quotes one is none. */
 export function looksLikeCpix(text: string): boolean {
-  if (!/^\ufeff?\s*</.test(text)) return false;
-  // An error page may quote the document that it was sent: only the first element counts.
-  const [, root] = /<(?![?!])([^\s<>]{1,200})/.exec(text.slice(0, HEAD).replace(BEFORE_ROOT, '')) ?? [];
-  return root !== undefined && /^(?:[^:/]{1,100}:)?CPIX\/?$/.test(root);
+  return /^\ufeff?\s*<(?:[^\s<>:/]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, HEAD).replace(BEFORE_ROOT, ''));
 }
 
 /** In so many bytes the root element begins, whatever stands before it. */
 const HEAD = 8 * 1024;
-
 /** What may hold what looks like elements: comments, instructions, a DOCTYPE. */
 const BEFORE_ROOT = /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!DOCTYPE[^[>]*(?:\[[\s\S]*?\]\s*)?>/g;
 

@@ -251,6 +251,10 @@ describe('a request for a SPEKE provider', () => {
     [{ ...BODY, systems: [] }, 'systems: is empty'],
     [{ ...BODY, systems: ['clearkey'] }, 'systems.0: must be one of widevine, playready, fairplay'],
     [{ ...BODY, widevine: {} }, 'widevine needs cenc'],
+    [
+      { ...BODY, playready: { laurl: 'https://a.example/', checksum: 'AAAAAAAAAAA=' } },
+      'playready.checksum is not a field of this request. Fields of playready: laurl.',
+    ],
   ])('is refused with what is wrong: %j', async (body, start) => {
     const { sidecar, upstream } = await startSpeke();
     const answer = await sidecar.api.post(PATH).send(body).expect(400);
