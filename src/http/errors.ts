@@ -101,7 +101,7 @@ export const HTTP_ERRORS = {
   },
   unsupported_media_type: {
     status: 415,
-    when: 'The body is declared as another type, or as compressed.',
+    when: 'The body is declared as another type, or as compressed in a way that is not known.',
     example: 'Send the body as JSON, with content-type: application/json.',
   },
   request_header_fields_too_large: {
