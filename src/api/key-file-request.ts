@@ -289,7 +289,7 @@ export const cpixBody = z
 export const cpixQuery = z.strictObject({
   ...choice,
   systems: text
-    .transform((names) => names.split(','))
+    .transform((names) => names.split(',').map((name) => name.trim()))
     .pipe(systems)
     .nullish()
     .meta({
