@@ -114,6 +114,22 @@ it('writes a key file with an example, and nothing beside it needs to be filled 
   expect(Object.keys(await sidecar.files())).toEqual(['news.key']);
 });
 
+it('writes a key file with the example of a CPIX document, which is shown as it is', async () => {
+  const { page, unfold, sidecar, until } = await openDocs();
+  await sidecar.api.delete('/api/keyfile/news').expect(200);
+  await authorize(page);
+  const operation = await unfold('writeKeyFile');
+  await operation.getByLabel('Request content type').selectOption('application/cpix+xml');
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  await operation.locator('tr[data-param-name="laurl"] input').fill('https://playready.example.com/');
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  await until('Response body');
+  const { 'news.key': written = '' } = await sidecar.files();
+  expect(written.split('\n')).toContain(
+    'mpegdashstreaming-cenc-keyserver-playready-license-url: https://playready.example.com/',
+  );
+});
+
 it('keeps the API key in memory alone: it is forgotten with the page', async () => {
   const { page, unfold, until } = await openDocs();
   await authorize(page);

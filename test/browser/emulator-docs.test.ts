@@ -75,7 +75,7 @@ describe.each(LOOKS)('the page of the emulator on a screen: %s', (name, options)
     const { page, complaints, elsewhere, unfold } = await openDocs(options);
     await screenshot(page, name);
     const { width = 0 } = page.viewportSize() ?? {};
-    for (const id of ['createMedia', 'updateChannel', 'listMedia', 'publishTextTrack']) {
+    for (const id of ['createMedia', 'updateChannel', 'listMedia', 'publishTextTrack', 'speke2Keys']) {
       const operation = await unfold(id);
       await operation.locator('.code-samples summary').first().click();
       expect([id, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([id, width]);

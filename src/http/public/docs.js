@@ -38,6 +38,16 @@ function CodeSamples() {
   return { wrapComponents: { responses: withSamples } };
 }
 
+/** Shows an example of XML as it is: Swagger UI would make one of the schema, and says that it can't. */
+const XmlExamples = {
+  afterLoad() {
+    const known = this.fn.jsonSchema202012;
+    const made = known.getXmlSampleSchema;
+    known.getXmlSampleSchema = (schema, config, example) =>
+      typeof example === 'string' ? example : made(schema, config, example);
+  },
+};
+
 /** Beyond so many operations, all of them at once make each click slow. */
 const MOST_UNFOLDED = 40;
 
@@ -61,7 +71,7 @@ async function show() {
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [CodeSamples],
+    plugins: [CodeSamples, XmlExamples],
     onComplete: () => {
       document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
     },
