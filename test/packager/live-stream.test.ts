@@ -28,7 +28,10 @@ test('a live stream is packaged with its key file as DASH and HLS, and its end m
     ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'starting' },
     ...{ problem: null, started: null, seconds: 0, dash: null, hls: null },
   });
-  const running = await packager.until('news', ({ dash, hls }) => dash !== null && hls !== null);
+  const running = await packager.until(
+    'news',
+    ({ state, dash, hls }) => state === 'running' && dash !== null && hls !== null,
+  );
   expect(running).toEqual({
     ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'running' },
     ...{ problem: null, started: expect.any(String), seconds: expect.any(Number), dash: DASH, hls: HLS },
