@@ -10,7 +10,7 @@ import { createReadBytes, requireType } from '../http/body';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
-import { CPIX_TYPES, createReadRequest } from './request-body';
+import { CPIX_TYPES, createReadRequest, inKib, tooLarge } from './request-body';
 
 const CHECK_PATH = '/api/check';
 
@@ -32,6 +32,8 @@ export function checkRoutes(app: Express, rules?: ProviderRules): void {
   route.all(onlyMethods('POST'));
 }
 
+const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
+
 /** Makes what reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
 function createReadInput() {
   const readJson = createReadRequest();
@@ -41,7 +43,7 @@ function createReadInput() {
       limit: MAX_CPIX_BYTES,
       type: () => true,
       verify: (_request, _response, body) => {
-        if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge();
+        if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge(LIMITS);
       },
     }),
   );
@@ -62,11 +64,6 @@ function createReadInput() {
 const query = z.strictObject({
   reveal: z.enum(['true', 'false'], 'must be true or false').default('false'),
 });
-
-function tooLarge() {
-  const limits = `${MAX_BODY_BYTES / 1024} KiB, or ${MAX_CPIX_BYTES / 1024} KiB for a CPIX document`;
-  return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
-}
 
 function noBody() {
   const description = 'Send a key file, a body of the key-file API or one value to check.';

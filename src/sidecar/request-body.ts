@@ -23,11 +23,12 @@ export function createReadRequest(): ReturnType<typeof createReadJson> {
   });
 }
 
-function inKib(bytes: number): string {
+export function inKib(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }
 
-function tooLarge(limits: string): HttpError {
+/** The refusal of a body; `limits` are what the route accepts. */
+export function tooLarge(limits: string): HttpError {
   return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
 }
 

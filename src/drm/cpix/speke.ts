@@ -30,18 +30,16 @@ export function spekeKeyId(contentId: string, scheme: SpekeScheme): Buffer {
 
 type Asked = readonly (readonly [CpixSystemName, readonly CpixSignal[]])[];
 
+const OF_CENC: Asked = [
+  ['widevine', ['pssh', 'contentProtectionData']],
+  ['playready', ['pssh', 'contentProtectionData', 'protectionHeader']],
+];
+
 /** AWS's reference server answers v1 only where the elements stand ready. */
 const ASKED: Readonly<Record<1 | 2, Readonly<Record<SpekeScheme, Asked>>>> = {
-  1: { cenc: askedOfCenc(), cbcs: [['fairplay', ['uriExtXKey']]] },
-  2: { cenc: askedOfCenc(), cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
+  1: { cenc: OF_CENC, cbcs: [['fairplay', ['uriExtXKey']]] },
+  2: { cenc: OF_CENC, cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
 };
-
-function askedOfCenc(): Asked {
-  return [
-    ['widevine', ['pssh', 'contentProtectionData']],
-    ['playready', ['pssh', 'contentProtectionData', 'protectionHeader']],
-  ];
-}
 
 /** The document that a SPEKE provider is asked with: the key, and empty elements for what it is to fill in. */
 export function writeSpekeRequest({
