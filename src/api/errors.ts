@@ -119,11 +119,36 @@ export const ERRORS = {
     when: 'The stream has no key file.',
     says: 'This stream has no key file.',
   },
+  fleet_not_configured: {
+    status: 404,
+    when: 'The sidecar is in no fleet.',
+    says: 'This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one.',
+  },
+  fleet_entry_not_found: {
+    status: 404,
+    when: 'The fleet holds nothing of the stream.',
+    says: 'The fleet holds nothing of this stream.',
+  },
+  packager_not_found: {
+    status: 404,
+    when: 'No packager of the fleet has the name.',
+    example: 'No packager of the fleet is called origin-9. GET /api/fleet lists them.',
+  },
   not_a_key_file: {
     status: 409,
     when: 'A link, a folder or a device is where the key file belongs.',
     example:
       'There is a symbolic link where the key file belongs; it is left as it is. Remove it, or use another stream id.',
+  },
+  fleet_entry_unreadable: {
+    status: 409,
+    when: 'What the fleet holds of the stream cannot be opened, so that a condition on it cannot be decided. Nothing was changed.',
+    says: 'What the fleet holds of this stream cannot be opened: it was sealed with another secret, or damaged. Nothing was changed. A POST without If-Match and If-None-Match writes it anew.',
+  },
+  packager_live: {
+    status: 409,
+    when: 'A packager that runs cannot be retired.',
+    example: 'The packager origin-3 runs. Stop its sidecar, wait half a minute, and retire it then.',
   },
   key_file_malformed: {
     status: 409,
@@ -212,6 +237,51 @@ export const ERRORS = {
     status: 503,
     when: 'The service has just started.',
     says: 'Left-over files are being swept.',
+  },
+  fleet_unavailable: {
+    status: 503,
+    when: "The fleet's engine is not reached, or its servers have no majority. Nothing was changed; key files can be read.",
+    says: 'The engine of the fleet does not answer, or has no majority of its servers. Nothing was changed. Send the request again; packager-drm doctor says what is wrong.',
+  },
+  fleet_denied: {
+    status: 503,
+    when: "The fleet's engine refuses the user, the certificate, or a right to the keys of the stream. Nothing was changed.",
+    says: 'The engine of the fleet refuses this sidecar: its user, its certificate, or a right that it needs. Nothing was changed. Check PACKAGERDRMAPI_FLEET_USER and the rights of its role.',
+  },
+  fleet_wrong_secret: {
+    status: 503,
+    when: 'The fleet was sealed with a secret that this sidecar does not have. Nothing is written here.',
+    says: 'The fleet is sealed with another secret than this sidecar has. Nothing was changed. Give PACKAGERDRMAPI_FLEET_SECRET_FILE the secret of the fleet.',
+  },
+  fleet_other: {
+    status: 503,
+    when: 'The engine holds another fleet than the one that this packager joined. Nothing is written here.',
+    says: 'The engine holds another fleet than the one that this packager has joined. Nothing was changed. Check PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet.',
+  },
+  fleet_lost: {
+    status: 503,
+    when: 'The engine is empty, though this packager has joined a fleet. Nothing is written or removed here.',
+    says: 'The engine does not hold the fleet that this packager has joined: its data is lost, or these are other servers. Nothing was changed. Restore its backup, or found the fleet again: packager-drm fleet import --found.',
+  },
+  fleet_name_taken: {
+    status: 503,
+    when: 'Another sidecar of the fleet runs under the same name. Key files arrive all the same.',
+    says: 'Another sidecar of the fleet runs under the name of this one. Give each its own PACKAGERDRMAPI_FLEET_NAME.',
+  },
+  fleet_joining: {
+    status: 503,
+    when: 'The sidecar has not had all key files of the fleet yet.',
+    says: 'This sidecar has not yet got every key file of the fleet.',
+  },
+  fleet_outcome_unknown: {
+    status: 504,
+    when: "The fleet's engine was asked to change the key file and did not answer. It may be changed. Safe to repeat.",
+    says: 'The engine of the fleet has not answered in time: the change may be made, or not. Send the same request again.',
+  },
+  fleet_full: {
+    status: 507,
+    when: "The quota of the fleet's engine is used up. Nothing was changed; key files can be read.",
+    says: 'The engine of the fleet has used up its quota and takes no change. Nothing was changed. Compact and defragment it, then disarm its alarm; docs/fleet.md says how.',
   },
   insufficient_storage: {
     status: 507,

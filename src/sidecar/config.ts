@@ -6,6 +6,7 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
+import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import {
   addressFault,
   HTTP_URL_RULE,
@@ -49,6 +50,8 @@ export interface SidecarConfig {
   readonly tls: TlsFiles | undefined;
   /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
   readonly cpix?: CpixFiles | undefined;
+  /** The fleet of packagers that this one is in; undefined: none. */
+  readonly fleet?: FleetConfig | undefined;
   readonly connections: ConnectionLimits;
   /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
   readonly demo?: boolean;
@@ -81,6 +84,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const tls = readTls(env, faults);
   const cpix = readCpixFiles(env, faults);
   refuseWithoutProvider(env, faults);
+  faults.push(...fleetFaults(env));
   if (!values || faults.length > 0) throw new ConfigError(faults);
   const protocol = values.PACKAGERDRMAPI_KEYPROVIDERPROTOCOL;
   return {
@@ -109,6 +113,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls,
     cpix,
+    fleet: fleetConfig(values),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
@@ -275,6 +280,7 @@ const variables = z.object({
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
   PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
   PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
+  ...fleetVariables,
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
   PACKAGERDRMAPI_DEMO: demo.optional(),

@@ -97,7 +97,8 @@ const MAX_FAULTS = 20;
 
 const text = z.string('must be a string');
 
-const beginning = text
+/** What stream ids begin with, in configuration. */
+export const beginning = text
   .min(1, 'is empty; leave streams out for a key that reaches all streams')
   .max(200, 'must have at most 200 characters')
   .regex(/^[A-Za-z0-9._\-~@+/]*$/, 'takes letters, digits and . _ - ~ @ + /, and no * or other pattern')

@@ -104,12 +104,13 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
     },
     follow: (store) => ({
       ...store,
-      async write(streamId, bytes, decide) {
+      async write(streamId, bytes, decide, context) {
         let isWritten = false;
-        const change = await store.write(streamId, bytes, (present) => {
+        const decideAndNote: typeof decide = (present) => {
           isWritten = !decide || decide(present);
           return isWritten;
-        });
+        };
+        const change = await store.write(streamId, bytes, decideAndNote, context);
         if (!isWritten) return change;
         writes += 1;
         if (written.size < MAX_WAITING) written.add(streamId);
@@ -117,8 +118,8 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
         if (!isLooking) lookAtWritten().catch(failed);
         return change;
       },
-      async remove(streamId, check) {
-        const change = await store.remove(streamId, check);
+      async remove(streamId, check, context) {
+        const change = await store.remove(streamId, check, context);
         written.delete(streamId);
         faulty.delete(streamId);
         index.set(streamId, undefined);

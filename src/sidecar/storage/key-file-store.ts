@@ -18,11 +18,15 @@ export interface KeyFileStore {
   /**
    * Writes a stream's key file durably and answers what it replaced. Sub-folders of the stream id are made as needed.
    * `decide` sees the present file when the stream's turn has come: it throws to refuse, or answers false when
-   * nothing is to be written.
+   * nothing is to be written. Who else is told of the change is told on whose behalf it was made.
    */
-  write(streamId: StreamId, bytes: Buffer, decide?: Decide): Promise<Change>;
+  write(streamId: StreamId, bytes: Buffer, decide?: Decide, context?: ChangeContext): Promise<Change>;
   /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. `check` throws to refuse. */
-  remove(streamId: StreamId, check?: (present: Buffer | undefined) => void): Promise<Change>;
+  remove(
+    streamId: StreamId,
+    check?: (present: Buffer | undefined) => void,
+    context?: ChangeContext,
+  ): Promise<Change>;
   /** Resolves when a key file could be written now. */
   probe(): Promise<void>;
   /** Throws when the folder can't be used, or is another than at the start. */
@@ -30,15 +34,43 @@ export interface KeyFileStore {
 }
 
 /** What a change came upon and did. */
-interface Change {
+export interface Change {
   /** The file before. */
   readonly former: Buffer | undefined;
   /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
   readonly notSynced: NotSynced | undefined;
+  /** Set when a fleet of packagers has accepted the change, or has what it would make. */
+  readonly fleet?: FleetChange;
+}
+
+/** What a change is to a fleet. */
+export interface FleetChange {
+  /** The engine's revision from which on a packager has it. */
+  readonly revision: number;
+  /** Whether the stream's key file belongs into this folder. */
+  readonly isHere: boolean;
+  /** Why it isn't made in this folder yet, though it belongs there. */
+  readonly notHere?: HttpError;
+}
+
+/** On whose behalf a key file is changed. */
+export interface ChangedBy {
+  /** The name of the API key. */
+  readonly key: string;
+  /** The address that the request came from. */
+  readonly address: string;
+  readonly requestId: string;
+}
+
+/** What those need to know of a change whom it concerns beside this folder. */
+export interface ChangeContext {
+  readonly by: ChangedBy;
+  /** Whether the client waits until every packager has it. */
+  readonly awaited: boolean;
 }
 
 /** Whether to write, in view of the present file (undefined when there is none). */
-type Decide = (present: Buffer | undefined) => boolean;
+export type Decide = (present: Buffer | undefined) => boolean;
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();

@@ -1,0 +1,188 @@
+import * as z from 'zod';
+
+/** How a sidecar is with its fleet. */
+export const FLEET_STATES = {
+  joining: 'it has not yet got every key file of the fleet',
+  level: 'it has what the engine has, and hears of every change',
+  away: 'it does not reach the engine; the key files that are there stay',
+  wrong_secret: 'the fleet is sealed with a secret that it does not have',
+  other_fleet: 'the engine holds another fleet than the one that it joined',
+  lost_fleet: 'the engine is empty though it has joined a fleet',
+  name_taken: 'another sidecar runs under its name; key files arrive all the same',
+  denied: 'the engine refuses its user, its certificate, or a right that it needs',
+  no_folder: 'its key-file folder cannot be used',
+} as const;
+
+export type FleetState = keyof typeof FLEET_STATES;
+
+/** Why a packager has not what the fleet has of a stream. */
+export const LACK_REASONS = {
+  behind: 'it has not heard of it yet',
+  kept: "a file that is not the fleet's stands there, and stays until a POST replaces it",
+  unreadable: 'it cannot open what the engine holds: another secret, or damaged',
+  failed: 'the file could not be written or removed; it is tried again',
+  older: 'the engine holds an older state than the packager: a backup, or something replayed',
+} as const;
+
+export type LackReason = keyof typeof LACK_REASONS;
+
+/** The most streams that are named of a packager. */
+export const MAX_LACKS = 100;
+/** How long a request may wait for all packagers, in seconds. */
+export const MAX_WAIT_SECONDS = 30;
+/** The most streams of one step of an import and of a reseal. */
+export const MAX_FLEET_STEP = 1000;
+
+const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>
+  Object.keys(table) as [Name, ...Name[]];
+
+const tableOf = (table: Readonly<Record<string, string>>): string =>
+  Object.entries(table)
+    .map(([name, text]) => `\`${name}\`: ${text}`)
+    .join('; ');
+
+const why = z.enum(namesOf(LACK_REASONS)).meta({ description: `Why: ${tableOf(LACK_REASONS)}.` });
+const name = z.string().meta({ description: 'The name of the packager, `PACKAGERDRMAPI_FLEET_NAME`.' });
+const live = z.boolean().meta({ description: 'Whether its sidecar runs and reaches the engine.' });
+const revision = z.int().nullable().meta({ description: "The engine's revision; `null`: not known yet." });
+
+const engineServer = z.object({
+  url: z.string().meta({ description: 'Its address.' }),
+  fault: z.string().optional().meta({ description: 'Why it could not be asked.' }),
+  version: z.string().optional(),
+  leader: z.boolean().optional().meta({ description: 'Whether it leads.' }),
+  size: z.int().optional().meta({ description: 'Bytes of its database.' }),
+  size_in_use: z.int().optional().meta({ description: 'Bytes of it that are in use.' }),
+  quota: z.int().optional().meta({ description: 'The most bytes that it may have.' }),
+  alarms: z.array(z.string()).optional().meta({ description: 'What it warns of: `NOSPACE`, `CORRUPT`.' }),
+});
+
+const fleetPackager = z.object({
+  name,
+  live,
+  streams: z
+    .array(z.string())
+    .nullable()
+    .meta({ description: 'Beginnings of the ids of the streams that it takes; `null`: all.' }),
+  since: z.iso.datetime().meta({ description: 'When it registered.' }),
+  version: z.string().meta({ description: 'Of its sidecar.' }),
+  state: z.enum(namesOf(FLEET_STATES)).meta({ description: 'How it was at its last report.' }),
+  applied: revision,
+  reported: z.iso.datetime().nullable().meta({ description: 'When it last reported, by its own clock.' }),
+  behind: z.int().meta({ description: 'How many changes of its streams it has not heard of yet.' }),
+  behind_seconds: z
+    .number()
+    .meta({ description: 'The age of the oldest of them, in seconds; 0 when there is none.' }),
+  lacks: z
+    .array(z.object({ streamid: z.string(), why }))
+    .meta({ description: `The streams whose state it has not, up to ${MAX_LACKS}.` }),
+  lacking: z.int().meta({ description: 'How many they are.' }),
+  clock_ahead_ms: z
+    .int()
+    .nullable()
+    .meta({ description: "By how much its clock is ahead of the engine's, to about a second." }),
+  propagation_ms: z.array(z.number()).meta({
+    description:
+      'For its last changes, oldest first: the time from their acceptance anywhere to the file here, by the clocks of both.',
+  }),
+});
+
+/** The answer of `GET /api/fleet`. */
+export const fleetAnswer = z.object({
+  name,
+  fleet: z.string().nullable().meta({ description: 'The id of the fleet; `null`: it has joined none yet.' }),
+  state: z
+    .enum(namesOf(FLEET_STATES))
+    .meta({ description: `How this sidecar is: ${tableOf(FLEET_STATES)}.` }),
+  since: z.iso.datetime().meta({ description: 'Since when it is in this state.' }),
+  revision,
+  engine: z.array(engineServer).meta({ description: 'The servers of the engine.' }),
+  compacted: z.boolean().nullable().meta({
+    description: 'Whether the engine forgets old revisions; `null`: it is too young to tell, or not reached.',
+  }),
+  streams: z
+    .int()
+    .meta({ description: 'How many streams of the fleet have a key file, of those that it takes.' }),
+  deleted: z.int().meta({ description: 'How many are noted as deleted.' }),
+  missing: z.int().meta({
+    description:
+      'How many key files of the fleet are here that the engine no longer knows. They stay; an import brings them back.',
+  }),
+  packagers: z.array(fleetPackager).meta({ description: 'Every registered packager, by name.' }),
+});
+
+/** The answer of `GET /api/fleet/{streamid}`. */
+export const fleetStreamAnswer = z.object({
+  streamid: z.string(),
+  revision: z.int().meta({ description: "The engine's revision of its last change." }),
+  state: z
+    .enum(['file', 'deleted', 'unreadable'])
+    .meta({ description: '`unreadable`: what the engine holds cannot be opened here.' }),
+  etag: z.string().nullable().meta({ description: 'The entity tag of its key file; `null`: it has none.' }),
+  changed: z.iso.datetime().nullable().meta({ description: 'When the change was accepted.' }),
+  key: z.string().nullable().meta({ description: 'The name of the API key that made it.' }),
+  from: z.string().nullable().meta({ description: 'The packager whose sidecar took the request.' }),
+  packagers: z
+    .array(
+      z.object({
+        name,
+        live,
+        has: z.boolean().meta({ description: 'Whether it has this state of the stream.' }),
+        why: why.optional(),
+      }),
+    )
+    .meta({ description: 'Every registered packager that takes the stream.' }),
+});
+
+/** The query of an import and of a reseal, which go step by step. */
+export const fleetStepQuery = z.strictObject({
+  after: z.string('is given twice').max(200, 'must be a stream id').optional(),
+  limit: z
+    .string('is given twice')
+    .regex(/^\d{1,9}$/, { message: `must be a whole number from 1 to ${MAX_FLEET_STEP}`, abort: true })
+    .transform(Number)
+    .refine((count) => count >= 1 && count <= MAX_FLEET_STEP, `must be from 1 to ${MAX_FLEET_STEP}`)
+    .default(MAX_FLEET_STEP),
+});
+
+const next = z
+  .string()
+  .nullable()
+  .meta({ description: 'What the next step is asked for with, as `after`; `null` after the last one.' });
+
+/** The answer of one step of `POST /api/fleet/import`. */
+export const fleetImportAnswer = z.object({
+  imported: z.int().meta({ description: 'Key files that the fleet has now.' }),
+  same: z.int().meta({ description: 'Key files that it had already.' }),
+  refused: z
+    .array(
+      z.object({
+        streamid: z.string(),
+        code: z.enum(['differs', 'deleted', 'unreadable', 'not_a_key_file', 'not_taken']),
+        description: z.string(),
+      }),
+    )
+    .meta({ description: 'Key files that stay as they are, here and in the fleet, and why.' }),
+  next,
+  total: z.int().meta({ description: 'How many key files there are here.' }),
+});
+
+/** The answer of one step of `POST /api/fleet/reseal`. */
+export const fleetResealAnswer = z.object({
+  resealed: z.int().meta({ description: 'Entries that are sealed with the first secret now.' }),
+  current: z.int().meta({ description: 'Entries that were already.' }),
+  unreadable: z
+    .array(z.string())
+    .meta({ description: 'Streams whose entries no secret of this sidecar opens. They stay as they are.' }),
+  next,
+  total: z.int().meta({ description: 'How many entries the fleet has.' }),
+});
+
+/** The answer of `DELETE /api/fleet/packagers/{name}`. */
+export const fleetRetireAnswer = z.object({ name, retired: z.literal(true) });
+
+export type FleetAnswer = z.output<typeof fleetAnswer>;
+export type FleetPackager = FleetAnswer['packagers'][number];
+export type FleetStreamAnswer = z.output<typeof fleetStreamAnswer>;
+export type FleetImportAnswer = z.output<typeof fleetImportAnswer>;
+export type FleetResealAnswer = z.output<typeof fleetResealAnswer>;

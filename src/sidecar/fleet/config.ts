@@ -1,0 +1,148 @@
+import { hostname } from 'node:os';
+import * as z from 'zod';
+import type { Environment } from '../../http/config';
+import { beginning } from '../access/key-ring';
+
+/** How the sidecar takes part in a fleet of packagers. */
+export interface FleetConfig {
+  /** Addresses of the engine's servers, without a slash at their ends. */
+  readonly urls: readonly string[];
+  /** The path of the file of secrets, one a line: the first seals, all open. */
+  readonly secretFile: string;
+  /** The packager's, which no other one of the fleet has. */
+  readonly name: string;
+  /** Beginnings of the ids of the streams that the packager takes; undefined: all. */
+  readonly streams: readonly string[] | undefined;
+  /** How the keys of the fleet begin in the engine; ends in a slash. */
+  readonly prefix: string;
+  /** After so long an answer of the engine is given up. */
+  readonly timeoutMs: number;
+  /** How the sidecar signs in to the engine. The paths are those of PEM files and of the file of the password. */
+  readonly user?: { readonly name: string; readonly passwordFile: string };
+  readonly tls: {
+    readonly authorities?: string;
+    readonly client?: { readonly certificate: string; readonly key: string };
+  };
+}
+
+const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const MAX_URLS = 16;
+
+const listOf = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+/** Answers what is wrong with the address of an engine's server. */
+function urlFault(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return `${text} must be an address like http://etcd-1:2379`;
+  if (url.username !== '' || url.password !== '')
+    return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
+    return `${text} must end after the port: the engine's servers have no path`;
+  return undefined;
+}
+
+const urls = z
+  .string()
+  .transform(listOf)
+  .superRefine((list, context) => {
+    const faults = [...new Set(list.map(urlFault))].filter((fault) => fault !== undefined);
+    for (const message of faults) context.addIssue({ code: 'custom', message });
+    if (list.length === 0 || list.length > MAX_URLS)
+      context.addIssue({
+        code: 'custom',
+        message: `must be 1 to ${MAX_URLS} addresses, with commas between`,
+      });
+    if (new Set(list.map((text) => URL.parse(text)?.protocol)).size > 1)
+      context.addIssue({ code: 'custom', message: 'must be all http:// or all https://' });
+  })
+  .transform((list) => list.map((text) => new URL(text).origin));
+
+const streams = z
+  .string()
+  .transform(listOf)
+  .pipe(z.array(beginning).max(100, 'must have at most 100 beginnings of stream ids'));
+
+const prefix = z
+  .string()
+  .regex(
+    /^[\x21-\x7e]{1,199}\/$/,
+    'must be 2 to 200 printable characters without spaces, and end in a slash',
+  );
+
+/** The variables of a fleet. */
+export const fleetVariables = {
+  PACKAGERDRMAPI_FLEET_URLS: urls.optional(),
+  PACKAGERDRMAPI_FLEET_SECRET_FILE: z.string().optional(),
+  PACKAGERDRMAPI_FLEET_NAME: z.string().regex(NAME, NAME_RULE).optional(),
+  PACKAGERDRMAPI_FLEET_STREAMS: streams.optional(),
+  PACKAGERDRMAPI_FLEET_PREFIX: prefix.default('packagerdrmapi/'),
+  PACKAGERDRMAPI_FLEET_TIMEOUTMS: z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number from 500 to 60000')
+    .transform(Number)
+    .refine((value) => value >= 500 && value <= 60_000, 'must be from 500 to 60000')
+    .default(5000),
+  PACKAGERDRMAPI_FLEET_USER: z.string().max(200, 'must have at most 200 characters').optional(),
+  PACKAGERDRMAPI_FLEET_PASSWORD_FILE: z.string().optional(),
+  PACKAGERDRMAPI_FLEET_TLSCA: z.string().optional(),
+  PACKAGERDRMAPI_FLEET_TLSCERT: z.string().optional(),
+  PACKAGERDRMAPI_FLEET_TLSKEY: z.string().optional(),
+};
+
+type Values = z.output<z.ZodObject<typeof fleetVariables>>;
+
+/** What is wrong between the variables of a fleet. */
+export function fleetFaults(env: Environment): string[] {
+  const names = Object.keys(fleetVariables).filter((name) => env[name]);
+  if (!names.includes('PACKAGERDRMAPI_FLEET_URLS'))
+    return names.map(
+      (name) => `${name}: is for a fleet; set PACKAGERDRMAPI_FLEET_URLS, too, or leave it out`,
+    );
+  const has = (part: string) => names.includes(`PACKAGERDRMAPI_FLEET_${part}`);
+  const together = (one: string, other: string, why: string) =>
+    has(one) === has(other)
+      ? []
+      : [`PACKAGERDRMAPI_FLEET_${one} and PACKAGERDRMAPI_FLEET_${other}: ${why} needs both`];
+  return [
+    ...(has('SECRET_FILE')
+      ? []
+      : [
+          'PACKAGERDRMAPI_FLEET_SECRET_FILE: is missing; a fleet needs a file with its secret, the same for all: openssl rand -hex 32',
+        ]),
+    ...together('USER', 'PASSWORD_FILE', 'signing in to the engine'),
+    ...together('TLSCERT', 'TLSKEY', 'a client certificate'),
+    ...(has('NAME') || NAME.test(hostname())
+      ? []
+      : [`PACKAGERDRMAPI_FLEET_NAME: is missing, and the name of this host is none: it ${NAME_RULE}`]),
+    ...(/^\s*http:/i.test(env.PACKAGERDRMAPI_FLEET_URLS ?? '') && (has('TLSCA') || has('TLSCERT'))
+      ? ['PACKAGERDRMAPI_FLEET_URLS: must be https:// addresses for certificates to have a use']
+      : []),
+  ];
+}
+
+/** Reads the variables of a fleet that `fleetFaults` finds nothing wrong with; undefined: there is none. */
+export function fleetConfig(values: Values): FleetConfig | undefined {
+  const { PACKAGERDRMAPI_FLEET_URLS: addresses, PACKAGERDRMAPI_FLEET_SECRET_FILE: secretFile } = values;
+  if (addresses === undefined || secretFile === undefined) return undefined;
+  const { PACKAGERDRMAPI_FLEET_USER: user, PACKAGERDRMAPI_FLEET_PASSWORD_FILE: passwordFile } = values;
+  const { PACKAGERDRMAPI_FLEET_TLSCERT: certificate, PACKAGERDRMAPI_FLEET_TLSKEY: key } = values;
+  const { PACKAGERDRMAPI_FLEET_TLSCA: authorities } = values;
+  return {
+    urls: addresses,
+    secretFile,
+    name: values.PACKAGERDRMAPI_FLEET_NAME ?? hostname(),
+    streams: values.PACKAGERDRMAPI_FLEET_STREAMS,
+    prefix: values.PACKAGERDRMAPI_FLEET_PREFIX,
+    timeoutMs: values.PACKAGERDRMAPI_FLEET_TIMEOUTMS,
+    ...(user !== undefined && passwordFile !== undefined && { user: { name: user, passwordFile } }),
+    tls: {
+      ...(authorities !== undefined && { authorities }),
+      ...(certificate !== undefined && key !== undefined && { client: { certificate, key } }),
+    },
+  };
+}

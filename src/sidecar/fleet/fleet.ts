@@ -1,0 +1,87 @@
+import type {
+  FleetAnswer,
+  FleetImportAnswer,
+  FleetResealAnswer,
+  FleetState,
+  FleetStreamAnswer,
+  LackReason,
+} from '../../api/fleet';
+import type { StreamId } from '../../api/stream-id';
+import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
+
+/** A fleet of packagers, as one sidecar of it takes part. */
+export interface Fleet {
+  /**
+   * The key files of the whole fleet: what is written or removed goes to every packager that takes the stream, and into the
+   * folder here if this one does. Reads are those of the folder.
+   */
+  readonly store: KeyFileStore;
+  /** Begins to follow the fleet. Never rejects. */
+  start(): void;
+  /** @throws HttpError 503 while the sidecar should get no requests: it has not joined, or can't. */
+  checkReady(): void;
+  /** `GET /api/fleet`. Answers also while the engine is away, what is known here. */
+  status(): Promise<FleetAnswer>;
+  /** `GET /api/fleet/{streamid}`. @throws HttpError 404, 503. */
+  whereIs(streamId: StreamId): Promise<FleetStreamAnswer>;
+  /**
+   * Resolves when every registered packager has the streams as they are at these revisions, or after so many seconds:
+   * with the names of those that have not, sorted.
+   */
+  waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
+  /** One step of an import: of the key files here after a stream, up to `limit` go to the fleet that has none of them. */
+  importStep(step: Step, by: ChangedBy): Promise<FleetImportAnswer>;
+  /** Founds the fleet again in an engine that has lost it. @throws HttpError when it has not. */
+  found(): Promise<void>;
+  /** One step of sealing what the engine holds with the first secret. */
+  resealStep(step: Step): Promise<FleetResealAnswer>;
+  /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
+  retire(name: string): Promise<void>;
+  figures(): FleetFigures;
+  /** Tells the engine that this sidecar goes, and lets go of what is open. */
+  close(): Promise<void>;
+}
+
+export interface AwaitedChange {
+  readonly streamId: StreamId;
+  readonly revision: number;
+}
+
+export interface Step {
+  /** The stream after which it goes on, in the order of their ids' code units. */
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+/** What can become of an entry that comes from the engine. */
+export const ENTRY_RESULTS = [
+  'written',
+  'removed',
+  'unchanged',
+  'kept',
+  'unreadable',
+  'older',
+  'failed',
+] as const;
+export type EntryResult = (typeof ENTRY_RESULTS)[number];
+
+/** What metrics tell of the fleet. */
+export interface FleetFigures {
+  readonly state: FleetState;
+  /** Seconds since this sidecar was last level with the engine; 0 while it is; undefined: it never was. */
+  readonly behindSeconds: number | undefined;
+  /** Streams here that are not as the fleet has them, by the reason. */
+  readonly lacks: Readonly<Record<Exclude<LackReason, 'behind'>, number>>;
+  /** Of the largest server that answered last, in bytes. */
+  readonly engineSize: number | undefined;
+  readonly engineQuota: number | undefined;
+}
+
+/** Hears what happens in the fleet, for metrics. Must not throw. */
+export interface FleetObserver {
+  entry(result: EntryResult): void;
+  /** Seconds from the acceptance of a change anywhere to its file here, by the clocks of both sidecars. */
+  applied(seconds: number): void;
+  /** A change that had to be decided again, since another sidecar was faster. */
+  conflict(): void;
+}

@@ -1,0 +1,59 @@
+import { parseStreamId, type StreamId } from '../../api/stream-id';
+import type { KeyRange } from './engine';
+
+/** Where what is in the engine. `prefix` ends in a slash. */
+export interface Places {
+  /** The description of the fleet: its id, sealed. */
+  readonly fleet: string;
+  entry(streamId: StreamId): string;
+  /** The stream of an entry's key; undefined: it is none. */
+  streamOf(key: string): StreamId | undefined;
+  /** The ranges of entries of some beginnings of stream ids; undefined: one for all. */
+  entries(beginnings: readonly string[] | undefined): readonly KeyRange[];
+  /** A packager that is to have key files, until it is retired. */
+  packager(name: string): string;
+  readonly packagers: KeyRange;
+  /** Is there while the packager's sidecar runs. */
+  live(name: string): string;
+  readonly lives: KeyRange;
+  /** What a packager says it has. */
+  report(name: string): string;
+  readonly reports: KeyRange;
+  /** The name of the packager in one of these three kinds of key. */
+  nameOf(key: string): string;
+}
+
+export function placesUnder(prefix: string): Places {
+  const folders = { keys: `${prefix}keys/`, packagers: `${prefix}packagers/` };
+  const [lives, reports] = [`${prefix}live/`, `${prefix}reports/`];
+  return {
+    fleet: `${prefix}fleet`,
+    entry: (streamId) => `${folders.keys}${streamId}`,
+    streamOf(key) {
+      const parsed = parseStreamId(key.startsWith(folders.keys) ? key.slice(folders.keys.length) : '');
+      return parsed.ok ? parsed.value : undefined;
+    },
+    entries: (beginnings) =>
+      withoutCovered(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+    packager: (name) => `${folders.packagers}${name}`,
+    packagers: { prefix: folders.packagers },
+    live: (name) => `${lives}${name}`,
+    lives: { prefix: lives },
+    report: (name) => `${reports}${name}`,
+    reports: { prefix: reports },
+    nameOf: (key) => key.slice(key.lastIndexOf('/') + 1),
+  };
+}
+
+/** The beginnings that no other one covers: nothing is followed twice. */
+function withoutCovered(beginnings: readonly string[]): readonly string[] {
+  const distinct = [...new Set(beginnings)];
+  return distinct.filter(
+    (beginning) => !distinct.some((other) => other !== beginning && beginning.startsWith(other)),
+  );
+}
+
+/** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */
+export function takes(streams: readonly string[] | undefined, streamId: string): boolean {
+  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
+}
