@@ -16,6 +16,8 @@ import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
 import type { FleetObserver, OpenFleet } from './fleet/fleet';
+import { fleetRoutes } from './fleet/routes';
+import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
@@ -97,6 +99,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
   const fleet = ambient.fleet?.(local, { audit: observation.audit, index, observer: NO_OBSERVER });
   const store = fleet?.store ?? local;
+  const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, observation);
   const { checks, cmaf } = config;
   const { answered: onAnswer } = observation;
@@ -134,6 +137,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     provision,
     rules,
     refusals,
+    wait,
     log,
     onError: observation.requests.onError,
     stopping: () => hurrying,
@@ -154,7 +158,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
-  const handlers = createKeyFileHandlers({ store, changes, rules });
+  const handlers = createKeyFileHandlers({ store, changes, wait, rules });
   const express = createRoutes((routes) => {
     routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);
@@ -164,6 +168,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
+    fleetRoutes(routes, fleet, log);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
@@ -190,6 +195,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     },
     hurry() {
       hurrying = true;
+      wait.hurry();
     },
     async close() {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
