@@ -15,7 +15,7 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
-import type { FleetObserver, OpenFleet } from './fleet/fleet';
+import type { OpenFleet } from './fleet/fleet';
 import { fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
@@ -94,10 +94,11 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     metrics: config.metrics,
     connections,
     faultyKeyFiles: survey.counts,
+    fleetFigures: ambient.fleet && (() => fleet?.figures()),
   });
   const writer = createDurableWriter(newId, observation.writes);
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
-  const fleet = ambient.fleet?.(local, { audit: observation.audit, index, observer: NO_OBSERVER });
+  const fleet = ambient.fleet?.(local, { audit: observation.audit, index, observer: observation.fleet });
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, observation);
@@ -210,12 +211,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     },
   };
 }
-
-const NO_OBSERVER: FleetObserver = {
-  entry: () => undefined,
-  applied: () => undefined,
-  conflict: () => undefined,
-};
 
 /** None of it is loaded at the start: it takes as long as a third of that. */
 async function describe(version: string): Promise<object> {
