@@ -15,7 +15,7 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
-import type { OpenFleet } from './fleet/fleet';
+import type { Fleet, OpenFleet } from './fleet/fleet';
 import { fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
@@ -94,11 +94,15 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     metrics: config.metrics,
     connections,
     faultyKeyFiles: survey.counts,
-    fleetFigures: ambient.fleet && (() => fleet?.figures()),
+    ...(ambient.fleet && { fleetFigures: () => fleet?.figures() }),
   });
   const writer = createDurableWriter(newId, observation.writes);
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
-  const fleet = ambient.fleet?.(local, { audit: observation.audit, index, observer: observation.fleet });
+  const fleet: Fleet | undefined = ambient.fleet?.(local, {
+    audit: observation.audit,
+    index,
+    observer: observation.fleet,
+  });
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, observation);
