@@ -145,6 +145,14 @@ export const fleetStepQuery = z.strictObject({
     .default(MAX_FLEET_STEP),
 });
 
+/** The query of an import. */
+export const fleetImportQuery = fleetStepQuery.extend({
+  found: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((text) => text === 'true'),
+});
+
 const next = z
   .string()
   .nullable()
