@@ -46,7 +46,7 @@ export function placesUnder(prefix: string): Places {
 }
 
 /** The beginnings that no other one covers: nothing is followed twice. */
-function withoutCovered(beginnings: readonly string[]): readonly string[] {
+export function withoutCovered(beginnings: readonly string[]): readonly string[] {
   const distinct = [...new Set(beginnings)];
   return distinct.filter(
     (beginning) => !distinct.some((other) => other !== beginning && beginning.startsWith(other)),
