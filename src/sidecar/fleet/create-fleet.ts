@@ -307,6 +307,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const status = cached(STATUS_KEPT_MS, now, () =>
       fleetStatus({
         name: config.name,
+        streams: config.streams,
         engine,
         standing,
         ledger: parts?.ledger,
