@@ -344,7 +344,7 @@ export function createFakeFleet({
       async found() {
         calls.push('found');
         if (state !== 'lost_fleet')
-          throw apiError('invalid_query', 'The fleet is not lost. Nothing was changed.');
+          throw apiError('invalid_query', 'The fleet is not lost: leave found out. Nothing was changed.');
         [state, unready] = ['level', undefined];
       },
       async resealStep(step) {
