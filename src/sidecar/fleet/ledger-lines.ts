@@ -21,11 +21,11 @@ const headFields = z.tuple([
   z.string().min(1),
   whole,
   z.string().nullable(),
-  z.union([z.literal(0), z.literal(1)]),
+  z.string().nullable(),
 ]);
 
 export function headLine({ id, highest, fleet, levelled }: LedgerHead): string {
-  return summed([FORMAT, id, highest, fleet ?? null, levelled ? 1 : 0]);
+  return summed([FORMAT, id, highest, fleet ?? null, levelled ?? null]);
 }
 
 /** `[stream, version, revision, tag, former, kept]`, without what is absent at its end. */
@@ -75,7 +75,7 @@ function readHead(fields: readonly unknown[]): LedgerLine | undefined {
   const [, id, highest, fleet, levelled] = read.data;
   return {
     kind: 'head',
-    head: { id, highest, ...(fleet !== null && { fleet }), ...(levelled === 1 && { levelled: true }) },
+    head: { id, highest, ...(fleet !== null && { fleet }), ...(levelled !== null && { levelled }) },
   };
 }
 

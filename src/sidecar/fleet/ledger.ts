@@ -27,8 +27,11 @@ export interface LedgerHead {
   readonly id: string;
   /** The fleet that this packager joined; undefined: none yet. */
   readonly fleet?: string;
-  /** Whether it has once had every key file that the fleet wanted here. */
-  readonly levelled?: true;
+  /**
+   * Set when it has once had every key file that the fleet wanted here: the beginnings of stream ids that it took then, with
+   * commas between; empty: all streams.
+   */
+  readonly levelled?: string;
   /** The highest version that was ever seen: that of a record, or noted here. */
   readonly highest: number;
 }

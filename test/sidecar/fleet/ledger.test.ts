@@ -82,10 +82,10 @@ test('has its id, its head and its records again after a restart', async () => {
     ledger.note(OTHER, { ...record(7), tag: undefined, former: '"older"' }),
     ledger.note('kept' as StreamId, { ...record(6), kept: true }),
     ledger.noteHead({ fleet: 'fleet 1' }),
-    ledger.noteHead({ levelled: true }),
+    ledger.noteHead({ levelled: 'news' }),
   ]);
   const again = await reopen(ledger);
-  const head: LedgerHead = { id, fleet: 'fleet 1', levelled: true, highest: 7 };
+  const head: LedgerHead = { id, fleet: 'fleet 1', levelled: 'news', highest: 7 };
   expect(again.head).toEqual(head);
   expect(again.size).toBe(3);
   expect(recordsOf(again)).toEqual({
@@ -370,7 +370,7 @@ test.each<[what: string, replace: () => void]>([
   await ledger.note(LIVE, record(1));
   replace();
   await expect(ledger.note(LIVE, record(2))).rejects.toMatchObject({ code: 'ENODEV' });
-  await expect(ledger.noteHead({ levelled: true })).rejects.toMatchObject({ code: 'ENODEV' });
+  await expect(ledger.noteHead({ levelled: 'news' })).rejects.toMatchObject({ code: 'ENODEV' });
   expect(recordsOf(ledger)).toEqual({ [LIVE]: record(1) });
   expect(ledger.head).toEqual({ id: ledger.head.id, highest: 2 });
 });
