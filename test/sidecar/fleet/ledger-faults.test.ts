@@ -64,7 +64,7 @@ test.each<[what: string, call: faulty.FsCall, nth: number, code: string]>([
     ledger.note(LIVE, record(2)),
     ledger.note(LIVE, record(3)),
     ledger.note(OTHER, record(4)),
-    ledger.noteHead({ levelled: true }),
+    ledger.noteHead({ levelled: '' }),
   ];
   for (const each of noted) await expect(each).rejects.toMatchObject({ code });
   expect(recordsOf()).toEqual({ [LIVE]: record(1) });
