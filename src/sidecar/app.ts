@@ -15,6 +15,7 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
+import { mountFleetPage } from './fleet/page';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
@@ -160,6 +161,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     checkRoutes(routes, rules);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
+    mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);
