@@ -1,4 +1,5 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { widest } from '../listing/search';
 import type { KeyRange } from './engine';
 
 /** Where what is in the engine. `prefix` ends in a slash. */
@@ -34,7 +35,7 @@ export function placesUnder(prefix: string): Places {
       return parsed.ok ? parsed.value : undefined;
     },
     entries: (beginnings) =>
-      withoutCovered(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+      widest(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
     packager: (name) => `${folders.packagers}${name}`,
     packagers: { prefix: folders.packagers },
     live: (name) => `${lives}${name}`,
@@ -43,14 +44,6 @@ export function placesUnder(prefix: string): Places {
     reports: { prefix: reports },
     nameOf: (key) => key.slice(key.lastIndexOf('/') + 1),
   };
-}
-
-/** The beginnings that no other one covers: nothing is followed twice. */
-function withoutCovered(beginnings: readonly string[]): readonly string[] {
-  const distinct = [...new Set(beginnings)];
-  return distinct.filter(
-    (beginning) => !distinct.some((other) => other !== beginning && beginning.startsWith(other)),
-  );
 }
 
 /** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */

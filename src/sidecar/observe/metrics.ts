@@ -280,9 +280,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ofFailure(code).inc();
       if (REFUSALS.has(status)) ofRefusal(code).inc();
     },
-    changed({ action, result }) {
-      if (result === 'created') keyFilesSince += 1;
-      else if (result === 'deleted') keyFilesSince -= 1;
+    changed({ action, result, isElsewhere = false }) {
+      if (result === 'created' && !isElsewhere) keyFilesSince += 1;
+      else if (result === 'deleted' && !isElsewhere) keyFilesSince -= 1;
       ofChange(action)(result).inc();
     },
     keyFilesCounted(count) {

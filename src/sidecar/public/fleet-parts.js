@@ -33,7 +33,8 @@ export const pill = (tone, text) => part('span', { class: `pill pill-${tone}` },
 export const statePill = (state) => pill(STATES[state]?.[0] ?? 'wait', state.replaceAll('_', ' '));
 export const reasonPill = (why, text = why) => pill(REASONS[why]?.[0] ?? 'wait', text);
 /** A sentence whose commands and names of variables stand between backticks. */
-export const spoken = (text) => text.split('`').map((piece, at) => (at % 2 === 1 ? part('code', {}, piece) : piece));
+export const spoken = (text) =>
+  text.split('`').map((piece, at) => (at % 2 === 1 ? part('code', {}, piece) : piece));
 export const sub = (text) => part('span', { class: 'sub' }, text);
 
 /**

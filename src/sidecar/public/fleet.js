@@ -2,7 +2,18 @@
  * The page of the fleet: asks for an API key, keeps it in memory alone, and asks the sidecar for the fleet every two
  * seconds while somebody can see it.
  */
-import { byId, createLimit, fill, part, pill, reasonPill, showRows, spoken, statePill, sub } from './fleet-parts.js';
+import {
+  byId,
+  createLimit,
+  fill,
+  part,
+  pill,
+  reasonPill,
+  showRows,
+  spoken,
+  statePill,
+  sub,
+} from './fleet-parts.js';
 import { showPlot, timesOf } from './fleet-plot.js';
 import {
   bytes,
@@ -195,19 +206,15 @@ function showFindings(findings) {
     return part(
       'li',
       {},
-      part(
-        'p',
-        {},
-        pill('good', 'Nothing'),
-        ' The fleet is well: each packager has what it takes, or is getting it.',
-      ),
+      pill('good', 'Nothing'),
+      part('p', {}, 'The fleet is well: each packager has what it takes, or is getting it.'),
     );
   return findings.map(([tone, says, todo]) =>
     part(
       'li',
       {},
-      part('p', {}, pill(tone, tone === 'bad' ? 'Act' : 'Look'), ' ', part('b', {}, says)),
-      todo && part('p', {}, todo),
+      pill(tone, tone === 'bad' ? 'Act' : 'Look'),
+      part('div', {}, part('p', {}, part('b', {}, says)), todo && part('p', {}, spoken(todo))),
     ),
   );
 }
@@ -309,7 +316,7 @@ const ORDERS = {
   slow: (one, other) => lastOf(other) - lastOf(one) || byName(one, other),
 };
 
-const limitPackagers = createLimit(byId('packagers-more'), 50);
+const limitPackagers = createLimit(byId('packagers-more'), 20);
 
 const wordsIn = (id) => byId(id).value.trim().toLowerCase();
 
@@ -354,14 +361,7 @@ const LACK_COLUMNS = [
     show: (by) => {
       const reasons = groupBy(by);
       return [...reasons].map(([why, those]) =>
-        part(
-          'p',
-          { class: 'lack' },
-          reasonPill(why),
-          ' ',
-          some(those.map(({ name }) => name)),
-          sub(REASONS[why]?.[2] ?? ''),
-        ),
+        part('p', { class: 'lack' }, reasonPill(why), ' ', some(those.map(({ name }) => name))),
       );
     },
   },
@@ -373,7 +373,7 @@ function groupBy(by) {
   return groups;
 }
 
-const limitLacks = createLimit(byId('lacks-more'), 50);
+const limitLacks = createLimit(byId('lacks-more'), 10);
 
 function showLacks(mine) {
   const { packagers } = mine.fleet;
@@ -474,7 +474,10 @@ const WHERE_COLUMNS = [
   {
     title: 'Has it',
     facts: ({ has, why = 'behind' }) => [has, why],
-    show: ([has, why]) => (has ? pill('good', 'yes') : [reasonPill(why), sub(REASONS[why]?.[2] ?? '')]),
+    show: ([has, why]) =>
+      has
+        ? pill('good', 'yes')
+        : [reasonPill(why), part('span', { class: 'sub' }, spoken(REASONS[why]?.[2] ?? ''))],
   },
   {
     title: 'Sidecar',
@@ -483,7 +486,7 @@ const WHERE_COLUMNS = [
   },
 ];
 
-const limitWhere = createLimit(byId('where-more'), 50);
+const limitWhere = createLimit(byId('where-more'), 20);
 
 /** Asks where the stream is that was looked for, if there is one. */
 async function look(mine) {
