@@ -168,10 +168,17 @@ export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFl
   const names = first.map(nameOf).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '');
   switch (end) {
     case 'all':
-      out.note(out.noteStyle('green', `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`));
+      out.note(
+        out.noteStyle(
+          'green',
+          `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`,
+        ),
+      );
       return;
     case 'interrupted':
-      out.note(`Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`);
+      out.note(
+        `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
+      );
       return;
     case 'timeout':
       out.note(
@@ -184,7 +191,10 @@ export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFl
     case 'unknown':
       out.errors(errors);
       out.note(
-        out.noteStyle('red', 'Whether every packager has everything is not known. The fleet has accepted the changes.'),
+        out.noteStyle(
+          'red',
+          'Whether every packager has everything is not known. The fleet has accepted the changes.',
+        ),
       );
   }
 }
