@@ -130,7 +130,10 @@ export interface WatchOptions {
    * `restored`. By default what this Engine was told last.
    */
   readonly since?: Moment | undefined;
-  /** Takes the changes of one or several revisions, all of each. The next ones come when it is done. */
+  /**
+   * Takes the changes of one or several revisions, all of each. The next ones come when it is done. When it rejects, the same
+   * come again.
+   */
   readonly onEvents: (events: readonly WatchedEvent[], at: Moment) => Promise<void>;
   /**
    * Hears every few seconds, and after each reconnection, at which moment the engine is: all changes up to it that the range
@@ -147,8 +150,7 @@ export type WatchEnd =
   /** The engine no longer has the changes from where it should go on. */
   | { readonly kind: 'compacted' }
   /** The engine is at an earlier revision, an earlier term, or another cluster: it was restored or replaced. */
-  | { readonly kind: 'restored'; readonly at: Moment }
-  | { readonly kind: 'refused'; readonly cause: EngineError };
+  | { readonly kind: 'restored'; readonly at: Moment };
 
 export interface WatchedEvent {
   readonly key: string;

@@ -29,6 +29,9 @@ class Ended extends Error {
   }
 }
 
+/** Whoever takes the changes failed. */
+class NotTaken extends Error {}
+
 /** Watches a range of keys; `pulseOf` is the pulse of a server that all watches share. */
 export function openWatch(
   calls: Calls,
@@ -49,8 +52,10 @@ class EtcdWatch {
   #floorRevision: number;
   #isLost = false;
   #isClosed = false;
-  /** Attempts since the last good connection. */
+  /** Attempts since the last connection that lasted. */
   #attempts = 0;
+  /** Whether the token was refused at the last attempt: at a second time that is no matter of its age. */
+  #isTokenRefused = false;
   #stream: IncomingMessage | undefined;
   #wake: (() => void) | undefined;
 
@@ -81,10 +86,7 @@ class EtcdWatch {
         this.options.onEnd(thrown.end);
         return;
       }
-      this.#lose(thrown);
-      const isDenied = thrown instanceof Failed && thrown.fault.kind === 'denied';
-      if (!isDenied) this.calls.passOver(server, messageOf(thrown));
-      await this.#wait(isDenied ? DENIED_WAIT_MS : this.#nextWait());
+      await this.#wait(this.#waitAfter(server, thrown));
     }
   }
 
@@ -125,6 +127,7 @@ class EtcdWatch {
             leave = pulse.join({
               key,
               onPulse: (at) => {
+                this.#attempts = 0;
                 try {
                   this.#check(at);
                 } catch (thrown) {
@@ -143,7 +146,9 @@ class EtcdWatch {
       }
       return failed ?? new Failed(server.url, faultOfText('ended the watch', 14));
     } catch (thrown) {
-      return failed ?? (thrown instanceof Failed || thrown instanceof Ended ? thrown : cut(server, thrown));
+      if (failed !== undefined || thrown instanceof Failed || thrown instanceof Ended)
+        return failed ?? thrown;
+      return thrown instanceof NotTaken ? thrown.cause : cut(server, thrown);
     } finally {
       clearTimeout(limit);
       leave?.();
@@ -159,14 +164,16 @@ class EtcdWatch {
     this.#floor = at;
     this.#floorRevision = this.#told;
     this.#isLost = false;
-    this.#attempts = 0;
+    this.#isTokenRefused = false;
     this.options.onPulse?.(at);
   }
 
   async #tell(events: Assembly): Promise<void> {
     const { batch, at, progress } = events.take();
     if (batch.length > 0 && at && !this.#isClosed) {
-      await this.options.onEvents(batch, at);
+      await this.options.onEvents(batch, at).catch((cause: unknown) => {
+        throw new NotTaken('the changes were not taken', { cause });
+      });
       this.#told = Math.max(this.#told, batch.at(-1)?.revision ?? 0);
     }
     this.#told = Math.max(this.#told, progress);
@@ -182,8 +189,16 @@ class EtcdWatch {
     );
   }
 
-  /** Every server is tried at once, before it is waited. */
-  #nextWait(): number {
+  /** How long to wait before the next attempt: not at all before each server was tried. */
+  #waitAfter(server: EtcdServer, thrown: unknown): number {
+    const { kind, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
+    const isTokenOld = signIn && !this.#isTokenRefused;
+    this.#isTokenRefused = signIn;
+    if (isTokenOld) return 0;
+    this.#lose(thrown);
+    if (kind === 'denied') return DENIED_WAIT_MS;
+    // What the one who takes the changes throws is no fault of the server's.
+    if (thrown instanceof Failed) this.calls.passOver(server, thrown.fault.why);
     this.#attempts += 1;
     const round = this.#attempts - this.calls.servers.length;
     return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** Math.min(round, 10), LONGEST_WAIT_MS);
