@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 const NOON = Date.parse('2026-11-22T12:00:00Z');
-const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(PLACES.live(name));
 
 test('a packager registers, and lives as long as its lease is kept alive', async () => {
