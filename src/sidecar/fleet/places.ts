@@ -2,6 +2,8 @@ import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { widest } from '../listing/search';
 import type { KeyRange } from './engine';
 
+export { takes } from '../../api/fleet';
+
 /** Where what is in the engine. `prefix` ends in a slash. */
 export interface Places {
   /** The description of the fleet: its id, sealed. */
@@ -44,9 +46,4 @@ export function placesUnder(prefix: string): Places {
     reports: { prefix: reports },
     nameOf: (key) => key.slice(key.lastIndexOf('/') + 1),
   };
-}
-
-/** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */
-export function takes(streams: readonly string[] | undefined, streamId: string): boolean {
-  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
 }
