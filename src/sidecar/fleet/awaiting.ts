@@ -1,9 +1,10 @@
+import { takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type Engine, EngineError, type KeyRange, type Watch, type WatchedEvent } from './engine';
 import type { AwaitedChange } from './fleet';
-import { followed, type Places, takes } from './places';
+import { followed, type Places } from './places';
 import {
   type KeptReport,
   listRange,

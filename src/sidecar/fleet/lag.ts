@@ -1,8 +1,8 @@
-import { type FleetPackager, MAX_LACKS } from '../../api/fleet';
+import { type FleetPackager, MAX_LACKS, takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { LedgerRecord } from './ledger';
 import type { Packager } from './packagers';
-import { appliedTo, followed, takes } from './places';
+import { appliedTo, followed } from './places';
 
 type Known = Pick<LedgerRecord, 'version' | 'revision'>;
 

@@ -46,11 +46,6 @@ export function placesUnder(prefix: string): Places {
   };
 }
 
-/** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */
-export function takes(streams: readonly string[] | undefined, streamId: string): boolean {
-  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
-}
-
 /** The beginnings that a packager follows each for itself: those that no other one covers. */
 export function followed(streams: readonly string[] | undefined): readonly string[] {
   return widest(streams ?? ['']);

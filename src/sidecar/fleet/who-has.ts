@@ -1,7 +1,7 @@
-import type { FleetStreamAnswer, LackReason } from '../../api/fleet';
+import { type FleetStreamAnswer, type LackReason, takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { Packager, Report } from './packagers';
-import { appliedTo, takes } from './places';
+import { appliedTo } from './places';
 
 /** Whether it lacks streams that it does not name, as there are too many. */
 export function isCut({ lacks, lacking }: Report): boolean {
