@@ -27,8 +27,9 @@ const project = (displayName, folder, others = []) => ({
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
-    project('unit', 'test', ['test/e2e', 'test/browser']),
+    project('unit', 'test', ['test/e2e', 'test/browser', 'test/fleet']),
     project('e2e', 'test/e2e'),
+    project('fleet', 'test/fleet'),
     { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },
   ];
   return { projects: projects.map((each) => ({ ...each, moduleNameMapper })) };

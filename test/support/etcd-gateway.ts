@@ -1,34 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { EtcdAnswers, VERSION } from './etcd-answers';
 import {
-  base64,
-  fieldOf,
   flagOf,
   GATEWAY_ERRORS,
-  longOf,
   type Message,
-  numberOf,
   readMessage,
   statusOf,
   UnreadableMessage,
-  withoutZeros,
 } from './etcd-messages';
 import { type Bytes, EtcdStore, StoreError, type StoreState } from './etcd-store';
 import { streamFault, WatchStream } from './etcd-streams';
-import {
-  checkBranch,
-  checkPut,
-  checkSize,
-  checkTransaction,
-  deleteRange,
-  effectsOf,
-  put,
-  range,
-  rangeOf,
-  transaction,
-} from './etcd-transactions';
-import { Access, type GatewayUser } from './etcd-users';
+import { checkSize, effectsOf } from './etcd-transactions';
+import type { GatewayUser } from './etcd-users';
 
 export interface GatewayOptions {
   /** How many servers, each with a port of its own; by default one. */
@@ -90,15 +75,9 @@ export class EtcdGateway {
   readonly calls: GatewayCall[] = [];
   readonly members: readonly Member[];
   private readonly store: EtcdStore;
-  private cluster = 1_000_000_000_000_000_001n;
-  private term = 2;
-  private leader = 0;
-  private raftIndex = 8;
-  private alarm = false;
+  private readonly answers: EtcdAnswers;
   private latencyMs = 0;
   private loses: 'request' | 'answer' | undefined;
-  private readonly access = new Access();
-  private nextLease = 7_587_000_000_000_000_001n;
   private readonly timer: NodeJS.Timeout;
 
   constructor(private readonly options: GatewayOptions) {
@@ -117,6 +96,7 @@ export class EtcdGateway {
       streams: new Set(),
       waiting: new Set(),
     }));
+    this.answers = new EtcdAnswers(this.store, this.member(0).id, options.quota ?? 2_147_483_648);
     this.timer = setInterval(() => this.expire(), 100).unref();
   }
 
@@ -189,7 +169,7 @@ export class EtcdGateway {
 
   /** There is a leader again, after an election. Watches that lasted hear what they missed. */
   findQuorum(index?: number): void {
-    this.term += 1;
+    this.answers.term += 1;
     for (const [each, member] of this.members.entries())
       if (index === undefined || each === index) {
         member.leaderless = false;
@@ -199,8 +179,8 @@ export class EtcdGateway {
 
   /** Another server leads from now on. */
   elect(index: number): void {
-    this.leader = index;
-    this.term += 1;
+    this.answers.leader = this.member(index).id;
+    this.answers.term += 1;
   }
 
   /** The next change is made, but the connection is cut before it is answered. */
@@ -215,7 +195,8 @@ export class EtcdGateway {
 
   /** The quota is used up, or no longer. */
   full(isFull = true): void {
-    this.alarm = isFull;
+    this.answers.alarms.clear();
+    if (isFull) this.answers.alarms.add(this.member(0).id);
   }
 
   /** Forgets the revisions before one; by default before the newest. */
@@ -246,12 +227,12 @@ export class EtcdGateway {
 
   /** From now on calls need a user; undefined: no more. */
   requireUsers(users: readonly GatewayUser[] | undefined): void {
-    this.access.require(users);
+    this.answers.access.require(users);
   }
 
   /** Tokens end after five minutes, and with the server that gave them. */
   forgetTokens(): void {
-    this.access.forgetTokens();
+    this.answers.access.forgetTokens();
   }
 
   put(key: string, value: Buffer | string): number {
@@ -305,20 +286,11 @@ export class EtcdGateway {
   }
 
   private replace(): void {
-    this.cluster += 1n;
-    this.term = 2;
-    this.alarm = false;
+    this.answers.cluster += 1n;
+    this.answers.term = 2;
+    this.answers.alarms.clear();
     this.forgetTokens();
     for (const index of this.members.keys()) this.cut(index);
-  }
-
-  private header(member: Member, revision = this.store.revision): Message {
-    return withoutZeros({
-      cluster_id: this.cluster,
-      member_id: member.id,
-      revision,
-      raft_term: this.term,
-    });
   }
 
   private async serve(index: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -341,11 +313,14 @@ export class EtcdGateway {
       if (response.destroyed) return;
     }
     if (response.destroyed) return;
-    if (request.method === 'GET') return this.answerGet(member, path, response);
+    if (request.method === 'GET' || GETS.includes(path)) {
+      this.answerGet(member, request.method === 'GET' ? path : '/v3/', response);
+      return;
+    }
     try {
       await this.answerPost(index, request, body, response);
     } catch (error) {
-      writeFault(response, error);
+      writeFault(response, error, path === '/v3/watch' ? 2 : 3);
     }
   }
 
@@ -388,12 +363,12 @@ export class EtcdGateway {
       return;
     }
     if (CHANGES.has(path)) checkSize(body);
-    const answer = this.answer(member, path, message, token);
+    const answer = this.answers.answer(member, path, message, token);
     if (answer === undefined) {
       response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not Found\n');
       return;
     }
-    if (isChange) this.raftIndex += 1;
+    if (isChange) this.answers.raftIndex += 1;
     if (lost === 'answer') response.socket?.resetAndDestroy();
     else if (isStream) response.writeHead(200, JSON_HEADERS).end(`${JSON.stringify({ result: answer })}\n`);
     else writeJson(response, answer);
@@ -418,135 +393,15 @@ export class EtcdGateway {
     const stream = new WatchStream({
       store: this.store,
       response,
-      header: (revision) => this.header(member, revision),
-      authorise: (asked) => this.access.authorise(token, { reads: [asked], writes: [], costs: false }),
+      header: (revision) => this.answers.header(member, revision),
+      authorise: (asked) =>
+        this.answers.access.authorise(token, { reads: [asked], writes: [], costs: false }),
       needsLeader,
       isHeld: () => member.hung,
     });
     member.streams.add(stream);
     response.once('close', () => member.streams.delete(stream));
     for (const message of messages) stream.take(message);
-  }
-
-  private answer(
-    member: Member,
-    path: string,
-    message: Message,
-    token: string | undefined,
-  ): Message | undefined {
-    const header = () => this.header(member);
-    const allow = (kind: 'range' | 'put' | 'delete_range' | 'txn') => {
-      const effects = effectsOf(kind, message);
-      this.access.authorise(token, effects);
-      if (effects.costs && this.alarm) throw GATEWAY_ERRORS.noSpace();
-    };
-    const { store } = this;
-    const withHeader = (answer: Message) => ({ header: header(), ...answer });
-    switch (path) {
-      case '/v3/kv/range': {
-        if (rangeOf(message).key === '') throw GATEWAY_ERRORS.noKey();
-        allow('range');
-        return withHeader(range(store, message));
-      }
-      case '/v3/kv/put':
-        checkPut(message);
-        allow('put');
-        return withHeader(store.transact(() => put(store, message)));
-      case '/v3/kv/deleterange':
-        if (rangeOf(message).key === '') throw GATEWAY_ERRORS.noKey();
-        allow('delete_range');
-        return withHeader(store.transact(() => deleteRange(store, message)));
-      case '/v3/kv/txn':
-        checkTransaction(message);
-        allow('txn');
-        checkBranch(store, message);
-        return withHeader(store.transact(() => transaction(store, message)));
-      case '/v3/kv/compaction':
-        store.compact(numberOf(message, 'revision'));
-        return { header: header() };
-      case '/v3/auth/authenticate':
-        return { header: header(), token: this.access.signIn(message) };
-      case '/v3/maintenance/status':
-        return this.status(member);
-      case '/v3/maintenance/alarm':
-        return this.alarms(member, message);
-      case '/v3/maintenance/defragment':
-        this.access.authoriseRoot(token);
-        return {};
-      default:
-        return path.startsWith('/v3/lease/') ? this.answerLease(member, path, message, token) : undefined;
-    }
-  }
-
-  private answerLease(
-    member: Member,
-    path: string,
-    message: Message,
-    token: string | undefined,
-  ): Message | undefined {
-    this.access.checkToken(token);
-    const { store } = this;
-    const header = () => this.header(member);
-    const id = longOf(message, 'ID');
-    switch (path) {
-      case '/v3/lease/grant': {
-        if (this.alarm) throw GATEWAY_ERRORS.noSpace();
-        const ttl = numberOf(message, 'TTL');
-        if (ttl > MAX_TTL) throw GATEWAY_ERRORS.tooLong();
-        const lease = store.grant(id === 0n ? this.newLease() : id, Math.max(ttl, MIN_TTL));
-        return withoutZeros({ header: header(), ID: lease.id, TTL: lease.ttl });
-      }
-      case '/v3/lease/keepalive':
-        return withoutZeros({ header: header(), ID: id, TTL: store.keepAlive(id) ?? 0 });
-      case '/v3/lease/revoke':
-        store.revoke(id);
-        return { header: header() };
-      case '/v3/lease/timetolive': {
-        const { left, granted, keys } = store.timeToLive(id);
-        const named = flagOf(message, 'keys') ? keys.map(base64) : [];
-        return withoutZeros({ header: header(), ID: id, TTL: left, grantedTTL: granted, keys: named });
-      }
-      case '/v3/lease/leases':
-        return withoutZeros({
-          header: header(),
-          leases: store.leaseIds().map((each) => ({ ID: String(each) })),
-        });
-      default:
-        return undefined;
-    }
-  }
-
-  private newLease(): bigint {
-    this.nextLease += 2n;
-    return this.nextLease;
-  }
-
-  private status(member: Member): Message {
-    const errors = [
-      ...(member.leaderless ? ['etcdserver: no leader'] : []),
-      ...(this.alarm ? [`memberID:${this.members[0]?.id} alarm:NOSPACE `] : []),
-    ];
-    return withoutZeros({
-      header: this.header(member),
-      version: VERSION,
-      dbSize: this.store.size,
-      leader: member.leaderless ? 0n : this.members[this.leader]?.id,
-      raftIndex: this.raftIndex,
-      raftTerm: this.term,
-      raftAppliedIndex: this.raftIndex,
-      errors,
-      dbSizeInUse: this.store.size,
-    });
-  }
-
-  /** Answers the alarms that there are, or that were set or taken away. */
-  private alarms(member: Member, message: Message): Message {
-    const action = fieldOf(message, 'action') ?? 'GET';
-    const wasSet = this.alarm;
-    if (action === 'ACTIVATE' || action === 1) this.alarm = true;
-    if (action === 'DEACTIVATE' || action === 2) this.alarm = false;
-    const owner = longOf(message, 'memberID') || this.members[0]?.id || member.id;
-    return wasSet || this.alarm ? { alarms: [{ memberID: String(owner), alarm: 'NOSPACE' }] } : {};
   }
 
   private answerGet(member: Member, path: string, response: ServerResponse): void {
@@ -556,27 +411,13 @@ export class EtcdGateway {
       text(200, `{"etcdserver":"${VERSION}","etcdcluster":"3.4.0"}`, 'application/json');
     else if (path === '/health')
       text(
-        member.leaderless || this.alarm ? 503 : 200,
-        `{"health":"${!member.leaderless && !this.alarm}"}${member.leaderless || this.alarm ? '\n' : ''}`,
+        member.leaderless || this.answers.alarms.size > 0 ? 503 : 200,
+        `{"health":"${!member.leaderless && this.answers.alarms.size === 0}"}${member.leaderless || this.answers.alarms.size > 0 ? '\n' : ''}`,
       );
-    else if (path === '/metrics') text(200, this.metrics(member), 'text/plain; version=0.0.4; charset=utf-8');
+    else if (path === '/metrics')
+      text(200, this.answers.metrics(member), 'text/plain; version=0.0.4; charset=utf-8');
     else if (path.startsWith('/v3/')) text(405, 'Method Not Allowed\n');
     else text(404, '404 page not found\n');
-  }
-
-  private metrics(member: Member): string {
-    const figures: Readonly<Record<string, number>> = {
-      etcd_mvcc_db_total_size_in_bytes: this.store.size,
-      etcd_mvcc_db_total_size_in_use_in_bytes: this.store.size,
-      etcd_server_has_leader: member.leaderless ? 0 : 1,
-      etcd_server_is_leader: !member.leaderless && this.members[this.leader] === member ? 1 : 0,
-      etcd_server_quota_backend_bytes: this.options.quota ?? 2_147_483_648,
-    };
-    const lines = Object.entries(figures).flatMap(([name, value]) => [
-      `# TYPE ${name} gauge`,
-      `${name} ${value < 1e6 ? value : value.toExponential()}`,
-    ]);
-    return `${lines.join('\n')}\netcd_server_version{server_version="${VERSION}"} 1\n`;
   }
 
   private async quorumAgain(member: Member, response: ServerResponse): Promise<void> {
@@ -593,9 +434,8 @@ export class EtcdGateway {
   }
 }
 
-const VERSION = '3.4.23';
-const [MIN_TTL, MAX_TTL] = [2, 9_000_000_000];
 const JSON_HEADERS = { 'content-type': 'application/json', 'grpc-metadata-content-type': 'application/grpc' };
+const GETS = ['/health', '/version', '/metrics'];
 const CHANGES = new Set(['/v3/kv/put', '/v3/kv/deleterange', '/v3/kv/txn']);
 
 function isReadOnly(message: Message): boolean {
@@ -611,10 +451,10 @@ function writeJson(response: ServerResponse, message: Message, status = 200): vo
 }
 
 /** What etcd refuses has trailers; what the gateway itself can't read has not. */
-function writeFault(response: ServerResponse, thrown: unknown): void {
+function writeFault(response: ServerResponse, thrown: unknown, unreadable: number): void {
   const { message, code } =
     thrown instanceof StoreError || thrown instanceof UnreadableMessage
-      ? { message: thrown.message, code: thrown instanceof StoreError ? thrown.code : 3 }
+      ? { message: thrown.message, code: thrown instanceof StoreError ? thrown.code : unreadable }
       : { message: String(thrown), code: 13 };
   response.statusCode = statusOf(code);
   response.setHeader('content-type', 'application/json');
