@@ -188,7 +188,7 @@ function checkOnce(operations: readonly Message[]): Touched {
   const puts = new Set<Bytes>();
   const add = (key: Bytes, allowed?: ReadonlySet<Bytes>) => {
     const isTwice = puts.has(key) && !allowed?.has(key);
-    if (isTwice || removals.some((removal) => isWithin(removal, key))) throw GATEWAY_ERRORS.twice();
+    if (isTwice || removals.some((removal) => overlaps(removal, key))) throw GATEWAY_ERRORS.twice();
     puts.add(key);
   };
   for (const request of requests('txn')) {
@@ -200,6 +200,11 @@ function checkOnce(operations: readonly Message[]): Touched {
   }
   for (const request of requests('put')) add(bytesOf(request, 'key'));
   return { puts, removals };
+}
+
+/** As etcd compares them here: a range to the end of all keys is taken for one that ends at a zero byte, and has none. */
+function overlaps({ key, end }: Range, tested: Bytes): boolean {
+  return end === '' ? tested === key : tested >= key && tested < end;
 }
 
 /** Checks, before the first change, what a taken branch reads and which leases it needs. */

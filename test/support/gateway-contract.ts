@@ -67,7 +67,7 @@ export const GATEWAY_CALLS: Readonly<Record<string, readonly Call[]>> = {
     range('b'),
     range('b', { revision: '3' }),
     call('kv/deleterange', { key: key('b'), range_end: key('z'), prevKv: true }),
-    range('a', { range_end: '\u0000'.length > 0 ? 'AA==' : '' }),
+    range('a', { range_end: 'AA==' }),
   ],
   transactions: [
     txn({}),
@@ -175,10 +175,9 @@ export async function answersOf(url: string, calls: readonly Call[]): Promise<Ga
   return answers;
 }
 
-export function ask(url: string, { path, body }: Call, token?: string): Promise<GatewayAnswer> {
+function ask(url: string, { path, body }: Call): Promise<GatewayAnswer> {
   return new Promise((resolve, reject) => {
-    const headers = token === undefined ? {} : { authorization: token };
-    const sent = request(`${url}${path}`, { method: 'POST', headers }, (response) => {
+    const sent = request(`${url}${path}`, { method: 'POST', agent: false }, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk;
@@ -195,23 +194,23 @@ function answerOf(status: number, headers: IncomingHttpHeaders, body: string): G
 }
 
 /** Replaces what each cluster has of its own. */
-export function normalised(text: string): string {
+function normalised(text: string): string {
   return text
     .replaceAll(/"(cluster_id|member_id|raft_term)":"\d+"/g, '"$1":"…"')
     .replaceAll(/"(leader|raftIndex|raftAppliedIndex|dbSize|dbSizeInUse)":"\d+"/g, '"$1":"…"');
 }
 
 /** The lines of a watch, until there are so many. */
-export function watchLines(
+function watchLines(
   url: string,
   body: Body,
   count: number,
-  during: () => Promise<unknown> = async () => undefined,
+  during: () => Promise<unknown>,
 ): Promise<string[]> {
   return new Promise((resolve, reject) => {
     let text = '';
     let started = false;
-    const sent = request(`${url}/v3/watch`, { method: 'POST' }, (response) => {
+    const sent = request(`${url}/v3/watch`, { method: 'POST', agent: false }, (response) => {
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk;
         const lines = text.split('\n').slice(0, -1);
@@ -227,4 +226,57 @@ export function watchLines(
     });
     sent.on('error', reject).end(JSON.stringify(body));
   });
+}
+
+/** What happens to a watcher: calls before it, its request, calls while it is open, and how many lines it gets. */
+interface WatchCase {
+  readonly before?: readonly Call[];
+  readonly request: Body;
+  readonly during?: readonly Call[];
+  readonly lines: number;
+}
+
+export const GATEWAY_WATCHES: Readonly<Record<string, WatchCase>> = {
+  'hears of each revision as one line': {
+    request: { create_request: { ...all, progress_notify: true } },
+    during: [
+      txn({ success: [putOf('w1', '1'), putOf('w2'), removeOf('nothing')] }),
+      put('w1', '2'),
+      call('kv/deleterange', { key: key('w'), range_end: key('x') }),
+    ],
+    lines: 4,
+  },
+  'hears of what was before': {
+    before: [put('w3', '1'), put('w3', '2'), remove('w3')],
+    request: { createRequest: { key: key('w3'), startRevision: '2', prevKv: true } },
+    lines: 2,
+  },
+  'hears of the removals alone that it wants': {
+    before: [put('w4', '1'), remove('w4')],
+    request: {
+      create_request: { key: key('w4'), start_revision: 2, filters: ['NOPUT'], watch_id: '5', prev_kv: true },
+    },
+    lines: 2,
+  },
+  'hears nothing of other keys': {
+    request: { create_request: { key: key('w5'), range_end: key('w6') } },
+    during: [put('w6', '1'), put('w4', '1'), put('w55', '1')],
+    lines: 2,
+  },
+  'is refused an empty range': {
+    request: { create_request: { key: key('b'), range_end: key('a') } },
+    lines: 1,
+  },
+  'hears how far it is when it asks': { request: { progress_request: {} }, lines: 1 },
+  'ends where its revision is compacted': {
+    before: [call('kv/compaction', { revision: '5' })],
+    request: { create_request: { key: key('w1'), start_revision: 3 } },
+    lines: 2,
+  },
+};
+
+/** Answers the lines that a watcher gets. */
+export async function linesOf(url: string, watched: WatchCase): Promise<string[]> {
+  await answersOf(url, watched.before ?? []);
+  return watchLines(url, watched.request, watched.lines, () => answersOf(url, watched.during ?? []));
 }
