@@ -11,14 +11,7 @@ import {
   numberOf,
   withoutZeros,
 } from './etcd-messages';
-import {
-  type Bytes,
-  type EtcdStore,
-  isWithin,
-  type KeyVersion,
-  type Range,
-  STORE_ERRORS,
-} from './etcd-store';
+import { type Bytes, type EtcdStore, type KeyVersion, type Range, STORE_ERRORS } from './etcd-store';
 
 /** The most operations of a transaction, `--max-txn-ops`; a nested one has what the outer one leaves. */
 const MAX_OPERATIONS = 128;

@@ -33,6 +33,8 @@ export interface TestSidecar {
   advance(ms: number): void;
   /** What answers its requests. */
   readonly handler: RequestListener;
+  /** Stops the sidecar before the test ends. */
+  stop(): Promise<void>;
   /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
   logText(): Promise<string>;
   /** The same, line by line. */
@@ -100,11 +102,16 @@ export async function startSidecar(
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {
     connections: sidecar.connections,
   });
-  cleanups.push(async () => {
-    keys.close();
-    await stop(0);
-    await sidecar.close();
-  });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= (async () => {
+      keys.close();
+      await stop(0);
+      await sidecar.close();
+    })();
+    return closed;
+  };
+  cleanups.push(close);
   const logText = async () => {
     await stop(0);
     // The log passes its lines on at the end of a turn of the event loop.
@@ -122,6 +129,7 @@ export async function startSidecar(
       monotonic += ms;
     },
     handler: sidecar.handler,
+    stop: close,
     logText,
     logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
     files: () => filesUnder(folder),

@@ -1,0 +1,195 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { FleetAnswer } from '../../src/api/fleet';
+import { createLog } from '../../src/http/log';
+import type { FleetConfig } from '../../src/sidecar/fleet/config';
+import { joinFleet } from '../../src/sidecar/fleet/join';
+import { type BuiltProgram, startBuilt } from './built-program';
+import { type CutProxy, startCutProxy } from './cut-proxy';
+import { API_KEY, startSidecar } from './start-sidecar';
+import { until } from './until';
+
+export interface FleetSetUp {
+  /** Addresses of the engine's servers. */
+  readonly urls: readonly string[];
+  /** How many packagers, `packager-1` and on; by default three. */
+  readonly packagers?: number;
+  /** Beginnings of the streams that some packagers take, by their names; the others take all. */
+  readonly streams?: Readonly<Record<string, readonly string[]>>;
+  readonly timeoutMs?: number;
+}
+
+/** A sidecar of a fleet, with a folder and a way to the engine of its own. */
+export interface FleetPackager {
+  readonly name: string;
+  readonly folder: string;
+  readonly url: () => string;
+  /** Sends a request with the API key, to a path such as `/api/keyfile/news`. */
+  ask(method: string, path: string, body?: object): Promise<Response>;
+  status(): Promise<FleetAnswer>;
+  /** Whether it is ready, which a member of a fleet is once it has all key files. */
+  isReady(): Promise<boolean>;
+  /** What a packager reads of a stream; undefined: there is no file. */
+  file(stream: string): Promise<string | undefined>;
+  /** Nothing reaches the engine any more, nor comes from it, and nobody is told. */
+  partition(): void;
+  /** Its connections to the engine are reset, and new ones, too. */
+  cut(): void;
+  heal(): void;
+  /** Ends it; a program is killed at once, `kill -9`. */
+  stop(): Promise<void>;
+  /** Starts it again on its folder, on a new port. */
+  start(): Promise<void>;
+}
+
+export interface TestFleet {
+  readonly packagers: readonly FleetPackager[];
+  packager(index: number): FleetPackager;
+  /** Resolves when all that run are ready. */
+  level(): Promise<void>;
+  /** Resolves when a file is as expected beside some packagers, by default beside all. */
+  untilFile(stream: string, text: string | undefined, beside?: readonly FleetPackager[]): Promise<void>;
+  readonly secretFile: string;
+}
+
+interface Running {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+interface Place {
+  readonly name: string;
+  readonly folder: string;
+  readonly urls: readonly string[];
+  readonly streams: readonly string[] | undefined;
+  readonly secretFile: string;
+  readonly timeoutMs: number;
+}
+
+type Launch = (place: Place) => Promise<Running>;
+
+const folders: string[] = [];
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await fs.remove(folder);
+});
+
+/** Starts sidecars of one fleet in this process; they are stopped after the test. */
+export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
+  return launchFleet(setUp, async ({ folder, secretFile, ...place }) => {
+    const config: FleetConfig = { ...place, secretFile, prefix: 'packagerdrmapi/', tls: {} };
+    const log = createLog('error', process.stderr, () => new Date());
+    const open = joinFleet(config, {
+      log,
+      newId: randomUUID,
+      random: randomBytes,
+      now: () => performance.now(),
+      clock: () => new Date(),
+      version: '1.2.3',
+    });
+    const ambient = { fleet: open(folder), newId: randomUUID, clock: () => new Date() };
+    return startSidecar({ keyFilesPath: folder }, () => new Date(), ambient);
+  });
+}
+
+/** The same with the built program, a process each. */
+export function startBuiltFleet(setUp: FleetSetUp): Promise<TestFleet> {
+  return launchFleet(setUp, async ({ name, folder, urls, streams, secretFile, timeoutMs }) => {
+    const env = {
+      PACKAGERDRMAPI_APIKEY: API_KEY,
+      PACKAGERDRMAPI_KEYFILESPATH: folder,
+      PACKAGERDRMAPI_FLEET_URLS: urls.join(','),
+      PACKAGERDRMAPI_FLEET_SECRET_FILE: secretFile,
+      PACKAGERDRMAPI_FLEET_NAME: name,
+      PACKAGERDRMAPI_FLEET_TIMEOUTMS: String(timeoutMs),
+      ...(streams && { PACKAGERDRMAPI_FLEET_STREAMS: streams.join(',') }),
+    };
+    const program: BuiltProgram & { url: string } = await startBuilt('sidecar', { cwd: folder, env });
+    const stop = async () => {
+      program.send('SIGKILL');
+      await program.ended;
+    };
+    return { url: program.url, stop };
+  });
+}
+
+async function launchFleet(
+  { urls, packagers: count = 3, streams = {}, timeoutMs = 5000 }: FleetSetUp,
+  launch: Launch,
+): Promise<TestFleet> {
+  const root = await mkdtemp(join(tmpdir(), 'packager-drm-fleet-'));
+  folders.push(root);
+  const secretFile = join(root, 'secret');
+  await writeFile(secretFile, `${'fleet-secret-of-the-tests-'.repeat(2)}\n`, { mode: 0o600 });
+  const names = Array.from({ length: count }, (_, index) => `packager-${index + 1}`);
+  const packagers = await Promise.all(
+    names.map(async (name) => {
+      const folder = join(root, name);
+      await mkdir(folder);
+      const proxies = await Promise.all(urls.map((url) => startCutProxy(url)));
+      const place = { name, folder, secretFile, timeoutMs, urls: proxies.map(({ url }) => url) };
+      return launchPackager({ ...place, streams: streams[name] }, proxies, launch);
+    }),
+  );
+  return {
+    packagers,
+    secretFile,
+    packager(index) {
+      const found = packagers[index];
+      if (!found) throw new Error(`there is no packager ${index}`);
+      return found;
+    },
+    level: () =>
+      until(async () => (await Promise.all(packagers.map((each) => each.isReady()))).every(Boolean)),
+    async untilFile(stream, text, beside = packagers) {
+      await until(async () => {
+        const files = await Promise.all(beside.map((each) => each.file(stream)));
+        return files.every((file) => file === text);
+      });
+    },
+  };
+}
+
+async function launchPackager(
+  place: Place,
+  proxies: readonly CutProxy[],
+  launch: Launch,
+): Promise<FleetPackager> {
+  const { name, folder } = place;
+  let running: Running | undefined = await launch(place);
+  const url = () => running?.url ?? 'http://127.0.0.1:9';
+  const ask = (method: string, path: string, body?: object) =>
+    fetch(`${url()}${path}`, {
+      method,
+      headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  return {
+    name,
+    folder,
+    url,
+    ask,
+    status: async () => (await (await ask('GET', '/api/fleet')).json()) as FleetAnswer,
+    isReady: async () => running === undefined || (await fetch(`${url()}/readyz`)).status === 200,
+    file: (stream) => readFile(join(folder, `${stream}.key`), 'utf8').catch(() => undefined),
+    partition() {
+      for (const proxy of proxies) proxy.drop();
+    },
+    cut() {
+      for (const proxy of proxies) proxy.cut();
+    },
+    heal() {
+      for (const proxy of proxies) proxy.restore();
+    },
+    async stop() {
+      await running?.stop();
+      running = undefined;
+    },
+    async start() {
+      running ??= await launch(place);
+    },
+  };
+}
