@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
+// What is registered first ends first: sidecars before the servers that they speak with.
+import './start-sidecar';
 
 const run = promisify(execFile);
 

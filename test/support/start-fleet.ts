@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { FleetAnswer } from '../../src/api/fleet';
-import { createLog } from '../../src/http/log';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import { joinFleet } from '../../src/sidecar/fleet/join';
 import { type BuiltProgram, startBuilt } from './built-program';
 import { type CutProxy, startCutProxy } from './cut-proxy';
+import { type LogLine, recordedLog } from './recorded-log';
 import { API_KEY, startSidecar } from './start-sidecar';
 import { until } from './until';
 
@@ -30,6 +30,8 @@ export interface FleetPackager {
   /** Sends a request with the API key, to a path such as `/api/keyfile/news`. */
   ask(method: string, path: string, body?: object): Promise<Response>;
   status(): Promise<FleetAnswer>;
+  /** What its fleet logs since its last start; of a program nothing. */
+  log(): readonly LogLine[];
   /** Whether it is ready, which a member of a fleet is once it has all key files. */
   isReady(): Promise<boolean>;
   /** What a packager reads of a stream; undefined: there is no file. */
@@ -57,6 +59,7 @@ export interface TestFleet {
 
 interface Running {
   readonly url: string;
+  readonly lines?: readonly LogLine[];
   stop(): Promise<void>;
 }
 
@@ -81,7 +84,7 @@ afterEach(async () => {
 export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
   return launchFleet(setUp, async ({ folder, secretFile, ...place }) => {
     const config: FleetConfig = { ...place, secretFile, prefix: 'packagerdrmapi/', tls: {} };
-    const log = createLog('error', process.stderr, () => new Date());
+    const { log, lines } = recordedLog();
     const open = joinFleet(config, {
       log,
       newId: randomUUID,
@@ -91,7 +94,7 @@ export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
       version: '1.2.3',
     });
     const ambient = { fleet: open(folder), newId: randomUUID, clock: () => new Date() };
-    return startSidecar({ keyFilesPath: folder }, () => new Date(), ambient);
+    return { ...(await startSidecar({ keyFilesPath: folder }, () => new Date(), ambient)), lines };
   });
 }
 
@@ -173,6 +176,7 @@ async function launchPackager(
     url,
     ask,
     status: async () => (await (await ask('GET', '/api/fleet')).json()) as FleetAnswer,
+    log: () => running?.lines ?? [],
     isReady: async () => running === undefined || (await fetch(`${url()}/readyz`)).status === 200,
     file: (stream) => readFile(join(folder, `${stream}.key`), 'utf8').catch(() => undefined),
     partition() {
