@@ -1,16 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { EtcdAnswers, VERSION } from './etcd-answers';
-import {
-  flagOf,
-  GATEWAY_ERRORS,
-  type Message,
-  readMessage,
-  statusOf,
-  UnreadableMessage,
-} from './etcd-messages';
-import { type Bytes, EtcdStore, StoreError, type StoreState } from './etcd-store';
+import { EtcdAnswers } from './etcd-answers';
+import { flagOf, GATEWAY_ERRORS, type Message, readMessage } from './etcd-messages';
+import { answerGet, JSON_HEADERS, writeFault, writeJson } from './etcd-replies';
+import { type Bytes, EtcdStore, type StoreState } from './etcd-store';
 import { streamFault, WatchStream } from './etcd-streams';
 import { checkSize, effectsOf } from './etcd-transactions';
 import type { GatewayUser } from './etcd-users';
@@ -314,7 +308,7 @@ export class EtcdGateway {
     }
     if (response.destroyed) return;
     if (request.method === 'GET' || GETS.includes(path)) {
-      this.answerGet(member, request.method === 'GET' ? path : '/v3/', response);
+      answerGet(this.answers, member, request.method === 'GET' ? path : '/v3/', response);
       return;
     }
     try {
@@ -404,22 +398,6 @@ export class EtcdGateway {
     for (const message of messages) stream.take(message);
   }
 
-  private answerGet(member: Member, path: string, response: ServerResponse): void {
-    const text = (status: number, body: string, type = 'text/plain; charset=utf-8') =>
-      response.writeHead(status, { 'content-type': type }).end(body);
-    if (path === '/version')
-      text(200, `{"etcdserver":"${VERSION}","etcdcluster":"3.4.0"}`, 'application/json');
-    else if (path === '/health')
-      text(
-        member.leaderless || this.answers.alarms.size > 0 ? 503 : 200,
-        `{"health":"${!member.leaderless && this.answers.alarms.size === 0}"}${member.leaderless || this.answers.alarms.size > 0 ? '\n' : ''}`,
-      );
-    else if (path === '/metrics')
-      text(200, this.answers.metrics(member), 'text/plain; version=0.0.4; charset=utf-8');
-    else if (path.startsWith('/v3/')) text(405, 'Method Not Allowed\n');
-    else text(404, '404 page not found\n');
-  }
-
   private async quorumAgain(member: Member, response: ServerResponse): Promise<void> {
     await new Promise<void>((resolve) => {
       const go = () => {
@@ -434,7 +412,6 @@ export class EtcdGateway {
   }
 }
 
-const JSON_HEADERS = { 'content-type': 'application/json', 'grpc-metadata-content-type': 'application/grpc' };
 const GETS = ['/health', '/version', '/metrics'];
 const CHANGES = new Set(['/v3/kv/put', '/v3/kv/deleterange', '/v3/kv/txn']);
 
@@ -444,27 +421,4 @@ function isReadOnly(message: Message): boolean {
 
 function latin(value: string): Bytes {
   return Buffer.from(value).toString('latin1');
-}
-
-function writeJson(response: ServerResponse, message: Message, status = 200): void {
-  response.writeHead(status, JSON_HEADERS).end(JSON.stringify(message));
-}
-
-/** What etcd refuses has trailers; what the gateway itself can't read has not. */
-function writeFault(response: ServerResponse, thrown: unknown, unreadable: number): void {
-  const { message, code } =
-    thrown instanceof StoreError || thrown instanceof UnreadableMessage
-      ? { message: thrown.message, code: thrown instanceof StoreError ? thrown.code : unreadable }
-      : { message: String(thrown), code: 13 };
-  response.statusCode = statusOf(code);
-  response.setHeader('content-type', 'application/json');
-  const body = JSON.stringify({ error: message, message, code });
-  if (!(thrown instanceof StoreError)) {
-    response.end(body);
-    return;
-  }
-  response.setHeader('Trailer', 'Grpc-Trailer-Content-Type');
-  response.write(body);
-  response.addTrailers({ 'Grpc-Trailer-Content-Type': 'application/grpc' });
-  response.end();
 }
