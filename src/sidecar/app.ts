@@ -15,7 +15,8 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
-import type { FleetObserver, OpenFleet } from './fleet/fleet';
+import type { Fleet, OpenFleet } from './fleet/fleet';
+import { mountFleetPage } from './fleet/page';
 import { fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
@@ -94,10 +95,15 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     metrics: config.metrics,
     connections,
     faultyKeyFiles: survey.counts,
+    ...(ambient.fleet && { fleetFigures: () => fleet?.figures() }),
   });
   const writer = createDurableWriter(newId, observation.writes);
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
-  const fleet = ambient.fleet?.(local, { audit: observation.audit, index, observer: NO_OBSERVER });
+  const fleet: Fleet | undefined = ambient.fleet?.(local, {
+    audit: observation.audit,
+    index,
+    observer: observation.fleet,
+  });
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, observation);
@@ -171,6 +177,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     fleetRoutes(routes, fleet, log);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
+    mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);
@@ -210,12 +217,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     },
   };
 }
-
-const NO_OBSERVER: FleetObserver = {
-  entry: () => undefined,
-  applied: () => undefined,
-  conflict: () => undefined,
-};
 
 /** None of it is loaded at the start: it takes as long as a third of that. */
 async function describe(version: string): Promise<object> {

@@ -222,7 +222,8 @@ function entry(
   return { action, key: apiKey.name, address, streamId, result, oldKeyId, newKeyId, requestId };
 }
 
-function keyIdOf(bytes: Buffer | undefined): string | undefined {
+/** The key id of a key file, as a UUID. */
+export function keyIdOf(bytes: Buffer | undefined): string | undefined {
   return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
 }
 
