@@ -16,6 +16,8 @@ export interface Fault {
   readonly signIn: boolean;
   /** Whether a kept connection had ended before: the same server may well answer. */
   readonly isStale?: boolean;
+  /** Whether the server lives and waits for an election. */
+  readonly isLeaderless?: boolean;
 }
 
 /** An attempt that failed. */
@@ -58,7 +60,7 @@ const SENTENCES: readonly (readonly [RegExp, Verdict])[] = [
     },
   ],
   // Of a request that wants a server with a leader: it is refused before anything else.
-  [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE }],
+  [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE, isLeaderless: true }],
   [/too many requests|for learner/, { kind: 'unavailable', ...ELSEWHERE }],
 ];
 
