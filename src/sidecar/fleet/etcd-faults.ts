@@ -16,6 +16,8 @@ export interface Fault {
   readonly signIn: boolean;
   /** Whether a kept connection had ended before: the same server may well answer. */
   readonly isStale?: boolean;
+  /** Whether the server lives and waits for an election. */
+  readonly isLeaderless?: boolean;
 }
 
 /** An attempt that failed. */
@@ -58,7 +60,7 @@ const SENTENCES: readonly (readonly [RegExp, Verdict])[] = [
     },
   ],
   // Of a request that wants a server with a leader: it is refused before anything else.
-  [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE }],
+  [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE, isLeaderless: true }],
   [/too many requests|for learner/, { kind: 'unavailable', ...ELSEWHERE }],
 ];
 
@@ -115,17 +117,19 @@ export function faultOfStranger(status: number, body = ''): Fault {
 const CERTIFICATE_REFUSED =
   /ALERT_(?:CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERT|NO_CERTIFICATE)/;
 
+/** Of the server's certificate, what is told of few other services. */
+const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock here',
+  INVALID_PURPOSE: 'its certificate is not one for servers (extended key usage serverAuth)',
+};
+
 export function faultOfNoAnswer({ code, isSent, isStale }: NoAnswer): Fault {
   if (code === 'TOO_LARGE')
     return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };
   if (CERTIFICATE_REFUSED.test(code))
     return { kind: 'denied', why: `refuses the client certificate (${code})`, ...ELSEWHERE };
-  if (code === 'CERT_NOT_YET_VALID')
-    return {
-      kind: 'unavailable',
-      why: 'its certificate is not valid yet; check the clock here',
-      ...ELSEWHERE,
-    };
+  const certificate = CERTIFICATE_FAULTS[code];
+  if (certificate !== undefined) return { kind: 'unavailable', why: certificate, ...ELSEWHERE };
   const untrusted = 'name the authority that signed it with PACKAGERDRMAPI_FLEET_TLSCA';
   const tls = `check the certificates (${code})`;
   return {

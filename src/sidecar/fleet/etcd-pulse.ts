@@ -20,13 +20,20 @@ export interface Pulse {
 
 const EVERY_MS = 2000;
 /** Without an answer for so long, the server is given up. */
-const SILENCE_MS = 2000;
+const SILENCE_MS = 1500;
+/**
+ * A server that knows no leader is asked again so soon and so often: after an election its watches go on, and those of
+ * hundreds of packagers need not be opened anew.
+ */
+const ELECTION_EVERY_MS = 250;
+const ELECTION_TRIES = 6;
 
 export function createPulse(calls: Calls, server: EtcdServer): Pulse {
   const listeners = new Set<PulseListener>();
   let underWay: Promise<Moment> | undefined;
   let next: Promise<Moment> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let leaderless = 0;
 
   const ask = async (key: string): Promise<Moment> => {
     const mark = calls.history.mark();
@@ -68,8 +75,15 @@ export function createPulse(calls: Calls, server: EtcdServer): Pulse {
     if (!asking) return;
     try {
       const at = await confirm(asking.key);
+      leaderless = 0;
       for (const each of [...listeners]) each.onPulse(at);
     } catch (thrown) {
+      leaderless = thrown instanceof Failed && thrown.fault.isLeaderless ? leaderless + 1 : 0;
+      if (leaderless > 0 && leaderless <= ELECTION_TRIES) {
+        beatLater(ELECTION_EVERY_MS);
+        return;
+      }
+      leaderless = 0;
       // A right that one has lost says nothing of the others.
       const isOwn = thrown instanceof Failed && thrown.fault.kind === 'denied';
       for (const each of isOwn ? [asking] : [...listeners]) {
@@ -80,8 +94,9 @@ export function createPulse(calls: Calls, server: EtcdServer): Pulse {
     beatLater();
   };
 
-  const beatLater = () => {
-    if (listeners.size > 0) timer = setTimeout(beat, EVERY_MS).unref();
+  const beatLater = (ms = EVERY_MS) => {
+    clearTimeout(timer);
+    if (listeners.size > 0) timer = setTimeout(beat, ms).unref();
   };
 
   return {

@@ -15,7 +15,7 @@ import { Lines } from './etcd-lines';
 import type { Pulse } from './etcd-pulse';
 
 /** So long a server may take to begin a watch. */
-const BEGIN_MS = 2000;
+const BEGIN_MS = 1500;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 1000;
 /** A right that is lacking is asked for again after so long. */

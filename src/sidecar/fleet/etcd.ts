@@ -121,10 +121,13 @@ export function createEtcd(options: EtcdOptions): Engine {
       if (changes.length > MAX_CHANGES) throw new RangeError(`More than ${MAX_CHANGES} changes at once`);
       if (new Set(changes.map(({ key }) => key)).size < changes.length)
         throw new RangeError('Two changes of one key at once');
-      const body = { ...(guard && { compare: [compareOf(guard)] }), success: changes.map(toNested) };
+      const nested = changes.map(toNested);
+      const success = guard ? [{ request_txn: { compare: [compareOf(guard)], success: nested } }] : nested;
+      const body = { success, failure: neverMade(changes) };
       const { answer, at } = await calls.linearizable('/v3/kv/txn', body, { isChange: true });
-      if (answer.succeeded !== true) return undefined;
-      const responses = list(answer.responses);
+      const decided = guard ? fields(fields(list(answer.responses)[0]).response_txn) : answer;
+      if (decided.succeeded !== true) return undefined;
+      const responses = list(decided.responses);
       const answers = changes.map((_change, index) =>
         toAnswer(fields(fields(responses[index]).response_txn), at),
       );
@@ -251,6 +254,15 @@ function toNested({ key: name, expected, value, lease }: Change) {
       failure: [{ request_range: { key } }],
     },
   };
+}
+
+/**
+ * What is not done, since a transaction that compares nothing succeeds. Of nested transactions etcd counts nothing against
+ * its quota (seen with 3.4.23: it grows beyond it without an alarm), of this it does.
+ */
+function neverMade(changes: readonly Change[]) {
+  const put = changes.find(({ value }) => value !== undefined);
+  return put ? [{ request_put: { key: encodeKey(put.key) } }] : [];
 }
 
 function toAnswer(nested: Fields, at: Moment): ChangeAnswer {
