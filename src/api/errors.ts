@@ -145,6 +145,11 @@ export const ERRORS = {
     when: 'What the fleet holds of the stream cannot be opened, so that a condition on it cannot be decided. Nothing was changed.',
     says: 'What the fleet holds of this stream cannot be opened: it was sealed with another secret, or damaged. Nothing was changed. A POST without If-Match and If-None-Match writes it anew.',
   },
+  fleet_kept: {
+    status: 409,
+    when: "In a warning: the stream was deleted in the fleet, but the key file here is not the fleet's, and stays.",
+    says: 'The stream is deleted in the fleet. The key file beside this sidecar was changed by hand and stays: remove it there, if it is not wanted.',
+  },
   packager_live: {
     status: 409,
     when: 'A packager that runs cannot be retired.',

@@ -8,6 +8,18 @@ import {
   readyAnswer,
 } from '../api/answers';
 import { type BatchResult, batchAnswer } from '../api/batch';
+import type { ERRORS } from '../api/errors';
+import {
+  type FleetAnswer,
+  type FleetImportAnswer,
+  type FleetResealAnswer,
+  type FleetStreamAnswer,
+  fleetAnswer,
+  fleetImportAnswer,
+  fleetResealAnswer,
+  fleetRetireAnswer,
+  fleetStreamAnswer,
+} from '../api/fleet';
 import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { say } from '../drm/bytes';
@@ -24,6 +36,15 @@ interface StoredKeyFile {
   readonly etag: string | undefined;
   /** What is odd about it and yet written. */
   readonly warnings: readonly Problem[];
+  /** A change that a fleet has accepted: some packager has it not yet, as a warning says. */
+  readonly isPending: boolean;
+  /** The fleet's revision from which on a packager has the change; undefined without a fleet. */
+  readonly revision: number | undefined;
+}
+
+/** What became of the streams of a batch; the revision is that of the last one. */
+export interface BatchSent extends Pick<StoredKeyFile, 'revision'> {
+  readonly results: readonly BatchResult[];
 }
 
 /** What a change asks of the present key file. */
@@ -36,9 +57,15 @@ export interface SidecarApi {
   get(streamId: string): Promise<StoredKeyFile>;
   /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
   etagOf(streamId: string): Promise<string | undefined>;
-  put(streamId: string, body: unknown, precondition?: Precondition): Promise<StoredKeyFile>;
+  /** @param waitSeconds how long it may wait until every packager of a fleet has it. */
+  put(
+    streamId: string,
+    body: unknown,
+    precondition?: Precondition,
+    waitSeconds?: number,
+  ): Promise<StoredKeyFile>;
   dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
-  remove(streamId: string, precondition?: Precondition): Promise<StoredKeyFile>;
+  remove(streamId: string, precondition?: Precondition, waitSeconds?: number): Promise<StoredKeyFile>;
   /**
    * Resolves when a key file could be written now, with the folder it would be written in (undefined: a sidecar that
    * doesn't tell); rejects with what the sidecar says otherwise.
@@ -50,7 +77,24 @@ export interface SidecarApi {
     readonly cursor?: string;
   }): Promise<ListAnswer>;
   /** @throws SidecarAway too, which is worth another try. */
-  batch(body: unknown, dryRun: boolean): Promise<{ readonly results: readonly BatchResult[] }>;
+  batch(body: unknown, dryRun: boolean, waitSeconds?: number): Promise<BatchSent>;
+  readonly fleet: FleetApi;
+}
+
+/** The fleet of packagers that the sidecar is in. */
+export interface FleetApi {
+  status(): Promise<FleetAnswer>;
+  whereIs(streamId: string): Promise<FleetStreamAnswer>;
+  /** `found`: the fleet is founded again first. @throws SidecarAway too, as the other step. */
+  importStep(step: FleetStep & { readonly found?: boolean }): Promise<FleetImportAnswer>;
+  resealStep(step: FleetStep): Promise<FleetResealAnswer>;
+  retire(name: string): Promise<void>;
+}
+
+export interface FleetStep {
+  /** The stream after which it goes on. */
+  readonly after: string | undefined;
+  readonly limit: number;
 }
 
 /** The sidecar can't be reached, or is too busy: a later try may find it. */
@@ -75,7 +119,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       const isOther = thrown.causeCode === TOO_LARGE || thrown.causeCode.startsWith('HPE_');
       throw isOther ? error : new SidecarAway(error.exitCode, error.problems);
     }
-    if (answer.status === 200) return answer;
+    if (answer.status === 200 || answer.status === 202) return answer;
     // The refusal of a HEAD has no words.
     if (request.method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
     throw refusal(answer, address, connection.apiKeyFrom);
@@ -94,39 +138,68 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       const { headers } = await call({ method: 'HEAD', path: keyFile(streamId) });
       return headers.etag;
     },
-    put: async (streamId, body, precondition) => {
+    put: async (streamId, body, precondition, waitSeconds) => {
       const headers = headersOf(precondition);
-      return stored(await call({ method: 'POST', path: keyFile(streamId), body, headers }), address);
+      const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
+      return stored(await call({ method: 'POST', path, body, headers }), address);
     },
     dryRun: async (streamId, body, precondition) => {
       const path = `${keyFile(streamId)}?dryrun=true`;
       const headers = { ...headersOf(precondition), accept: 'application/json' };
       return read(dryRunAnswer, await call({ method: 'POST', path, body, headers }));
     },
-    remove: async (streamId, precondition) => {
+    remove: async (streamId, precondition, waitSeconds) => {
       const headers = headersOf(precondition);
-      return stored(await call({ method: 'DELETE', path: keyFile(streamId), headers }), address);
+      const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
+      return stored(await call({ method: 'DELETE', path, headers }), address);
     },
     ready: async () => read(readyAnswer, await call({ method: 'GET', path: '/readyz' })).folder,
     list: async ({ prefix, limit, cursor }) => {
-      const query = new URLSearchParams({
-        ...(prefix !== undefined && { prefix }),
-        limit: String(limit),
-        ...(cursor !== undefined && { cursor }),
-      });
-      return read(listAnswer, await call({ method: 'GET', path: `/api/keyfiles?${query}` }));
+      const path = `/api/keyfiles${queryOf({ prefix, limit, cursor })}`;
+      return read(listAnswer, await call({ method: 'GET', path }));
     },
-    batch: async (body, dryRun) => {
-      const path = `/api/keyfiles${dryRun ? '?dryrun=true' : ''}`;
-      return read(batchResults, await call({ method: 'POST', path, body }, BATCH_MS));
+    batch: async (body, dryRun, waitSeconds) => {
+      const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
+      const answer = await call({ method: 'POST', path, body }, BATCH_MS);
+      return { ...read(batchResults, answer), revision: revisionOf(answer.headers) };
+    },
+    fleet: {
+      status: async () => read(fleetAnswer, await call({ method: 'GET', path: FLEET })),
+      whereIs: async (streamId) =>
+        read(fleetStreamAnswer, await call({ method: 'GET', path: `${FLEET}/${idPart(streamId)}` })),
+      importStep: async (step) => {
+        const path = `${FLEET}/import${queryOf({ ...step })}`;
+        return read(fleetImportAnswer, await call({ method: 'POST', path }, BATCH_MS));
+      },
+      resealStep: async (step) => {
+        const path = `${FLEET}/reseal${queryOf({ ...step })}`;
+        return read(fleetResealAnswer, await call({ method: 'POST', path }, BATCH_MS));
+      },
+      retire: async (name) => {
+        const path = `${FLEET}/packagers/${encodeURIComponent(name)}`;
+        read(fleetRetireAnswer, await call({ method: 'DELETE', path }));
+      },
     },
   };
 }
 
+const FLEET = '/api/fleet';
+
 function keyFile(streamId: string): string {
+  return `/api/keyfile/${idPart(streamId)}`;
+}
+
+function idPart(streamId: string): string {
   const parsed = parseStreamId(streamId);
   if (!parsed.ok) throw usageError(say(parsed.fault));
-  return `/api/keyfile/${encodeURIComponent(streamId)}`;
+  return encodeURIComponent(streamId);
+}
+
+/** A query with its question mark; what is undefined is left out. */
+function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query}`;
 }
 
 /** The error of a command that was stopped amid a call. */
@@ -144,7 +217,19 @@ function headersOf(precondition: Precondition | undefined): Record<string, strin
 
 function stored(answer: Answer, address: string): StoredKeyFile {
   if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
-  return { bytes: answer.body, etag: answer.headers.etag, warnings: warningsOf(answer.headers) };
+  const { status, headers, body: bytes } = answer;
+  return {
+    bytes,
+    etag: headers.etag,
+    warnings: warningsOf(headers),
+    isPending: status === 202,
+    revision: revisionOf(headers),
+  };
+}
+
+function revisionOf(headers: IncomingHttpHeaders): number | undefined {
+  const revision = String(headers['x-fleet-revision'] ?? '');
+  return /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
 }
 
 /** What each `Warning: 299 - "code: description"` says. */
@@ -168,10 +253,18 @@ function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError 
   if (code === 'client_certificate_required' || code === 'client_certificate_refused') {
     return new CliError(EXIT.unreachable, problems);
   }
-  // This one lasts until somebody configures the sidecar; the others of its status pass.
-  const passes = status === 503 && code !== 'provisioning_not_configured';
+  const passes = (status === 503 && !LASTING.has(code)) || code === 'fleet_outcome_unknown';
   return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
 }
+
+/** What lasts until somebody does something about it, unlike all else of its status. */
+const LASTING: ReadonlySet<string> = new Set<keyof typeof ERRORS>([
+  'provisioning_not_configured',
+  'fleet_denied',
+  'fleet_wrong_secret',
+  'fleet_other',
+  'fleet_lost',
+]);
 
 function notASidecar({ status, headers }: Answer, address: string): CliError {
   const away = status === 502 || status === 503 || status === 504;

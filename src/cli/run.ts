@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
 import { parserOutput } from '../http/command';
 import { createOutput, type Output } from '../http/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
@@ -63,7 +63,8 @@ export async function runCli(run: Run): Promise<ExitCode> {
 
 /** An option whose variable was empty would else fall through to a value that nobody meant. */
 function refuseEmptyOptions(command: Command): void {
-  const all = [command, command.parent].flatMap((each) => each?.options ?? []);
+  const all: Option[] = [];
+  for (let each: Command | null = command; each; each = each.parent) all.push(...each.options);
   const values = command.optsWithGlobals();
   const empty = all.find((option) => values[option.attributeName()] === '');
   if (empty) throw usageError(`${empty.long} is given without a value.`);

@@ -7,14 +7,16 @@ import type { CliContext } from './context';
 
 /**
  * @param purpose what a yes would do, as `apply the manifest`.
+ * @param otherwise what else the user can do.
  * @throws CliError when there is nobody to ask.
  */
-export function requireTerminal({ stdin, stderr, out }: CliContext, purpose: string): void {
-  if (out.json || !stdin.isTTY || !stderr.isTTY) {
-    throw usageError(
-      `Nobody can answer the question here. Add --yes to ${purpose}, or --dry-run to only see it.`,
-    );
-  }
+export function requireTerminal(
+  { stdin, stderr, out }: CliContext,
+  purpose: string,
+  otherwise = ', or --dry-run to only see it',
+): void {
+  if (out.json || !stdin.isTTY || !stderr.isTTY)
+    throw usageError(`Nobody can answer the question here. Add --yes to ${purpose}${otherwise}.`);
 }
 
 /**

@@ -5,7 +5,11 @@ import type { Environment } from './config';
 import { type Problem, systemCode } from './errors';
 import { jsonText, shown } from './terminal-text';
 
-export type TerminalOutput = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type TerminalOutput = Writable & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 

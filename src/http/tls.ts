@@ -114,7 +114,7 @@ function check(
   { certificate, key: keyPath, clientAuthorities }: TlsFiles,
 ) {
   const chain = certificatesOf(cert, certificate);
-  const privateKey = keyOf(key, keyPath);
+  const privateKey = privateKeyOf(key, keyPath);
   const authorities = ca && certificatesOf(ca, clientAuthorities ?? '');
   const [leaf] = chain;
   if (!leaf.checkPrivateKey(privateKey)) {
@@ -143,7 +143,11 @@ function check(
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-function certificatesOf(pem: Buffer | undefined, path: string): [X509Certificate, ...X509Certificate[]] {
+/** The certificates of a PEM file, in its order. @throws ConfigError that begins with the path. */
+export function certificatesOf(
+  pem: Buffer | undefined,
+  path: string,
+): [X509Certificate, ...X509Certificate[]] {
   const blocks = pem?.toString('latin1').match(CERTIFICATE) ?? [];
   const [first, ...others] = blocks.map((block) => {
     try {
@@ -161,7 +165,8 @@ function firstEnd(certificates: readonly X509Certificate[]): Date {
   return new Date(Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))));
 }
 
-function keyOf(pem: Buffer | undefined, path: string): KeyObject {
+/** The private key of a PEM file. @throws ConfigError that begins with the path. */
+export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
   try {
     return createPrivateKey(pem ?? '');
   } catch {

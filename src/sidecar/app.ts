@@ -15,6 +15,10 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
+import type { Fleet, OpenFleet } from './fleet/fleet';
+import { mountFleetPage } from './fleet/page';
+import { fleetRoutes } from './fleet/routes';
+import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
@@ -55,6 +59,8 @@ export interface Ambient {
   readonly observeProcess?: MetricsOptions['observeProcess'];
   /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
+  /** The fleet of packagers that this one is of; undefined: it is alone. */
+  readonly fleet?: OpenFleet | undefined;
 }
 
 export interface Sidecar {
@@ -89,9 +95,17 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     metrics: config.metrics,
     connections,
     faultyKeyFiles: survey.counts,
+    ...(ambient.fleet && { fleetFigures: () => fleet?.figures() }),
   });
   const writer = createDurableWriter(newId, observation.writes);
-  const store = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
+  const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
+  const fleet: Fleet | undefined = ambient.fleet?.(local, {
+    audit: observation.audit,
+    index,
+    observer: observation.fleet,
+  });
+  const store = fleet?.store ?? local;
+  const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, observation);
   const { checks, cmaf } = config;
   const { answered: onAnswer } = observation;
@@ -121,6 +135,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     if (!swept) throw apiError('starting');
     const failure = await probe();
     if (failure) throw failure.thrown;
+    fleet?.checkReady();
   };
   let hurrying = false;
   const batch = createBatch({
@@ -128,6 +143,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     provision,
     rules,
     refusals,
+    wait,
     log,
     onError: observation.requests.onError,
     stopping: () => hurrying,
@@ -148,7 +164,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
-  const handlers = createKeyFileHandlers({ store, changes, rules });
+  const handlers = createKeyFileHandlers({ store, changes, wait, rules });
   const express = createRoutes((routes) => {
     routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);
@@ -158,8 +174,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
+    fleetRoutes(routes, fleet, log);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
+    mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);
@@ -178,11 +196,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       if (count > 0) log.info('swept left-over temporary files', { count });
       observation.keyFilesCounted(keyFiles);
       swept = true;
+      fleet?.start();
       void cache?.open();
       void survey.run();
     },
     hurry() {
       hurrying = true;
+      wait.hurry();
     },
     async close() {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
@@ -190,6 +210,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       sweeping.abort();
       survey.close();
       await batch.idle();
+      await fleet?.close();
       await cache?.close();
       await list.close();
       await audit.close();

@@ -11,7 +11,7 @@ import { type LogLine, recordedLog } from './recorded-log';
 /** A report of a packager that has nothing yet. */
 export const NO_REPORT: Report = {
   state: 'level',
-  applied: undefined,
+  applied: [],
   lacks: {},
   lacking: 0,
   clockAhead: undefined,

@@ -4,6 +4,7 @@ import type { HttpError } from '../../src/http/errors';
 import { listen } from '../../src/http/server';
 import type { ApiKey } from '../../src/sidecar/access/api-key';
 import { type BatchContext, createBatch } from '../../src/sidecar/batch/handlers';
+import { createFleetWait } from '../../src/sidecar/fleet/wait';
 import { createKeyFileChanges } from '../../src/sidecar/key-files/changes';
 import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
@@ -51,6 +52,7 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
     changes,
     provision,
     refusals,
+    wait: createFleetWait(undefined, log),
     log,
     onError,
     stopping: () => false,

@@ -53,6 +53,12 @@ export function requireScope({ name, scope }: ApiKey): void {
   if (scope !== 'write') throw forbidden(`The API key ${name} may read only`);
 }
 
+/** For a request that tells of streams whosever they are. @throws HttpError 403. */
+export function requireAllStreams({ name, streams }: ApiKey): void {
+  if (streams !== undefined)
+    throw forbidden(`The API key ${name} reaches some streams only, and the fleet tells of all`);
+}
+
 function forbidden(why: string): HttpError {
   return apiError(
     'forbidden',

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
 import type { ProviderRules } from '../../api/read-key-file-request';
@@ -9,8 +9,10 @@ import type { Log } from '../../http/log';
 import { createPause, yieldToEventLoop } from '../../http/semaphore';
 import { callerOf, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
+import { type Accepted, type FleetWait, WAIT } from '../fleet/wait';
 import { attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
 import { isDryRun, lineChanges } from '../key-files/dry-run';
+import { warningText } from '../key-files/handlers';
 import { actorOf } from '../key-files/routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
@@ -23,6 +25,7 @@ export interface BatchContext {
   /** What the key provider asks of a request. */
   readonly rules?: ProviderRules | undefined;
   readonly refusals: Refusals;
+  readonly wait: FleetWait;
   readonly log: Log;
   /** Takes the error of every stream that fails. Must not throw. */
   readonly onError?: ((error: HttpError) => void) | undefined;
@@ -49,7 +52,7 @@ const STEPS_AT_A_STRETCH = 20;
  * its client goes away, as a single POST is.
  */
 export function createBatch(context: BatchContext): Batch {
-  const { changes, provision, rules, refusals, log, onError, stopping, mostReceiveMs } = context;
+  const { changes, provision, rules, refusals, wait, log, onError, stopping, mostReceiveMs } = context;
   const runBatch = createRunBatch({ changes, provision, rules, stopping });
   const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
@@ -65,12 +68,30 @@ export function createBatch(context: BatchContext): Batch {
   const handle: RequestHandler = async (request, response) => {
     requireScope(callerOf(response));
     refusePreconditions(request);
-    const dryRun = isDryRun(request.query);
+    const dryRun = isDryRun(request.query, WAIT);
+    const seconds = wait.secondsOf(request.query);
     // Asked for before a body is received in vain, and again when it is there.
     if (underWay >= MAX_BATCHES) throw tooManyBatches();
     await receiveBody(request, response);
     if (underWay >= MAX_BATCHES) throw tooManyBatches();
     if (stopping()) throw stoppingError();
+    const results = await run(request, response, { dryRun, awaited: seconds !== undefined });
+    // Who waits for packagers holds no place: others may write meanwhile.
+    const { requestId } = response.locals;
+    const { status, warnings, headers } = await wait.settle(results.accepted, seconds, requestId);
+    const [name, value] = headers;
+    if (name !== undefined) response.setHeader(name, value ?? '');
+    if (warnings.length > 0) response.setHeader('warning', warnings.map(warningText));
+    response.setHeader('cache-control', 'no-store');
+    response.status(status).type('json').send(results.text);
+  };
+
+  /** Writes what the request says, in one of the places for batches. */
+  const run = async (
+    request: Request,
+    response: Response,
+    { dryRun, awaited }: { readonly dryRun: boolean; readonly awaited: boolean },
+  ): Promise<{ readonly text: string; readonly accepted: readonly Accepted[] }> => {
     underWay += 1;
     try {
       const actor = actorOf(request, response);
@@ -81,12 +102,13 @@ export function createBatch(context: BatchContext): Batch {
         onError?.(error);
         refusals.failed(error, attemptOf(actor, streamId), dryRun);
       });
-      await runBatch({ plan, actor, dryRun, pause, report: results.report });
+      await runBatch({ plan, actor, dryRun, awaited, pause, report: results.report });
       const { requestId } = actor;
       results.logFailures(log, requestId);
       log.info('batch', { requestId, dryRun, ...results.summary() });
-      response.setHeader('cache-control', 'no-store');
-      response.type('json').send(results.text());
+      // Megabytes, which need not wait for packagers.
+      request.body = undefined;
+      return { text: results.text(), accepted: results.accepted };
     } finally {
       leave();
     }
@@ -115,6 +137,8 @@ const MAX_PROBLEMS = 10;
 
 interface BatchResults {
   report(planned: Planned, outcome: PutOutcome | HttpError): void;
+  /** What a fleet has accepted of it, in the order in which it did. */
+  readonly accepted: readonly Accepted[];
   summary(): BatchSummary;
   /** The answer as JSON. */
   text(): string;
@@ -129,6 +153,7 @@ function createBatchResults(
   onError: (error: HttpError, streamId: StreamId | undefined) => void,
 ): BatchResults {
   const texts = new Map<Planned, string>();
+  const accepted: Accepted[] = [];
   const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
   const failures = new Map<string, { first: HttpError; count: number }>();
 
@@ -148,11 +173,16 @@ function createBatchResults(
   };
 
   return {
+    accepted,
     report(planned, outcome) {
       const result = render(planned, outcome);
       counts[result.result] += 1;
       texts.set(planned, JSON.stringify(result));
-      if (!(outcome instanceof HttpError)) return;
+      if (!(outcome instanceof HttpError)) {
+        const { fleet } = outcome;
+        if (planned.streamId && fleet) accepted.push({ streamId: planned.streamId, fleet });
+        return;
+      }
       onError(outcome, planned.streamId ?? undefined);
       const code = outcome.problems[0]?.code ?? '';
       const known = failures.get(code);

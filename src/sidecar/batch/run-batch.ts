@@ -23,6 +23,8 @@ interface BatchRun {
   readonly plan: readonly Planned[];
   readonly actor: Actor;
   readonly dryRun: boolean;
+  /** The client waits until every packager of the fleet has everything. */
+  readonly awaited: boolean;
   readonly report: Report;
   /** Awaited between streams. */
   readonly pause: () => Promise<void> | undefined;
@@ -67,8 +69,8 @@ export function createRunBatch({
     }
   };
 
-  return async ({ plan, actor, dryRun, report, pause }) => {
-    const options = { dryRun, skipUnchanged: true };
+  return async ({ plan, actor, dryRun, awaited, report, pause }) => {
+    const options = { dryRun, skipUnchanged: true, awaited };
     const breaker = createCircuitBreaker();
 
     const runWithin = async (limit: Semaphore, tasks: readonly Task[]): Promise<void> => {

@@ -1,9 +1,10 @@
+import { takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type Engine, EngineError, type KeyRange, type Watch, type WatchedEvent } from './engine';
 import type { AwaitedChange } from './fleet';
-import { type Places, takes } from './places';
+import { followed, type Places } from './places';
 import {
   type KeptReport,
   listRange,
@@ -38,8 +39,8 @@ export interface Awaiting {
 
 /** What somebody waits for, asked by packager. */
 interface Goal {
-  /** The revision that a packager must have of the streams that it takes; 0: it takes none of them. */
-  revisionFor(streams: readonly string[] | undefined): number;
+  /** The revisions that a packager must have of what it follows; 0: it is of no stream there. */
+  revisionsFor(streams: readonly string[] | undefined): readonly number[];
   has(streamId: string): boolean;
   readonly streams: ReadonlyMap<string, number>;
 }
@@ -79,11 +80,12 @@ export function createAwaiting({ engine, places, log, pace }: AwaitingOptions): 
     const registration = registrations.get(name);
     if (!registration) return false;
     const { id, streams } = registration;
-    const revision = goal.revisionFor(streams);
-    if (revision === 0) return false;
+    const revisions = goal.revisionsFor(streams);
+    if (revisions.every((revision) => revision === 0)) return false;
     const found = reports.get(name);
     const report = found && ofPackager(id, found);
-    if (report?.applied === undefined || report.applied < revision || report.isCut) return true;
+    if (!report || report.isCut) return true;
+    if (revisions.some((revision, index) => revision > (report.applied[index] ?? 0))) return true;
     const isLacked = (streamId: string) =>
       report.names.has(streamId) && goal.has(streamId) && takes(streams, streamId);
     const fewer = report.names.size < goal.streams.size ? report.names : goal.streams.keys();
@@ -246,7 +248,7 @@ function goalOf(changes: readonly AwaitedChange[]): Goal {
   for (const { streamId, revision } of changes)
     streams.set(streamId, Math.max(streams.get(streamId) ?? 0, revision));
   const sorted = [...streams].sort(([one], [other]) => (one < other ? -1 : 1));
-  const known = new Map<string, number>();
+  const known = new Map<string, readonly number[]>();
   const highest = (beginning: string): number => {
     let revision = 0;
     for (let index = firstFrom(sorted, beginning); index < sorted.length; index += 1) {
@@ -259,14 +261,11 @@ function goalOf(changes: readonly AwaitedChange[]): Goal {
   return {
     streams,
     has: (streamId) => (streams as ReadonlyMap<string, number>).has(streamId),
-    revisionFor(beginnings) {
-      const name = JSON.stringify(beginnings ?? ['']);
-      let revision = known.get(name);
-      if (revision === undefined) {
-        revision = Math.max(0, ...(beginnings ?? ['']).map(highest));
-        known.set(name, revision);
-      }
-      return revision;
+    revisionsFor(streams) {
+      const name = JSON.stringify(streams);
+      const revisions = known.get(name) ?? followed(streams).map(highest);
+      known.set(name, revisions);
+      return revisions;
     },
   };
 }

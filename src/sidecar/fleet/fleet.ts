@@ -7,6 +7,8 @@ import type {
   LackReason,
 } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
+import type { KeyIndex } from '../key-files/key-index';
+import type { Audit } from '../observe/audit';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
 
 /** A fleet of packagers, as one sidecar of it takes part. */
@@ -40,6 +42,18 @@ export interface Fleet {
   figures(): FleetFigures;
   /** Tells the engine that this sidecar goes, and lets go of what is open. */
   close(): Promise<void>;
+}
+
+/** Puts a fleet before the key files of this folder. */
+export type OpenFleet = (local: KeyFileStore, hooks: FleetHooks) => Fleet;
+
+/** What else of the sidecar is told of a change that comes from the fleet. */
+export interface FleetHooks {
+  /** Takes a line of each change that another sidecar accepted and that is made here, with `from`. */
+  readonly audit: Audit;
+  /** Takes the keys of what is written here; what is removed through the store it hears of by itself. */
+  readonly index: KeyIndex;
+  readonly observer: FleetObserver;
 }
 
 export interface AwaitedChange {

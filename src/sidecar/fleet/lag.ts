@@ -1,21 +1,26 @@
-import { type FleetPackager, MAX_LACKS } from '../../api/fleet';
+import { type FleetPackager, MAX_LACKS, takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { LedgerRecord } from './ledger';
 import type { Packager } from './packagers';
-import { takes, withoutCovered } from './places';
+import { appliedTo, followed } from './places';
 
 type Known = Pick<LedgerRecord, 'version' | 'revision'>;
 
 /** Packagers that take the same streams and have the same revision are behind by the same changes. */
 interface Group {
-  /** -1: none. */
-  readonly applied: number;
+  readonly applied: readonly number[];
   readonly streams: readonly string[] | undefined;
   behind: number;
   /** The lowest version of those changes. */
   oldest: number;
   /** The first of their streams. */
   readonly first: StreamId[];
+}
+
+/** A packager that takes a beginning, and up to which revision it has that. */
+interface Taker {
+  readonly group: Group;
+  readonly applied: number;
 }
 
 /**
@@ -32,7 +37,7 @@ export function lagOf(
 ): FleetPackager[] {
   const groups = new Map<string, Group>();
   const groupOf = packagers.map(({ streams, report }) => {
-    const applied = report?.applied ?? -1;
+    const applied = report?.applied ?? [];
     const name = JSON.stringify([applied, streams]);
     const group = groups.get(name) ?? { applied, streams, behind: 0, oldest: Infinity, first: [] };
     groups.set(name, group);
@@ -58,24 +63,24 @@ function count(
   named: ReadonlySet<string>,
 ): ReadonlyMap<string, number> {
   const revisions = new Map<string, number>();
-  const slowest = Math.min(...groups.map(({ applied }) => applied));
-  const byBeginning = new Map<string, Group[]>();
-  // Those that are furthest behind come first, so that the rest need not be looked at.
-  for (const group of groups.toSorted((one, other) => one.applied - other.applied)) {
-    for (const beginning of withoutCovered(group.streams ?? [''])) {
-      const takers = byBeginning.get(beginning);
-      if (takers) takers.push(group);
-      else byBeginning.set(beginning, [group]);
+  const byBeginning = new Map<string, Taker[]>();
+  for (const group of groups) {
+    for (const [index, beginning] of followed(group.streams).entries()) {
+      const taker = { group, applied: group.applied[index] ?? -1 };
+      byBeginning.set(beginning, [...(byBeginning.get(beginning) ?? []), taker]);
     }
   }
+  // Those that are furthest behind come first, so that the rest need not be looked at.
+  for (const takers of byBeginning.values()) takers.sort((one, other) => one.applied - other.applied);
+  const slowest = Math.min(...[...byBeginning.values()].map(([taker]) => taker?.applied ?? Infinity));
   const lengths = [...new Set([...byBeginning.keys()].map(({ length }) => length))];
   for (const [streamId, { revision, version }] of records) {
     if (revision <= slowest || !takes(own, streamId)) continue;
     if (named.has(streamId)) revisions.set(streamId, revision);
     for (const length of lengths) {
       if (length > streamId.length) continue;
-      for (const group of byBeginning.get(streamId.slice(0, length)) ?? []) {
-        if (group.applied >= revision) break;
+      for (const { group, applied } of byBeginning.get(streamId.slice(0, length)) ?? []) {
+        if (applied >= revision) break;
         group.behind += 1;
         if (version < group.oldest) group.oldest = version;
         if (group.first.length < MAX_LACKS) group.first.push(streamId);
@@ -91,10 +96,11 @@ function describe(
   now: number,
   revisions: ReadonlyMap<string, number>,
 ): FleetPackager {
-  const applied = report?.applied;
+  const applied = report?.applied ?? [];
   const reported = Object.entries(report?.lacks ?? {});
   const isBehindIn = (streamId: string) =>
-    takes(streams, streamId) && (revisions.get(streamId) ?? -Infinity) > (applied ?? -1);
+    takes(streams, streamId) &&
+    (revisions.get(streamId) ?? -Infinity) > appliedTo(streams, applied, streamId);
   const lacked = new Set(reported.map(([streamId]) => streamId));
   const lacks = [
     ...reported.map(([streamid, why]) => ({ streamid, why })),
@@ -110,7 +116,7 @@ function describe(
     since: new Date(since).toISOString(),
     version,
     state: report?.state ?? 'joining',
-    applied: applied ?? null,
+    applied: applied.length === 0 ? null : Math.max(...applied),
     reported: report ? new Date(report.at).toISOString() : null,
     behind,
     behind_seconds: behind === 0 ? 0 : Math.max(0, now - oldest) / 1000,

@@ -12,8 +12,11 @@ import { listPackagers } from './roll';
 /** What a packager says of itself now. It goes to the engine as JSON. */
 export interface Report {
   readonly state: FleetState;
-  /** Every change of its streams up to this revision of the engine is made here, but for `lacks`. */
-  readonly applied: number | undefined;
+  /**
+   * Every change of its streams up to this revision of the engine is made here, but for `lacks`. One for each range that
+   * `Places.entries` answers for its beginnings, in that order: they are followed each for itself. Empty: none was yet.
+   */
+  readonly applied: readonly number[];
   /** The streams whose state it has not, up to 1,000, and why. */
   readonly lacks: Readonly<Record<string, Exclude<LackReason, 'behind'>>>;
   /** How many they are. */

@@ -1,4 +1,5 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { widest } from '../listing/search';
 import type { KeyRange } from './engine';
 
 /** Where what is in the engine. `prefix` ends in a slash. */
@@ -34,7 +35,7 @@ export function placesUnder(prefix: string): Places {
       return parsed.ok ? parsed.value : undefined;
     },
     entries: (beginnings) =>
-      withoutCovered(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+      followed(beginnings).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
     packager: (name) => `${folders.packagers}${name}`,
     packagers: { prefix: folders.packagers },
     live: (name) => `${lives}${name}`,
@@ -45,15 +46,16 @@ export function placesUnder(prefix: string): Places {
   };
 }
 
-/** The beginnings that no other one covers: nothing is followed twice. */
-export function withoutCovered(beginnings: readonly string[]): readonly string[] {
-  const distinct = [...new Set(beginnings)];
-  return distinct.filter(
-    (beginning) => !distinct.some((other) => other !== beginning && beginning.startsWith(other)),
-  );
+/** The beginnings that a packager follows each for itself: those that no other one covers. */
+export function followed(streams: readonly string[] | undefined): readonly string[] {
+  return widest(streams ?? ['']);
 }
 
-/** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */
-export function takes(streams: readonly string[] | undefined, streamId: string): boolean {
-  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
+/** Up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
+export function appliedTo(
+  streams: readonly string[] | undefined,
+  applied: readonly number[],
+  streamId: string,
+): number {
+  return applied[followed(streams).findIndex((beginning) => streamId.startsWith(beginning))] ?? -1;
 }

@@ -46,7 +46,7 @@ const whyNames = Object.keys(LACK_REASONS).filter((name) => name !== 'behind') a
 const report = z.object({
   id: text,
   state: z.enum(stateNames).catch('joining'),
-  applied: z.int().min(0).nullable().catch(null),
+  applied: z.array(z.int().min(0)).catch([]),
   // Pairs, since `__proto__` is the id of a stream like others.
   lacks: z.array(z.tuple([z.string(), z.enum(whyNames).catch('failed')])).catch([]),
   lacking: z.int().min(0).catch(0),
@@ -91,7 +91,7 @@ export function readReport({ value, revision }: Pick<StoredValue, 'value' | 'rev
   const { applied, clockAhead, lacks, lacking, ...rest } = read(report, value);
   return {
     ...rest,
-    applied: applied === null || applied >= revision ? undefined : applied,
+    applied: applied.some((each) => each >= revision) ? [] : applied,
     clockAhead: clockAhead ?? undefined,
     lacks: Object.fromEntries(lacks),
     lacking: Math.max(lacking, lacks.length),
@@ -104,7 +104,7 @@ export function reportText(id: string, { applied, clockAhead, lacks, ...rest }: 
   return JSON.stringify({
     id,
     state,
-    applied: applied ?? null,
+    applied,
     lacks: Object.entries(lacks),
     lacking,
     clockAhead: clockAhead ?? null,

@@ -1,7 +1,7 @@
-import type { FleetStreamAnswer, LackReason } from '../../api/fleet';
+import { type FleetStreamAnswer, type LackReason, takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { Packager, Report } from './packagers';
-import { takes } from './places';
+import { appliedTo } from './places';
 
 /** Whether it lacks streams that it does not name, as there are too many. */
 export function isCut({ lacks, lacking }: Report): boolean {
@@ -10,11 +10,11 @@ export function isCut({ lacks, lacking }: Report): boolean {
 
 /** Why a packager has not the state of a stream that it takes; `unnamed`: it may lack it, but has not said so by name. */
 function lackOf(
-  report: Report | undefined,
+  { streams, report }: Pick<Packager, 'streams' | 'report'>,
   streamId: StreamId,
   revision: number,
 ): LackReason | 'unnamed' | undefined {
-  if (report?.applied === undefined || report.applied < revision) return 'behind';
+  if (!report || appliedTo(streams, report.applied, streamId) < revision) return 'behind';
   // `constructor` is the id of a stream like others.
   if (Object.hasOwn(report.lacks, streamId)) return report.lacks[streamId];
   return isCut(report) ? 'unnamed' : undefined;
@@ -28,8 +28,9 @@ export function whoHas(
 ): FleetStreamAnswer['packagers'] {
   return packagers
     .filter(({ streams }) => takes(streams, streamId))
-    .map(({ name, live, report }) => {
-      const why = lackOf(report, streamId, revision);
+    .map((packager) => {
+      const { name, live } = packager;
+      const why = lackOf(packager, streamId, revision);
       return { name, live, has: why === undefined, ...(why && why !== 'unnamed' && { why }) };
     });
 }

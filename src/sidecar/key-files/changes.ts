@@ -9,11 +9,11 @@ import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { type ApiKey, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
+import { notHereFindings } from '../fleet/wait';
 import type { Audit, AuditEntry } from '../observe/audit';
 import type { Attempt } from '../observe/refusals';
 import type { Provision, Provisioned } from '../provisioning/provision';
-import type { NotSynced } from '../storage/durable-file';
-import type { KeyFileStore } from '../storage/key-file-store';
+import type { Change, ChangeContext, FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Precondition } from './etag';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
 
@@ -24,8 +24,13 @@ export interface Actor {
   readonly requestId: string;
 }
 
-interface PutOptions {
+interface RemoveOptions {
   readonly precondition?: Precondition | undefined;
+  /** The client waits until every packager of the fleet has it. */
+  readonly awaited?: boolean;
+}
+
+interface PutOptions extends RemoveOptions {
   /** Only tell what would be written. */
   readonly dryRun?: boolean;
   /** Don't write a file that would stay as it is. */
@@ -40,12 +45,15 @@ export interface PutOutcome {
   readonly etag: string;
   readonly result: 'created' | 'changed' | 'unchanged';
   readonly warnings: readonly Finding[];
+  /** Set when a fleet has it; never of a dry run. */
+  readonly fleet?: FleetChange | undefined;
 }
 
 interface RemoveOutcome {
   /** What the file held, or undefined when there was none. */
   readonly bytes: Buffer | undefined;
   readonly warnings: readonly Finding[];
+  readonly fleet?: FleetChange | undefined;
 }
 
 /** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit of what was done. */
@@ -65,7 +73,7 @@ export interface KeyFileChanges {
     options?: PutOptions,
   ): Promise<PutOutcome>;
   /** Removes a key file, if there is one. */
-  remove(streamId: StreamId, actor: Actor, precondition?: Precondition): Promise<RemoveOutcome>;
+  remove(streamId: StreamId, actor: Actor, options?: RemoveOptions): Promise<RemoveOutcome>;
 }
 
 interface ChangeOptions {
@@ -81,22 +89,24 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
     streamId: StreamId,
     provisioned: Provisioned,
     actor: Actor,
-    { precondition, dryRun = false, skipUnchanged = false }: PutOptions = {},
+    { precondition, dryRun = false, skipUnchanged = false, awaited = false }: PutOptions = {},
   ): Promise<PutOutcome> => {
     const { keyFile } = provisioned;
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
     if (bytes.length > MAX_FILE_BYTES) throw tooLarge(bytes.length);
-    const { former, notSynced } = await store.write(streamId, bytes, (present) => {
+    const decide = (present: Buffer | undefined) => {
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
-    });
+    };
+    const change = await store.write(streamId, bytes, decide, contextOf(actor, awaited));
+    const { former } = change;
     const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
-    if (!dryRun) index.set(streamId, keys);
+    if (!dryRun && !isElsewhere(change)) index.set(streamId, keys);
     const warnings = [
       ...provisioned.warnings,
       ...groupNameFindings(streamId),
       ...keyConflictFindings(index, streamId, keys, actor.apiKey),
-      ...durabilityFindings(streamId, notSynced, actor),
+      ...storageFindings(streamId, change, actor),
     ];
     const result = resultOf(former, bytes);
     if (!dryRun) {
@@ -115,19 +125,32 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
       audit({
         ...entry('put', streamId, actor, result, oldKeyId, newKeyId),
         ...(source && { source }),
+        ...(isElsewhere(change) && { isElsewhere: true }),
       });
     }
-    return { bytes, former, etag: etagOf(bytes), result, warnings };
+    const fleet = dryRun ? undefined : change.fleet;
+    return { bytes, former, etag: etagOf(bytes), result, warnings, fleet };
   };
 
-  const durabilityFindings = (
+  /** What is odd about how a change was made. */
+  const storageFindings = (
     streamId: StreamId,
-    notSynced: NotSynced | undefined,
+    { notSynced, fleet }: Change,
     { requestId }: Actor,
   ): Finding[] => {
-    if (!notSynced) return [];
-    log.error('key-file folder not synced', { requestId, streamId, cause: describeThrown(notSynced.cause) });
-    return [NOT_DURABLE];
+    if (notSynced)
+      log.error('key-file folder not synced', {
+        requestId,
+        streamId,
+        cause: describeThrown(notSynced.cause),
+      });
+    if (fleet?.notHere)
+      log.error('a change of the fleet could not be made here', {
+        requestId,
+        streamId,
+        cause: describeThrown(fleet.notHere),
+      });
+    return [...(notSynced ? [NOT_DURABLE] : []), ...notHereFindings({ ...fleet })];
   };
 
   return {
@@ -140,11 +163,16 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
       requireWrite(actor.apiKey, streamId);
       return putKeyFile(streamId, await provisioned, actor, options);
     },
-    async remove(streamId, actor, precondition) {
+    async remove(streamId, actor, { precondition, awaited = false } = {}) {
       requireWrite(actor.apiKey, streamId);
-      const { former: bytes, notSynced } = await store.remove(streamId, precondition);
-      if (bytes) audit(entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined));
-      return { bytes, warnings: durabilityFindings(streamId, notSynced, actor) };
+      const change = await store.remove(streamId, precondition, contextOf(actor, awaited));
+      const { former: bytes, fleet } = change;
+      if (bytes)
+        audit({
+          ...entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined),
+          ...(isElsewhere(change) && { isElsewhere: true }),
+        });
+      return { bytes, warnings: storageFindings(streamId, change, actor), fleet };
     },
   };
 }
@@ -169,6 +197,15 @@ export function attemptOf({ apiKey, address, requestId }: Actor, streamId: Strea
   return { key: apiKey.name, address, streamId, requestId };
 }
 
+function contextOf({ apiKey, address, requestId }: Actor, awaited: boolean): ChangeContext {
+  return { by: { key: apiKey.name, address, requestId }, awaited };
+}
+
+/** Whether the folder here is as it was: the change is the fleet's, and made elsewhere or later. */
+function isElsewhere({ fleet }: Change): boolean {
+  return fleet !== undefined && (!fleet.isHere || fleet.notHere !== undefined);
+}
+
 function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
   if (!former) return 'created';
   return former.equals(bytes) ? 'unchanged' : 'changed';
@@ -185,7 +222,8 @@ function entry(
   return { action, key: apiKey.name, address, streamId, result, oldKeyId, newKeyId, requestId };
 }
 
-function keyIdOf(bytes: Buffer | undefined): string | undefined {
+/** The key id of a key file, as a UUID. */
+export function keyIdOf(bytes: Buffer | undefined): string | undefined {
   return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
 }
 

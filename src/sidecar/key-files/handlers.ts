@@ -19,8 +19,9 @@ import { etagOf } from '../../http/etag';
 import type { Exchange } from '../../http/shell';
 import { type ApiKey, requireRead } from '../access/api-key';
 import { apiError } from '../errors';
+import { type FleetWait, WAIT } from '../fleet/wait';
 import { CPIX_TYPES, createReadRequest } from '../request-body';
-import type { KeyFileStore } from '../storage/key-file-store';
+import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
 import { isUnchanged, preconditionOf } from './etag';
@@ -29,6 +30,7 @@ import { createExports, type ExportAnswer, exportQueryOf } from './exports';
 interface KeyFileContext {
   readonly store: KeyFileStore;
   readonly changes: KeyFileChanges;
+  readonly wait: FleetWait;
   /** What the key provider asks of a request. */
   readonly rules?: ProviderRules | undefined;
 }
@@ -62,7 +64,7 @@ const WHICH_TYPES =
 
 const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
 
-export function createKeyFileHandlers({ store, changes, rules }: KeyFileContext): KeyFileHandlers {
+export function createKeyFileHandlers({ store, changes, wait, rules }: KeyFileContext): KeyFileHandlers {
   const readJson = createReadRequest();
   const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
@@ -80,17 +82,43 @@ export function createKeyFileHandlers({ store, changes, rules }: KeyFileContext)
   ) => {
     if (type === TEXT) {
       const lines = await readText(...exchange);
-      const dryRun = isDryRun(query, 'keepunknown');
+      const dryRun = isDryRun(query, WAIT, 'keepunknown');
       const keepUnknown = isKeepUnknown(query);
       return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
     }
     if (type !== undefined && CPIX_TYPES.includes(type)) {
       const document = await readDocument(...exchange);
-      const { dryrun: _, ...choice } = query;
-      return { dryRun: isDryRun(query, ...CPIX_PARAMETERS), read: () => readCpixBody(document, choice) };
+      const { dryrun: _, [WAIT]: __, ...choice } = query;
+      return {
+        dryRun: isDryRun(query, WAIT, ...CPIX_PARAMETERS),
+        read: () => readCpixBody(document, choice),
+      };
     }
     const body = await readJson(...exchange);
-    return { dryRun: isDryRun(query), read: () => parseKeyFileRequest(body, { rules }) };
+    return { dryRun: isDryRun(query, WAIT), read: () => parseKeyFileRequest(body, { rules }) };
+  };
+  /** Answers what was changed, for a fleet when its packagers have it or after so many seconds. */
+  const answerChange = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    call: KeyFileCall,
+    change: KeyFileAnswer & {
+      readonly fleet?: FleetChange | undefined;
+      readonly seconds: number | undefined;
+    },
+  ): Promise<void> => {
+    const { fleet, seconds, warnings = [] } = change;
+    if (!fleet) {
+      answerKeyFile(request, response, call, change);
+      return;
+    }
+    const { streamId, exchange } = call;
+    const settled = await wait.settle([{ streamId, fleet }], seconds, exchange.requestId);
+    answerKeyFile(request, response, call, {
+      ...change,
+      ...settled,
+      warnings: [...warnings, ...settled.warnings],
+    });
   };
   return {
     get(request, response, call) {
@@ -116,19 +144,23 @@ export function createKeyFileHandlers({ store, changes, rules }: KeyFileContext)
       const { streamId, query } = call;
       const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
       const { dryRun, read } = await readBody(type, query, request, response);
-      const options = { precondition: preconditionOf(request.headers), dryRun };
+      const seconds = wait.secondsOf(query);
+      const precondition = preconditionOf(request.headers);
+      const options = { precondition, dryRun, awaited: seconds !== undefined };
       const outcome = await changes.put(streamId, read, actorOf(request, call), options);
       if (dryRun) answerDryRun(request, response, call, outcome);
-      else answerKeyFile(request, response, call, outcome);
+      else await answerChange(request, response, call, { ...outcome, seconds });
     },
 
     async delete(request, response, call) {
       const { streamId, query } = call;
-      refuseQuery(query);
+      refuseQuery(query, WAIT);
+      const seconds = wait.secondsOf(query);
       const precondition = preconditionOf(request.headers);
-      const { bytes, warnings } = await changes.remove(streamId, actorOf(request, call), precondition);
+      const options = { precondition, awaited: seconds !== undefined };
+      const { bytes, ...outcome } = await changes.remove(streamId, actorOf(request, call), options);
       if (!bytes) throw apiError('key_file_not_found');
-      answerKeyFile(request, response, call, { bytes, etag: etagOf(bytes), warnings });
+      await answerChange(request, response, call, { bytes, etag: etagOf(bytes), ...outcome, seconds });
     },
   };
 }
@@ -154,6 +186,9 @@ interface KeyFileAnswer {
   readonly bytes: Buffer;
   readonly etag: string;
   readonly warnings?: readonly Finding[];
+  readonly status?: number;
+  /** More headers: names and values by turns. */
+  readonly headers?: readonly string[];
 }
 
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
@@ -161,15 +196,15 @@ function answerKeyFile(
   request: IncomingMessage,
   response: ServerResponse,
   call: KeyFileCall,
-  { bytes, etag, warnings = [] }: KeyFileAnswer,
+  { bytes, etag, warnings = [], status = 200, headers: more = [] }: KeyFileAnswer,
 ): void {
-  const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
+  const headers = [...warningHeaders(warnings), ...more, ...NOT_STORED, 'etag', etag];
   if (prefersJson(request)) {
-    answerJson(response, call, headers, { streamid: call.streamId, lines: linesOf(bytes) });
+    answerJson(response, call, headers, { streamid: call.streamId, lines: linesOf(bytes) }, status);
     return;
   }
   headers.push(...AS_TEXT, 'content-length', String(bytes.length));
-  answer(response, call, 200, headers, bytes.toString('latin1'), 'latin1');
+  answer(response, call, status, headers, bytes.toString('latin1'), 'latin1');
 }
 
 /** What another packager takes: a file of its own, with an entity tag of its own. */
@@ -242,17 +277,23 @@ function answerJson(
   call: KeyFileCall,
   headers: readonly (string | string[])[],
   value: unknown,
+  status = 200,
 ): void {
   const json = JSON.stringify(value);
   const own = [...headers, ...AS_JSON, 'content-length', String(Buffer.byteLength(json))];
-  answer(response, call, 200, own, json);
+  answer(response, call, status, own, json);
 }
 
 /** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
 function warningHeaders(warnings: readonly Finding[]): (string | string[])[] {
   if (warnings.length === 0) return [];
   // One name with all values: of a name that is there twice, `writeHead` keeps the last where Express has set headers.
-  return ['warning', warnings.map(({ code, description }) => `299 - "${code}: ${description}"`)];
+  return ['warning', warnings.map(warningText)];
+}
+
+/** A value of the header `warning`. */
+export function warningText({ code, description }: Finding): string {
+  return `299 - "${code}: ${description}"`;
 }
 
 function malformed(description: string): HttpError {

@@ -82,7 +82,8 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
   };
 }
 
-function streamIdOf(request: Request, response: Response): StreamId {
+/** The stream of a path with `:streamid`. @throws HttpError 400. */
+export function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;
   const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
   if (!parsed.ok) throw apiError('invalid_stream_id', say(parsed.fault));

@@ -31,7 +31,7 @@ export function searchesFor(prefix: string, reach: readonly string[] | undefined
 }
 
 /** The beginnings that no other one covers, each once. In their order a beginning comes before all that it covers. */
-function widest(beginnings: readonly string[]): string[] {
+export function widest(beginnings: readonly string[]): string[] {
   const kept: string[] = [];
   for (const beginning of beginnings.toSorted()) {
     const last = kept.at(-1);

@@ -18,6 +18,10 @@ export interface AuditEntry {
   readonly requestId: string;
   /** Set when the keys were not the provider's present answer. */
   readonly source?: 'provider_cache' | undefined;
+  /** The packager of the fleet whose sidecar took the request, of a change that came from there. */
+  readonly from?: string | undefined;
+  /** Set when the file in this folder has not been changed: the change is the fleet's, and made elsewhere or later. */
+  readonly isElsewhere?: boolean | undefined;
 }
 
 /** Takes an entry. Returns at once and never throws. */
@@ -132,6 +136,7 @@ export function formatAuditLine(entry: LineEntry, time: Date): string {
     new_key_id: cut(entry.newKeyId),
     request_id: cut(entry.requestId),
     source: entry.source,
+    fleet: entry.from?.slice(0, MAX_CHARACTERS),
     count: entry.count,
   });
   const safe = line.replaceAll(

@@ -1,15 +1,18 @@
 import type { Express } from 'express';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
 import { type AnsweredRequest, CLIENT_GONE, type Shell } from '../../http/shell';
 import type { CertificateEnds } from '../../http/tls';
 import { cached } from '../cached';
+import type { FleetFigures, FleetObserver } from '../fleet/fleet';
 import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';
 import type { CallOutcome, UpstreamName, UpstreamOptions } from '../provisioning/upstream';
 import type { WritePhase, WriteTimes } from '../storage/durable-file';
 import type { Audit, AuditEntry, OpenAudit } from './audit';
+import { defineIn } from './define-metrics';
+import { createFleetMetrics, UNOBSERVED } from './fleet-metrics';
 import type { FaultyKeyFiles } from './survey';
 
 /** What the parts of the sidecar are given to be observed by. */
@@ -23,6 +26,7 @@ export interface Observation {
   /** An upstream answered what could be used. */
   answered(upstream: UpstreamName): void;
   providerCache(event: CacheEvent): void;
+  readonly fleet: FleetObserver;
   /** How many key files there were at the start. */
   keyFilesCounted(count: number): void;
   mount(app: Express): void;
@@ -52,6 +56,7 @@ export function createObservation(options: ObservationOptions): Observation {
       metrics ? { observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) } : {},
     answered: (upstream) => metrics?.upstreamAnswered(upstream, clock()),
     providerCache: (event) => metrics?.providerCache(event),
+    fleet: metrics?.fleet ?? UNOBSERVED,
     keyFilesCounted: (count) => metrics?.keyFilesCounted(count),
     mount(app) {
       if (metrics) metricsRoutes(app, metrics, now);
@@ -91,6 +96,8 @@ export interface Metrics {
   changed(entry: AuditEntry): void;
   /** How many key files there were at the start. */
   keyFilesCounted(count: number): void;
+  /** What is told of the fleet is not measured without `fleetFigures`. */
+  readonly fleet: FleetObserver;
   scrape(): Promise<Scrape>;
 }
 
@@ -108,6 +115,8 @@ export interface MetricsOptions {
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
   /** Answers undefined before they are counted. */
   readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
+  /** Answers how the sidecar is with its fleet; undefined: it is in none, and has no metrics of one. */
+  readonly fleetFigures?: (() => FleetFigures | undefined) | undefined;
   /** Adds the metrics of the process to these. It observes until the process ends, so a process needs it once. */
   readonly observeProcess?: ((registry: Registry) => void) | undefined;
 }
@@ -134,37 +143,13 @@ const MAX_CODES = 128;
 
 /** Defines the metrics, in a registry of their own. Labels are looked up once for each combination. */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
+  const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess, fleetFigures } =
+    options;
   const registry = new Registry();
-  const define = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
-    name: `packagerdrmapi_${name}`,
-    help,
-    labelNames,
-    registers: [registry],
-  });
-  const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
-    new Counter(define(name, help, labels));
+  const define = defineIn(registry);
+  const { counter } = define;
   const durations = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
-    new Histogram({ ...define(name, help, labels), buckets: BUCKETS });
-  /** A gauge that is read at the scrape; absent while there is no value. */
-  const gauge = (name: string, help: string, read: () => number | undefined) =>
-    new Gauge({
-      ...define(name, help),
-      collect() {
-        const value = read();
-        if (value === undefined) this.remove();
-        else this.set(value);
-      },
-    });
-  const labelledGauge = (name: string, help: string, label: string, read: () => Readings) =>
-    new Gauge({
-      ...define(name, help, [label]),
-      collect() {
-        this.reset();
-        for (const [of, value] of Object.entries(read()))
-          if (value !== undefined) this.set({ [label]: of }, value);
-      },
-    });
+    define.histogram(name, help, BUCKETS, ...labels);
 
   const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
   const requestSeconds = durations(
@@ -199,12 +184,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
       calls.labels(upstream, typeof status === 'string' ? status : statusLabel(status)),
     ),
   }));
-  const lastAnswer = new Gauge(
-    define(
-      'upstream_last_answer_timestamp_seconds',
-      'When an upstream last answered what could be used, as Unix time.',
-      ['upstream'],
-    ),
+  const lastAnswer = define.gauge(
+    'upstream_last_answer_timestamp_seconds',
+    'When an upstream last answered what could be used, as Unix time.',
+    'upstream',
   );
 
   const cacheEvents = counter('provider_cache_events_total', 'Events of the provider cache.', 'event');
@@ -238,17 +221,17 @@ export function createMetrics(options: MetricsOptions): Metrics {
   );
   let keyFilesAtStart: number | undefined;
   let keyFilesSince = 0;
-  gauge('key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
+  define.read('key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
     keyFilesAtStart === undefined ? undefined : keyFilesAtStart + keyFilesSince,
   );
-  labelledGauge(
+  define.readEach(
     'key_files_faulty',
     'Key files by the severity of the worst fault that list and check find in them.',
     'severity',
     () => ({ ...faultyKeyFiles?.() }),
   );
 
-  labelledGauge(
+  define.readEach(
     'tls_certificate_not_after_timestamp_seconds',
     'When the first certificate of the file ends, as Unix time.',
     'certificate',
@@ -257,32 +240,25 @@ export function createMetrics(options: MetricsOptions): Metrics {
       return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
     },
   );
-  labelledGauge('connections', 'Open connections by what happens on them.', 'state', () =>
+  define.readEach('connections', 'Open connections by what happens on them.', 'state', () =>
     connections.counts(),
   );
-  new Counter({
-    ...define(
-      'connections_refused_total',
-      'Connections that were ended or refused by a limit, by its name.',
-      ['cause'],
-    ),
-    collect() {
-      this.reset();
-      for (const [cause, count] of Object.entries(connections.refused())) this.inc({ cause }, count);
-    },
-  });
-  gauge('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
-  new Counter({
-    ...define('audit_lines_lost_total', 'Audit lines that could not be written and are lost.'),
-    collect() {
-      this.reset();
-      this.inc(audit.lost());
-    },
-  });
-  new Gauge(define('build_info', 'Always 1; its labels say what runs.', ['version', 'node'])).set(
-    { version, node: process.version },
-    1,
+  define.readCounters(
+    'connections_refused_total',
+    'Connections that were ended or refused by a limit, by its name.',
+    'cause',
+    connections.refused,
   );
+  define.read('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  define.readCounter(
+    'audit_lines_lost_total',
+    'Audit lines that could not be written and are lost.',
+    audit.lost,
+  );
+  define
+    .gauge('build_info', 'Always 1; its labels say what runs.', 'version', 'node')
+    .set({ version, node: process.version }, 1);
+  const fleet = fleetFigures ? createFleetMetrics(define, fleetFigures) : UNOBSERVED;
   observeProcess?.(registry);
 
   return {
@@ -304,20 +280,19 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ofFailure(code).inc();
       if (REFUSALS.has(status)) ofRefusal(code).inc();
     },
-    changed({ action, result }) {
-      if (result === 'created') keyFilesSince += 1;
-      else if (result === 'deleted') keyFilesSince -= 1;
+    changed({ action, result, isElsewhere = false }) {
+      if (result === 'created' && !isElsewhere) keyFilesSince += 1;
+      else if (result === 'deleted' && !isElsewhere) keyFilesSince -= 1;
       ofChange(action)(result).inc();
     },
     keyFilesCounted(count) {
       keyFilesAtStart = count;
       keyFilesSince = 0;
     },
+    fleet,
     scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
-
-type Readings = Readonly<Record<string, number | undefined>>;
 
 /**
  * Answers what belongs to a name, made at its first use. At most `most` names have something of their own; whatever

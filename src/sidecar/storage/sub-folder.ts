@@ -23,7 +23,7 @@ export interface HeldFolder {
 export const FOLDER_MODE = 0o750;
 
 /** Where Linux names open files; without it, a folder's name has to do. */
-const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
+export const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
 const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Linux's O_PATH, which Node does not name: a folder may be gone through by who may not list it. */

@@ -46,6 +46,7 @@ it('lets others be served before each document that it reads', async () => {
     plan: Array.from({ length: 10 }, (_, index) => planned(index)),
     actor,
     dryRun: true,
+    awaited: false,
     pause: () => undefined,
     report: (_planned, outcome) => failed.push(outcome),
   });

@@ -3,7 +3,7 @@ import { FLEET_STATES, MAX_LACKS } from '../../../src/api/fleet';
 import type { StreamId } from '../../../src/api/stream-id';
 import { lagOf } from '../../../src/sidecar/fleet/lag';
 import type { Packager, Report } from '../../../src/sidecar/fleet/packagers';
-import { takes } from '../../../src/sidecar/fleet/places';
+
 import { whoHas } from '../../../src/sidecar/fleet/who-has';
 import { NO_REPORT } from '../../support/fleet-member';
 import { processorMs } from '../../support/processor-time';

@@ -53,6 +53,13 @@ async function fullScrape(): Promise<string> {
     connections: createConnections(),
     certificateEnds: () => ({ server: new Date(0), clientAuthorities: new Date(0) }),
     faultyKeyFiles: () => ({ error: 1, warning: 1 }),
+    fleetFigures: () => ({
+      state: 'level',
+      behindSeconds: 0,
+      lacks: { kept: 0, unreadable: 0, failed: 0, older: 0 },
+      engineSize: 1,
+      engineQuota: 2,
+    }),
     observeProcess: (register) => collectDefaultMetrics({ register }),
   });
   metrics.upstreamAnswered('key_provider', new Date(0));

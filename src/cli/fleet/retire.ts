@@ -1,0 +1,26 @@
+import { shown } from '../../http/terminal-text';
+import type { CliContext } from '../context';
+import { confirm, requireTerminal } from '../terminal';
+
+/** `fleet retire`: removes a packager that does not run any more. */
+export async function retire(
+  context: CliContext,
+  name: string,
+  { yes = false }: { readonly yes?: boolean },
+): Promise<void> {
+  const { out } = context;
+  if (!yes) {
+    requireTerminal(context, 'retire the packager', '');
+    const question = `Retire the packager ${shown(name)} of the fleet of ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, 'Nothing was changed.'))) return;
+  }
+  await context.sidecar().fleet.retire(name);
+  if (out.json) out.document({ name, retired: true });
+  else
+    out.note(
+      out.noteStyle(
+        'green',
+        `Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`,
+      ),
+    );
+}

@@ -1,0 +1,182 @@
+import type { FleetImportAnswer, FleetResealAnswer } from '../../api/fleet';
+import type { Output } from '../../http/output';
+import { count, shown } from '../../http/terminal-text';
+import { CliError, EXIT, stopFields } from '../cli-error';
+import { type FleetStep, interrupted, withRetries } from '../client';
+import type { CliContext } from '../context';
+import { firstOf, tellRest } from '../output';
+import { type Progress, showProgress } from '../terminal';
+
+export interface StepsOptions {
+  readonly all?: boolean;
+}
+
+export interface ImportOptions extends StepsOptions {
+  readonly found?: boolean;
+}
+
+/** Few enough for a bar that moves and a stop that comes soon; many enough, since each step looks at the whole folder. */
+const STEP = 500;
+
+/** `fleet import`: brings the key files of the sidecar's folder into the fleet. */
+export async function importKeyFiles(
+  context: CliContext,
+  { found = false, all = false }: ImportOptions,
+): Promise<void> {
+  const { out } = context;
+  const { fleet } = context.sidecar({ finishCalls: true });
+  const sum = { imported: 0, same: 0 };
+  const refused: Refused[] = [];
+  let isFounding = found;
+  let tries = 0;
+  const { total, stopped } = await inSteps(context, 'Importing', async (step) => {
+    tries += 1;
+    // It is done once: when the answer was lost, the fleet may be there, and to found it again is refused.
+    if (isFounding && tries > 1) isFounding = (await fleet.status()).state === 'lost_fleet';
+    const answer = await fleet.importStep({ ...step, ...(isFounding && { found: true }) });
+    isFounding = false;
+    sum.imported += answer.imported;
+    sum.same += answer.same;
+    refused.push(...answer.refused);
+    return { ...answer, done: answer.imported + answer.same + answer.refused.length };
+  });
+  if (out.json) out.document({ ...sum, refused, total: total ?? null, ...stopFields(stopped) });
+  else showRefused(out, refused, all);
+  const parts = [
+    `${number(sum.imported)} imported`,
+    `${number(sum.same)} in the fleet already`,
+    ...(refused.length > 0 ? [`${number(refused.length)} refused`] : []),
+  ];
+  end(context, { stopped, isFaulty: refused.length > 0, sentence: `Key files: ${parts.join(', ')}.` });
+}
+
+type Refused = FleetImportAnswer['refused'][number];
+
+const REFUSED: Readonly<Record<Refused['code'], string>> = {
+  differs: 'the fleet has other ones',
+  deleted: 'deleted in the fleet',
+  unreadable: 'what the fleet has can’t be opened',
+  not_a_key_file: 'no key files',
+  not_taken: 'of streams that this packager does not take',
+};
+
+function showRefused(out: Output, refused: readonly Refused[], all: boolean): void {
+  for (const code of Object.keys(REFUSED) as Refused['code'][]) {
+    const some = refused.filter((one) => one.code === code);
+    if (some.length === 0) continue;
+    out.write(`${out.style('bold', `${count(some.length, 'file')} refused: ${REFUSED[code]}`)}\n`);
+    for (const { streamid, description } of firstOf(some, all)) {
+      out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
+      out.write(`      ${shown(description)}\n`);
+    }
+    tellRest(out, some, all);
+  }
+}
+
+/** `fleet reseal`: seals what the engine holds with the first secret. */
+export async function reseal(context: CliContext, { all = false }: StepsOptions): Promise<void> {
+  const { out } = context;
+  const { fleet } = context.sidecar({ finishCalls: true });
+  const sum = { resealed: 0, current: 0 };
+  const unreadable: FleetResealAnswer['unreadable'] = [];
+  const { total, stopped } = await inSteps(context, 'Resealing', async (step) => {
+    const answer = await fleet.resealStep(step);
+    sum.resealed += answer.resealed;
+    sum.current += answer.current;
+    unreadable.push(...answer.unreadable);
+    return { ...answer, done: answer.resealed + answer.current + answer.unreadable.length };
+  });
+  if (out.json) out.document({ ...sum, unreadable, total: total ?? null, ...stopFields(stopped) });
+  else if (unreadable.length > 0) {
+    const entries = count(unreadable.length, 'entry', 'entries');
+    out.write(`${out.style('bold', `${entries} that no secret of the sidecar opens`)}\n`);
+    for (const streamId of firstOf(unreadable, all))
+      out.write(`  ${out.style('red', '!')} ${shown(streamId)}\n`);
+    tellRest(out, unreadable, all);
+  }
+  const parts = [
+    `${number(sum.resealed)} resealed`,
+    `${number(sum.current)} had the first secret already`,
+    ...(unreadable.length > 0 ? [`${number(unreadable.length)} not opened`] : []),
+  ];
+  end(context, { stopped, isFaulty: unreadable.length > 0, sentence: `Entries: ${parts.join(', ')}.` });
+}
+
+interface StepAnswer {
+  /** How many streams were dealt with. */
+  readonly done: number;
+  readonly next: string | null;
+  readonly total: number;
+}
+
+interface Steps {
+  /** undefined: no step was answered. */
+  readonly total: number | undefined;
+  /** Why the rest was not done. */
+  readonly stopped: CliError | undefined;
+}
+
+/**
+ * Takes step after step until there is none. A step whose answer was lost is taken again: what it did is found done.
+ * @throws CliError when not even the first one was taken.
+ */
+async function inSteps(
+  context: CliContext,
+  title: string,
+  take: (step: FleetStep) => Promise<StepAnswer>,
+): Promise<Steps> {
+  let progress: Progress | undefined;
+  let total: number | undefined;
+  let after: string | undefined;
+  try {
+    for (;;) {
+      if (context.interrupted.aborted) throw interrupted();
+      const waiting = (seconds: number | undefined) => {
+        progress ??= showProgress(context, title, total ?? 0);
+        progress.waiting(seconds);
+      };
+      const answer = await withRetries(context, { waiting }, () => take({ after, limit: STEP }));
+      if (total === undefined) {
+        progress?.stop();
+        progress = showProgress(context, title, answer.total);
+      }
+      total = answer.total;
+      progress?.advance(answer.done);
+      if (answer.next === null) return { total, stopped: undefined };
+      if (after !== undefined && answer.next <= after) throw endless(context.sidecar().address);
+      after = answer.next;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || total === undefined) throw thrown;
+    return { total, stopped: thrown };
+  } finally {
+    progress?.stop();
+  }
+}
+
+function endless(address: string): CliError {
+  const description = `What answers at ${address} does not go on: it asks for the same step a second time. Check the address.`;
+  return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+}
+
+function end(
+  context: CliContext,
+  {
+    stopped,
+    isFaulty,
+    sentence,
+  }: { readonly stopped: CliError | undefined; readonly isFaulty: boolean; readonly sentence: string },
+): void {
+  const { out } = context;
+  if (stopped && !out.json) {
+    if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
+    out.note('Run the same command again to go on: what is done is left as it is.');
+  }
+  out.note(out.noteStyle(isFaulty || stopped ? 'red' : 'green', sentence));
+  if (stopped) context.endWith(stopped.exitCode);
+  else if (isFaulty) context.endWith(EXIT.failed);
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -1,0 +1,226 @@
+import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS, takes } from '../../api/fleet';
+import type { Problem } from '../../http/errors';
+import { count, shown } from '../../http/terminal-text';
+import { CliError, EXIT, usageError } from '../cli-error';
+import { SidecarAway } from '../client';
+import type { CliContext } from '../context';
+import { firstOf } from '../output';
+import { showProgress } from '../terminal';
+import { WAIT_SECONDS } from './describe-fleet';
+
+const LOOK_MS = 500;
+
+/** What is given as `--wait`: true without a number. */
+export type WaitOption = number | true;
+
+/**
+ * How long a change of one stream waits: the sidecar itself does it. undefined: not at all.
+ * @throws CliError when it is longer than a sidecar waits.
+ */
+export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
+  const seconds = wait === true ? MAX_WAIT_SECONDS : wait;
+  if (seconds !== undefined && seconds > MAX_WAIT_SECONDS)
+    throw usageError(
+      `--wait takes at most ${MAX_WAIT_SECONDS} seconds for one stream. Use packager-drm fleet status STREAM to look later.`,
+    );
+  return seconds;
+}
+
+/**
+ * Asks, before anything is sent, whether it can be seen who has what. Nothing is asked when nobody waits.
+ * @throws CliError when it can't be.
+ */
+export async function requireFleet(context: CliContext, wait: WaitOption | undefined): Promise<void> {
+  if (wait === undefined) return;
+  try {
+    await context.sidecar().fleet.status();
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
+    const problems = thrown.problems.map(({ code, description }) => ({
+      code,
+      description: `${description} ${TODOS[code] ?? 'Or leave --wait out.'} Nothing was sent.`,
+    }));
+    throw new CliError(thrown.exitCode, problems);
+  }
+}
+
+const TODOS: Readonly<Record<string, string>> = {
+  forbidden: '--wait needs an API key without streams: it looks at the whole fleet.',
+};
+
+/** A packager that has not everything that was waited for. */
+interface BehindPackager {
+  readonly name: string;
+  readonly live: boolean;
+  /** Changes of its streams that it has not heard of. */
+  readonly behind: number;
+  /** Of the streams that were waited for, those whose state it has not for another reason; as far as it names them. */
+  readonly lacks: FleetPackager['lacks'];
+}
+
+/** What came of waiting. */
+export interface WaitedForFleet {
+  readonly end: 'all' | 'timeout' | 'interrupted' | 'unknown';
+  /** How many packagers take the streams. */
+  readonly packagers: number;
+  readonly behind: readonly BehindPackager[];
+  /** Why it can't be known. */
+  readonly errors?: readonly Problem[];
+}
+
+interface Awaited {
+  readonly streamIds: readonly string[];
+  /** The fleet's revision of the last change; undefined: none was made now. */
+  readonly revision: number | undefined;
+  readonly wait: WaitOption | undefined;
+}
+
+/** Waits until every registered packager has streams as they are now; undefined: nobody asked for it. */
+export async function waitForPackagers(
+  context: CliContext,
+  awaited: Awaited,
+): Promise<WaitedForFleet | undefined> {
+  const { wait, interrupted, now } = context;
+  if (awaited.wait === undefined || awaited.streamIds.length === 0) return undefined;
+  const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS : awaited.wait);
+  const { fleet } = context.sidecar();
+  const began = now().getTime();
+  let revision = awaited.revision;
+  let last: Omit<WaitedForFleet, 'end'> = { packagers: 0, behind: [] };
+  let progress: ReturnType<typeof showProgress> | undefined;
+  let done = 0;
+  try {
+    // The clock may be set back meanwhile, and a call may take its time.
+    for (let paused = 0; ; paused += LOOK_MS) {
+      if (interrupted.aborted) return { ...last, end: 'interrupted' };
+      let isSeen = false;
+      try {
+        const answer = await fleet.status();
+        // What was done before is waited for, too.
+        revision ??= answer.revision ?? undefined;
+        last = lookAt(answer, awaited.streamIds, revision);
+        isSeen = true;
+      } catch (thrown) {
+        if (!(thrown instanceof CliError)) throw thrown;
+        if (interrupted.aborted) return { ...last, end: 'interrupted' };
+        last = { ...last, errors: thrown.problems };
+        if (!(thrown instanceof SidecarAway)) return { ...last, end: 'unknown' };
+      }
+      if (isSeen) {
+        progress ??= showProgress(context, 'Packagers with everything', last.packagers);
+        progress.advance(last.packagers - last.behind.length - done);
+        done = last.packagers - last.behind.length;
+        if (last.behind.length === 0) return { ...last, end: 'all' };
+      }
+      if (Math.max(paused, now().getTime() - began) >= limitMs)
+        return { ...last, end: isSeen ? 'timeout' : 'unknown' };
+      await wait(LOOK_MS, interrupted);
+    }
+  } finally {
+    progress?.stop();
+  }
+}
+
+function lookAt(
+  answer: FleetAnswer,
+  streamIds: readonly string[],
+  target: number | undefined,
+): Omit<WaitedForFleet, 'end'> {
+  const wanted = new Set(streamIds);
+  const takers = answer.packagers.filter(({ streams }) => streamIds.some((id) => takes(streams, id)));
+  const behind = takers.flatMap((packager) => {
+    const { name, live, lacking } = packager;
+    const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');
+    // One that lacks more than it names may lack these.
+    const isNamed = lacking <= packager.lacks.length;
+    if (hasRevision(packager, answer, target) && lacks.length === 0 && isNamed) return [];
+    return [{ name, live, behind: packager.behind, lacks }];
+  });
+  return { packagers: takers.length, behind };
+}
+
+/** Whether a packager has heard of all changes up to a revision; what goes on in the fleet after it does not count. */
+function hasRevision(
+  { applied, behind }: FleetPackager,
+  { revision }: FleetAnswer,
+  target: number | undefined,
+): boolean {
+  if (target === undefined) return false;
+  const isKnown = revision !== null && revision >= target;
+  return (applied !== null && applied >= target) || (behind === 0 && isKnown);
+}
+
+/** The fields of a JSON document that say what came of waiting; none when nobody waited. */
+export function waitFields(waited: WaitedForFleet | undefined) {
+  if (!waited) return {};
+  const { end, packagers, behind, errors } = waited;
+  return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
+}
+
+/** Tells a person what came of waiting. */
+export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet | undefined): void {
+  if (!waited || out.json) return;
+  const { end, packagers, behind, errors = [] } = waited;
+  const has = `${(packagers - behind.length).toLocaleString('en-US')} of ${count(packagers, 'packager')}`;
+  const first = firstOf(behind);
+  const more = behind.length - first.length;
+  const names = first.map(nameOf).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '');
+  switch (end) {
+    case 'all':
+      out.note(
+        out.noteStyle(
+          'green',
+          `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`,
+        ),
+      );
+      return;
+    case 'interrupted':
+      out.note(
+        `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
+      );
+      return;
+    case 'timeout':
+      out.note(
+        out.noteStyle(
+          'red',
+          `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.`,
+        ),
+      );
+      return;
+    case 'unknown':
+      out.errors(errors);
+      out.note(
+        out.noteStyle(
+          'red',
+          'Whether every packager has everything is not known. The fleet has accepted the changes.',
+        ),
+      );
+  }
+}
+
+function nameOf({ name, live, behind, lacks }: BehindPackager): string {
+  const [lack] = lacks;
+  const why = !live
+    ? 'not live'
+    : lack
+      ? `${shown(lack.streamid)}: ${LACK_REASONS[lack.why]}`
+      : behind > 0
+        ? `${count(behind, 'change')} behind`
+        : '';
+  return why === '' ? shown(name) : `${shown(name)} (${why})`;
+}
+
+/** Ends the program with another exit code when not every packager has everything. */
+export function endByWait(context: Pick<CliContext, 'endWith'>, waited: WaitedForFleet | undefined): void {
+  if (waited && waited.end !== 'all') context.endWith(EXIT_CODES[waited.end]);
+}
+
+const EXIT_CODES = {
+  timeout: EXIT.failed,
+  interrupted: EXIT.interrupted,
+  unknown: EXIT.unreachable,
+} as const;
+
+export function nothingToWaitFor(): CliError {
+  return usageError('A dry run writes nothing that could be waited for; leave --wait out.');
+}

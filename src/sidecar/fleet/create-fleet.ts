@@ -1,0 +1,373 @@
+import { takes } from '../../api/fleet';
+import type { StreamId } from '../../api/stream-id';
+import { keysIn } from '../../drm/key-file';
+import type { Log } from '../../http/log';
+import { cached } from '../cached';
+import { keyIdOf } from '../key-files/changes';
+import { indexedKeysIn } from '../key-files/key-index';
+import { toStorageError } from '../storage/key-file-store';
+import { type Applied, type Apply, createApply } from './apply';
+import type { FleetConfig } from './config';
+import { type Engine, type EngineServer, toFleetError } from './engine';
+import type { Entry, Seal } from './entry';
+import type { Fleet, OpenFleet } from './fleet';
+import { createFleetStore } from './fleet-store';
+import { createFollow, type Follow } from './follow';
+import { groupCalls } from './grouped';
+import { createIdentity, type Identity } from './identity';
+import { type Ledger, openLedger } from './ledger';
+import { createMembership, type Membership, type Report } from './packagers';
+import { placesUnder } from './places';
+import { createSeal } from './seal';
+import { createStanding } from './standing';
+import { fleetFigures, fleetStatus, whereStream } from './status';
+import { collectDeleted, createImport, createReseal } from './steps';
+
+/** What a fleet takes from its process. */
+export interface FleetOptions {
+  readonly config: FleetConfig;
+  readonly engine: Engine;
+  /** Those in force: the first seals, all open. */
+  readonly secrets: () => readonly string[];
+  /** Has a listener hear of each change of the secrets. */
+  readonly onSecrets: (listener: () => void) => void;
+  /** The key-file folder, where the ledger lies. */
+  readonly folder: string;
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly random: (bytes: number) => Buffer;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly clock: () => Date;
+  /** The sidecar's. */
+  readonly version: string;
+}
+
+/** What there is once the ledger is open. */
+interface Parts {
+  readonly ledger: Ledger;
+  readonly apply: Apply;
+  readonly identity: Identity;
+  readonly follow: Follow;
+  readonly membership: Membership;
+}
+
+/** In milliseconds. */
+const RETRY_MS = 1000;
+const FAILED_RETRY_MS = 2000;
+const SERVERS_MS = 30_000;
+const COLLECT_MS = 60 * 60_000;
+const STATUS_KEPT_MS = 1000;
+/** What goes into one reading of entries that are tried again. */
+const MAX_AGAIN = 64;
+const MAX_PROPAGATION = 50;
+const MAX_REPORTED_LACKS = 1000;
+/** Of changes made here whose return from the engine is still to come. */
+const MAX_OWN = 10_000;
+
+/** Answers what makes the sidecar's store that of a fleet. */
+export function openFleet(options: FleetOptions): OpenFleet {
+  const { config, engine, folder, log, newId, random, now, clock, version } = options;
+  const places = placesUnder(config.prefix);
+  const ranges = places.entries(config.streams);
+  const streamsText = (config.streams ?? []).join(',');
+  const grouped = groupCalls(engine);
+  const isTaken = (streamId: string) => takes(config.streams, streamId);
+
+  return (local, hooks): Fleet => {
+    let seal: Seal = createSeal(options.secrets(), random);
+    let opened: Promise<Parts> | undefined;
+    let parts: Parts | undefined;
+    let highest = 0;
+    let servers: readonly EngineServer[] = [];
+    let round = new AbortController();
+    let closing = false;
+    const timers: NodeJS.Timeout[] = [];
+    /** The ids of entries that were made here and are still to come back from the engine, and whether they are applied. */
+    const own = new Map<string, boolean>();
+    const missing = new Set<StreamId>();
+    const propagation: number[] = [];
+
+    const standing = createStanding({ log, now, clock, onChange: () => parts?.membership.changed(false) });
+
+    const seen = (value: number) => {
+      highest = Math.max(highest, value);
+    };
+
+    const report = (): Report => {
+      const lacks = parts?.apply.lacks ?? new Map();
+      return {
+        state: standing.state,
+        applied: parts?.follow.applied ?? [],
+        lacks: Object.fromEntries([...lacks].slice(0, MAX_REPORTED_LACKS)),
+        lacking: lacks.size,
+        clockAhead: engine.clockAhead(),
+        propagation: [...propagation],
+      };
+    };
+
+    const audit = ({ streamId, bytes, by, from }: Entry, { former, result }: Applied): void => {
+      const isPut = bytes !== undefined;
+      hooks.audit({
+        action: isPut ? 'put' : 'delete',
+        key: by.key,
+        address: by.address,
+        requestId: by.requestId,
+        streamId,
+        result: result === 'removed' ? 'deleted' : former ? 'changed' : 'created',
+        oldKeyId: keyIdOf(former),
+        newKeyId: keyIdOf(bytes),
+        from,
+      });
+    };
+
+    const onApplied = (entry: Entry, applied: Applied, isNews: boolean): void => {
+      const isOwn = own.delete(entry.id);
+      if (applied.result !== 'written' && applied.result !== 'removed') return;
+      const { bytes } = entry;
+      if (bytes) hooks.index.set(entry.streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
+      if (!isOwn) audit(entry, applied);
+      if (isNews) arrived(entry);
+    };
+
+    /** Notes how long a change took from its acceptance to its file here. */
+    const arrived = ({ at }: Entry): void => {
+      const ms = Math.max(0, clock().getTime() - at);
+      hooks.observer.applied(ms / 1000);
+      propagation.push(ms);
+      if (propagation.length > MAX_PROPAGATION) propagation.shift();
+    };
+
+    const open = async (): Promise<Parts> => {
+      const ledger = await openLedger(folder, { newId, log });
+      seen(ledger.head.highest);
+      for (const [, record] of ledger.records()) seen(record.version);
+      const apply = createApply({
+        local,
+        ledger,
+        hasLevelled: () => ledger.head.levelled === streamsText,
+        log,
+      });
+      const identity = createIdentity({ engine, places, seal: () => seal, ledger, newId });
+      const membership = createMembership({
+        engine,
+        places,
+        name: config.name,
+        streams: config.streams,
+        version,
+        id: () => ledger.head.id,
+        report,
+        log,
+        clock,
+        now,
+        onNameTaken: standing.nameTaken,
+      });
+      const follow = createFollow({
+        engine,
+        places,
+        seal: () => seal,
+        apply,
+        ranges,
+        isOwn: ({ id }) => own.get(id) === true && own.delete(id),
+        onApplied,
+        onResult: hooks.observer.entry,
+        onVersion: seen,
+        onPresence(streamId, isThere) {
+          if (isThere) missing.delete(streamId);
+          else if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
+        },
+        onFleetChanged: () => begin(),
+        onPulse: standing.heard,
+        onLost: standing.lost,
+        onProgress: (isAwaited) => membership.changed(isAwaited),
+      });
+      parts = { ledger, apply, identity, follow, membership };
+      return parts;
+    };
+
+    /** The parts, once the folder can be used. @throws HttpError */
+    const whenOpen = (): Promise<Parts> => {
+      opened ??= open().catch((thrown: unknown) => {
+        opened = undefined;
+        throw toStorageError('write', thrown);
+      });
+      return opened;
+    };
+
+    /** Has the round end, so that the next one begins with a look at which fleet it is. */
+    const begin = (): void => round.abort();
+
+    const goRound = async (): Promise<void> => {
+      const { ledger, identity, follow, membership } = await whenOpen();
+      identity.doubt();
+      await identity.guard();
+      standing.admitted();
+      await membership.join();
+      const there = await follow.level();
+      missing.clear();
+      for (const [streamId, { tag }] of ledger.records())
+        if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
+      await ledger.noteHead({ levelled: streamsText, highest });
+      standing.level(true);
+      membership.changed(false);
+      await follow.changes(round.signal);
+    };
+
+    const run = async (): Promise<void> => {
+      while (!closing) {
+        round = new AbortController();
+        try {
+          await goRound();
+        } catch (thrown) {
+          standing.failed(thrown);
+          await rest(RETRY_MS, round.signal);
+        }
+        standing.level(false);
+      }
+    };
+
+    const every = (ms: number, what: () => Promise<unknown>): void => {
+      const timer = setTimeout(async () => {
+        // What fails is tried again; the state tells of it.
+        await what().catch(() => undefined);
+        if (!closing) every(ms, what);
+      }, ms).unref();
+      timers.push(timer);
+      if (timers.length > 16) timers.shift();
+    };
+
+    const retryFailed = async (): Promise<void> => {
+      if (!parts || !standing.isLevel) return;
+      const streams = [...parts.apply.lacks].flatMap(([streamId, why]) =>
+        why === 'failed' ? [streamId] : [],
+      );
+      if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
+    };
+
+    const lookAtServers = async (): Promise<void> => {
+      servers = await engine.servers();
+    };
+
+    const collect = async (): Promise<void> => {
+      if (parts && standing.isLevel)
+        await collectDeleted({ ...parts, engine, places, seal: () => seal, clock });
+    };
+
+    const store = createFleetStore({
+      name: config.name,
+      local,
+      places,
+      grouped,
+      seal: () => seal,
+      identity: async () => (await whenOpen()).identity,
+      newId: () => {
+        const id = newId();
+        own.set(id, false);
+        if (own.size > MAX_OWN) own.delete(own.keys().next().value ?? '');
+        return id;
+      },
+      nextVersion: () => {
+        highest = Math.max(highest + 1, clock().getTime());
+        return highest;
+      },
+      seen,
+      clock,
+      isTaken,
+      apply: async (entry, revision) => {
+        const applied = await (await whenOpen()).apply.entry(entry, revision);
+        hooks.observer.entry(applied.result);
+        if (applied.result !== 'failed' && own.has(entry.id)) own.set(entry.id, true);
+        if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
+        return applied;
+      },
+      onConflict: hooks.observer.conflict,
+    });
+
+    const importStep = createImport({
+      folder,
+      local,
+      ledger: async () => (await whenOpen()).ledger,
+      offer: store.offer,
+      isTaken,
+      now,
+    });
+    const resealStep = createReseal({
+      engine,
+      places,
+      seal: () => seal,
+      identity: async () => (await whenOpen()).identity,
+      grouped,
+    });
+
+    /** Runs what asks the engine, and answers its errors as those of the API. */
+    const asked = async <Answer>(ask: (parts: Parts) => Promise<Answer>): Promise<Answer> => {
+      try {
+        return await ask(await whenOpen());
+      } catch (thrown) {
+        throw toFleetError(thrown);
+      }
+    };
+
+    const status = cached(STATUS_KEPT_MS, now, () =>
+      fleetStatus({
+        name: config.name,
+        streams: config.streams,
+        engine,
+        standing,
+        ledger: parts?.ledger,
+        membership: parts?.membership,
+        missing: missing.size,
+        time: clock().getTime(),
+      }),
+    );
+
+    return {
+      store,
+      start() {
+        options.onSecrets(() => {
+          seal = createSeal(options.secrets(), random);
+          begin();
+        });
+        void run();
+        every(FAILED_RETRY_MS, retryFailed);
+        every(SERVERS_MS, lookAtServers);
+        every(COLLECT_MS, collect);
+      },
+      checkReady: () => standing.checkReady(parts?.ledger.head.levelled !== undefined),
+      status,
+      whereIs: (streamId) =>
+        asked(({ membership }) => whereStream({ streamId, places, grouped, seal, membership })),
+      waitFor: (changes, seconds) => asked(({ membership }) => membership.waitFor(changes, seconds)),
+      importStep: (step, by) => asked(() => importStep(step, by)),
+      found: () =>
+        asked(async ({ identity }) => {
+          await identity.found();
+          begin();
+        }),
+      resealStep,
+      retire: (name) => asked(({ membership }) => membership.retire(name)),
+      figures: () => fleetFigures(standing, parts?.apply.lacks.values() ?? [], servers),
+      async close() {
+        closing = true;
+        for (const timer of timers) clearTimeout(timer);
+        round.abort();
+        await parts?.membership.close();
+        engine.close();
+        await parts?.ledger.close();
+      },
+    };
+  };
+}
+
+/** Waits, but not when the signal says that it is no use. */
+function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms).unref();
+    signal.addEventListener('abort', end);
+  });
+}

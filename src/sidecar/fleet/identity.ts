@@ -1,0 +1,79 @@
+import { apiError } from '../errors';
+import type { Engine, Guard } from './engine';
+import type { Seal } from './entry';
+import type { Ledger } from './ledger';
+import type { Places } from './places';
+
+/** Which fleet the engine holds, and whether it is the one of this packager. */
+export interface Identity {
+  /**
+   * What every change is guarded by: the description of the fleet as it was read. A fleet that is not there is founded, if
+   * this packager has joined none.
+   * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
+   */
+  guard(): Promise<Guard>;
+  /** Has it read again before the next change. */
+  doubt(): void;
+  /** Founds the fleet of this packager again where the engine has none. @throws HttpError @throws EngineError */
+  found(): Promise<void>;
+}
+
+interface IdentityOptions {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly seal: () => Seal;
+  readonly ledger: Ledger;
+  readonly newId: () => string;
+}
+
+export function createIdentity({ engine, places, seal, ledger, newId }: IdentityOptions): Identity {
+  const key = places.fleet;
+  let known: Promise<Guard> | undefined;
+
+  const write = (id: string) =>
+    engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);
+
+  const look = async (): Promise<Guard> => {
+    for (;;) {
+      const { values } = await engine.read([key]);
+      const [present] = values;
+      if (present) {
+        const id = idIn(seal().openText(key, present.value));
+        if (id === undefined) throw apiError('fleet_wrong_secret');
+        if (ledger.head.fleet === undefined) await ledger.noteHead({ fleet: id });
+        if (ledger.head.fleet !== id) throw apiError('fleet_other');
+        return { key, revision: present.revision };
+      }
+      if (ledger.head.fleet !== undefined) throw apiError('fleet_lost');
+      // Several may found it at a time: all join the one that was first.
+      await write(newId());
+    }
+  };
+
+  return {
+    guard() {
+      if (!known) {
+        const looked = look();
+        known = looked;
+        looked.catch(() => {
+          if (known === looked) known = undefined;
+        });
+      }
+      return known;
+    },
+    doubt() {
+      known = undefined;
+    },
+    async found() {
+      const { fleet } = ledger.head;
+      if (fleet !== undefined) await write(fleet);
+      known = undefined;
+    },
+  };
+}
+
+function idIn(opened: ReturnType<Seal['openText']>): string | undefined {
+  if (!opened.ok) return undefined;
+  const { id }: { readonly id?: unknown } = JSON.parse(opened.text);
+  return typeof id === 'string' ? id : undefined;
+}

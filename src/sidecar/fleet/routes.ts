@@ -1,0 +1,113 @@
+import type { Express, Request, RequestHandler, Response } from 'express';
+import type * as z from 'zod';
+import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
+import { onlyMethods } from '../../http/app';
+import { parsedOr400 } from '../../http/errors';
+import { readQuery } from '../../http/faults';
+import type { Log } from '../../http/log';
+import { callerOf, requireAllStreams, requireScope } from '../access/api-key';
+import { apiError } from '../errors';
+import { refuseQuery, unknownParameter } from '../key-files/dry-run';
+import { actorOf, streamIdOf } from '../key-files/routes';
+import type { Fleet } from './fleet';
+
+const FLEET_PATH = '/api/fleet';
+const IMPORT = 'import';
+const RESEAL = 'reseal';
+
+/** The packagers of the fleet, what they have, and what is done with all of them. Behind the guard. */
+export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): void {
+  /** Whose requests see the streams of all tenants. The body of none is read. */
+  const handle =
+    (isChange: boolean, answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>) =>
+    async (request: Request, response: Response): Promise<void> => {
+      if (!fleet) throw apiError('fleet_not_configured');
+      const caller = callerOf(response);
+      requireAllStreams(caller);
+      if (isChange) requireScope(caller);
+      const answered = await answer(fleet, request, response);
+      response.set('cache-control', 'no-store').json(answered);
+    };
+  const reading = (
+    answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>,
+  ): RequestHandler =>
+    handle(false, (present, request, response) => {
+      const unknown = unknownParameter(request.query, []);
+      if (unknown !== undefined) throw apiError('invalid_query', unknown);
+      return answer(present, request, response);
+    });
+  const logged = (response: Response, what: string, fields: Readonly<Record<string, unknown>>) => {
+    const { requestId } = response.locals;
+    log.info(what, { requestId, key: callerOf(response).name, ...fields });
+  };
+
+  app
+    .route(FLEET_PATH)
+    .get(reading((present) => present.status()))
+    .all(onlyMethods('GET', 'HEAD'));
+
+  app.post(
+    `${FLEET_PATH}/${IMPORT}`,
+    handle(true, async (present, request, response) => {
+      const { found, after, limit } = queryOf(fleetImportQuery, request);
+      const { apiKey, address, requestId } = actorOf(request, response);
+      if (found) {
+        if (after !== undefined) throw foundedAlready();
+        await present.found();
+        logged(response, 'fleet founded again', {});
+      }
+      const answered = await present.importStep({ after, limit }, { key: apiKey.name, address, requestId });
+      const { imported, same, refused } = answered;
+      logged(response, 'key files imported into the fleet', { imported, same, refused: refused.length });
+      return answered;
+    }),
+  );
+
+  app.post(
+    `${FLEET_PATH}/${RESEAL}`,
+    handle(true, async (present, request, response) => {
+      const { after, limit } = queryOf(fleetStepQuery, request);
+      const answered = await present.resealStep({ after, limit });
+      const { resealed, current, unreadable } = answered;
+      logged(response, 'fleet resealed', { resealed, current, unreadable: unreadable.length });
+      return answered;
+    }),
+  );
+
+  app
+    .route(`${FLEET_PATH}/packagers/:name`)
+    .delete(
+      handle(true, async (present, request, response) => {
+        refuseQuery(request.query);
+        const name = String(request.params.name);
+        await present.retire(name);
+        logged(response, 'packager retired from the fleet', { packager: name });
+        return { name, retired: true };
+      }),
+    )
+    .all(onlyMethods('DELETE'));
+
+  // A stream may be called as one of the paths before: those are for POST, and this is for GET.
+  app
+    .route(`${FLEET_PATH}/:streamid`)
+    .get(reading((present, request, response) => present.whereIs(streamIdOf(request, response))))
+    .all((request, response, next) => {
+      const isTask = [IMPORT, RESEAL].includes(String(request.params.streamid).toLowerCase());
+      return onlyMethods('GET', 'HEAD', ...(isTask ? ['POST'] : []))(request, response, next);
+    });
+
+  app.all(`${FLEET_PATH}/*rest`, () => {
+    throw apiError('invalid_stream_id', 'Write the slashes of a stream id as %2F.');
+  });
+}
+
+function queryOf<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, { query }: Request) {
+  refuseQuery(query, ...Object.keys(schema.shape));
+  return parsedOr400(readQuery(schema, query));
+}
+
+function foundedAlready() {
+  const description =
+    'found is for the first step of an import: leave it out where after is given. Nothing was changed.';
+  return apiError('invalid_query', description);
+}

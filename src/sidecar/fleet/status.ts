@@ -1,0 +1,115 @@
+import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
+import type { StreamId } from '../../api/stream-id';
+import { etagOf } from '../../http/etag';
+import { apiError } from '../errors';
+import type { Engine, EngineServer } from './engine';
+import type { Seal } from './entry';
+import type { FleetFigures } from './fleet';
+import type { Grouped } from './grouped';
+import { lagOf } from './lag';
+import type { Ledger } from './ledger';
+import type { Membership, Packager } from './packagers';
+import type { Places } from './places';
+import type { Standing } from './standing';
+import { whoHas } from './who-has';
+
+interface StatusOptions {
+  /** The packager's. */
+  readonly name: string;
+  /** Beginnings of the ids of the streams that it takes; undefined: all. */
+  readonly streams: readonly string[] | undefined;
+  readonly engine: Engine;
+  readonly standing: Standing;
+  /** undefined before the folder can be used. */
+  readonly ledger: Ledger | undefined;
+  readonly membership: Membership | undefined;
+  /** How many key files of the fleet are here that the engine does not have. */
+  readonly missing: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+}
+
+/** An engine so young has nothing that it should have compacted. */
+const YOUNG_REVISION = 100_000;
+
+/** Tells how this packager, the others and the engine are; what can't be asked for is left out. */
+export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
+  const { name, streams, engine, standing, ledger, membership, missing, time } = options;
+  const { moment } = standing;
+  const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
+  const [servers, packagers, remembers] = await Promise.all([
+    engine.servers(),
+    membership?.list().catch((): readonly Packager[] => []) ?? [],
+    isOld ? engine.remembers(1).catch(() => undefined) : undefined,
+  ]);
+  let deleted = 0;
+  for (const [, { tag }] of ledger?.records() ?? []) if (tag === undefined) deleted += 1;
+  return {
+    name,
+    fleet: ledger?.head.fleet ?? null,
+    state: standing.state,
+    since: standing.since.toISOString(),
+    revision: moment?.revision ?? null,
+    engine: servers.map(({ url, fault, version, isLeader, size, sizeInUse, quota, alarms }) => ({
+      url,
+      fault,
+      version,
+      leader: isLeader,
+      size,
+      size_in_use: sizeInUse,
+      quota,
+      alarms: alarms && [...alarms],
+    })),
+    compacted: remembers === undefined ? null : !remembers,
+    streams: (ledger?.size ?? 0) - deleted,
+    deleted,
+    missing,
+    packagers: lagOf(packagers, ledger?.records() ?? [], time, streams),
+  };
+}
+
+interface WhereOptions {
+  readonly streamId: StreamId;
+  readonly places: Places;
+  readonly grouped: Grouped;
+  readonly seal: Seal;
+  readonly membership: Membership;
+}
+
+/** Tells who has a stream as the fleet has it. @throws HttpError 404 @throws EngineError */
+export async function whereStream(options: WhereOptions): Promise<FleetStreamAnswer> {
+  const { streamId, places, grouped, seal, membership } = options;
+  const key = places.entry(streamId);
+  const [{ present }, packagers] = await Promise.all([grouped.read(key), membership.list()]);
+  if (!present) throw apiError('fleet_entry_not_found');
+  const opened = seal.open(key, present.value, streamId);
+  const entry = opened.ok ? opened.entry : undefined;
+  return {
+    streamid: streamId,
+    revision: present.revision,
+    state: entry ? (entry.bytes ? 'file' : 'deleted') : 'unreadable',
+    etag: entry?.bytes ? etagOf(entry.bytes) : null,
+    changed: entry ? new Date(entry.at).toISOString() : null,
+    key: entry?.by.key ?? null,
+    from: entry?.from ?? null,
+    packagers: whoHas(packagers, streamId, present.revision),
+  };
+}
+
+/** What metrics tell. `servers` are as they were last looked at. */
+export function fleetFigures(
+  standing: Standing,
+  lacks: Iterable<keyof FleetFigures['lacks']>,
+  servers: readonly EngineServer[],
+): FleetFigures {
+  const counts = { kept: 0, unreadable: 0, failed: 0, older: 0 };
+  for (const why of lacks) counts[why] += 1;
+  const [largest] = servers.toSorted((one, other) => (other.size ?? 0) - (one.size ?? 0));
+  return {
+    state: standing.state,
+    behindSeconds: standing.behindSeconds(),
+    lacks: counts,
+    engineSize: largest?.size,
+    engineQuota: largest?.quota,
+  };
+}

@@ -1,0 +1,135 @@
+import { MAX_WAIT_SECONDS } from '../../api/fleet';
+import type { StreamId } from '../../api/stream-id';
+import type { Finding } from '../../drm/cross-check';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
+import { apiError } from '../errors';
+import type { FleetChange } from '../storage/key-file-store';
+import type { Fleet } from './fleet';
+
+/** A change that a fleet has accepted. */
+export interface Accepted {
+  readonly streamId: StreamId;
+  readonly fleet: FleetChange;
+}
+
+/** What an answer says of a fleet. */
+export interface Settled {
+  /** 202: accepted, but not every packager has it that should. */
+  readonly status: 200 | 202;
+  readonly warnings: readonly Finding[];
+  /** The header `x-fleet-revision` with the highest revision; empty without a fleet. */
+  readonly headers: readonly string[];
+}
+
+/** Ends requests that change key files: at once, or when every packager has the changes. */
+export interface FleetWait {
+  /**
+   * Reads `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all.
+   * @throws HttpError 400.
+   */
+  secondsOf(query: Readonly<Record<string, unknown>>): number | undefined;
+  /** Waits, if that is asked for, and answers what is to be said. Never rejects: the changes are made. */
+  settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string): Promise<Settled>;
+  /** Waits no longer: the service is about to stop. */
+  hurry(): void;
+}
+
+/** The parameter that `secondsOf` reads. */
+export const WAIT = 'wait';
+
+const REVISION_HEADER = 'x-fleet-revision';
+/** How many packagers a warning names. */
+const MAX_NAMES = 10;
+
+export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log): FleetWait {
+  const waiting = new Set<(why: string) => void>();
+  let isHurrying = false;
+
+  /** What is to be said of packagers that have not got the changes; undefined: all have. */
+  const whoIsBehind = async (
+    changes: readonly Accepted[],
+    seconds: number,
+    requestId: string,
+  ): Promise<string | undefined> => {
+    if (isHurrying) return STOPPING;
+    const awaited = changes.map(({ streamId, fleet: { revision } }) => ({ streamId, revision }));
+    let endEarly: (why: string) => void = () => undefined;
+    const ended = new Promise<string>((resolve) => {
+      endEarly = resolve;
+      waiting.add(resolve);
+    });
+    const asked = fleet?.waitFor(awaited, seconds).then(
+      (names) => (names.length === 0 ? undefined : describeBehind(names, seconds)),
+      (thrown: unknown) => {
+        log.error('who has a change of the fleet is not known', { requestId, cause: describeThrown(thrown) });
+        return 'which packagers have it is not known, since the engine of the fleet does not tell';
+      },
+    );
+    try {
+      return await Promise.race([asked, ended]);
+    } finally {
+      waiting.delete(endEarly);
+    }
+  };
+
+  return {
+    secondsOf(query) {
+      const value = query[WAIT];
+      if (value === undefined) return undefined;
+      if (!fleet) throw refuse('is for a fleet of packagers, and this sidecar is in none: leave it out');
+      const isNumber = typeof value === 'string' && /^[1-9]\d?$/.test(value);
+      if (!isNumber || Number(value) > MAX_WAIT_SECONDS)
+        throw refuse(`must be a whole number of seconds, from 1 to ${MAX_WAIT_SECONDS}`);
+      return Number(value);
+    },
+    async settle(changes, seconds, requestId) {
+      if (changes.length === 0) return { status: 200, warnings: [], headers: [] };
+      const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
+      const isHere = changes.every((change) => change.fleet.notHere === undefined);
+      const highest = changes.reduce((most, change) => Math.max(most, change.fleet.revision), 0);
+      return {
+        status: behind === undefined && isHere ? 200 : 202,
+        warnings: behind === undefined ? [] : [behindFinding(behind)],
+        headers: [REVISION_HEADER, String(highest)],
+      };
+    },
+    hurry() {
+      isHurrying = true;
+      for (const end of waiting) end(STOPPING);
+    },
+  };
+}
+
+const STOPPING = 'which packagers have it is not known, since the service is stopping';
+
+function refuse(why: string) {
+  return apiError('invalid_query', `${WAIT} ${why}. Nothing was changed.`);
+}
+
+function describeBehind(names: readonly string[], seconds: number): string {
+  const more = names.length - MAX_NAMES;
+  const named = [...names.slice(0, MAX_NAMES), ...(more > 0 ? [`${more} more`] : [])];
+  const who = named.length === 1 ? named[0] : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
+  return `not everything is at ${who} after ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
+}
+
+function behindFinding(why: string): Finding {
+  return {
+    severity: 'warning',
+    code: 'fleet_behind',
+    description: `${why}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it`,
+  };
+}
+
+/** What is to be said of a change that the fleet has accepted and that could not be made in this folder. */
+export function notHereFindings({ notHere }: Pick<FleetChange, 'notHere'>): Finding[] {
+  if (!notHere) return [];
+  return [
+    {
+      severity: 'warning',
+      code: 'fleet_not_here',
+      description: `the fleet has accepted the change, but it is not made beside this sidecar: ${notHere.problems[0]?.description ?? ''}`,
+    },
+  ];
+}
