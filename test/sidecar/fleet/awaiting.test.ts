@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import { takes } from '../../../src/api/fleet';
 import type { StreamId } from '../../../src/api/stream-id';
 import type { Report } from '../../../src/sidecar/fleet/packagers';
-import { takes } from '../../../src/sidecar/fleet/places';
+import { followed } from '../../../src/sidecar/fleet/places';
 import { registrationValue, reportText, reportValue } from '../../../src/sidecar/fleet/roll';
 import { FakeCluster } from '../../support/fake-engine';
 import { fleetMember, type Member, NO_REPORT, PLACES } from '../../support/fleet-member';
@@ -33,7 +34,7 @@ function report(cluster: FakeCluster, name: string, said: Partial<Report>, id = 
   const lacking = Object.keys(said.lacks ?? {}).length;
   const text = reportText(id, { ...NO_REPORT, lacking, ...said });
   // What it has is older than what it says.
-  cluster.revision = Math.max(cluster.revision, said.applied ?? 0);
+  cluster.revision = Math.max(cluster.revision, ...(said.applied ?? []));
   return cluster.set(PLACES.report(name), reportValue(text, new Date(0)));
 }
 
@@ -43,7 +44,7 @@ test('a wait ends at once when every packager that takes the stream has it', asy
   const cluster = new FakeCluster();
   register(cluster, 'news', ['news/']);
   register(cluster, 'sports', ['sports/']);
-  report(cluster, 'news', { applied: 10 });
+  report(cluster, 'news', { applied: [10] });
   const { membership } = sidecar(cluster);
   expect(await membership.waitFor([change('news/1', 10)], 5)).toEqual([]);
   expect(await membership.waitFor([change('else', 10)], 5)).toEqual([]);
@@ -56,10 +57,10 @@ test('a wait ends when the last packager reports, and names those that have not 
   const { membership } = sidecar(cluster);
   const waits = [membership.waitFor([change('a', 10)], 5), membership.waitFor([change('a', 20)], 0.2)];
   await rest(20);
-  report(cluster, 'p1', { applied: 10 });
-  report(cluster, 'p2', { applied: 30 });
+  report(cluster, 'p1', { applied: [10] });
+  report(cluster, 'p2', { applied: [30] });
   await rest(20);
-  report(cluster, 'p3', { applied: 12 });
+  report(cluster, 'p3', { applied: [12] });
   expect(await waits[0]).toEqual([]);
   expect(await waits[1]).toEqual(['p1', 'p3']);
 });
@@ -70,7 +71,7 @@ test('all who wait share one watch, and it ends a while after the last of them',
   const { membership, engine } = sidecar(cluster);
   const waits = Array.from({ length: 20 }, (_, index) => membership.waitFor([change('a', 10 + index)], 5));
   await until(() => engine.watches === 2);
-  report(cluster, 'p1', { applied: 40 });
+  report(cluster, 'p1', { applied: [40] });
   await Promise.all(waits);
   expect(await membership.waitFor([change('b', 40)], 5)).toEqual([]);
   expect([engine.count('watch'), engine.count('list')]).toEqual([2, 2]);
@@ -84,11 +85,11 @@ test.each([
 ] as const)('a packager that lacks %s has not got it', async (_, lacks, lacking) => {
   const cluster = new FakeCluster();
   register(cluster, 'p1');
-  report(cluster, 'p1', { applied: 20, lacks, lacking });
+  report(cluster, 'p1', { applied: [20], lacks, lacking });
   const { membership } = sidecar(cluster);
   const wait = membership.waitFor([change('a', 10)], 5);
   await expect(membership.waitFor([change('a', 10)], 0.05)).resolves.toEqual(['p1']);
-  report(cluster, 'p1', { applied: 20, lacks: { b: 'kept' } });
+  report(cluster, 'p1', { applied: [20], lacks: { b: 'kept' } });
   expect(await wait).toEqual([]);
 });
 
@@ -97,9 +98,9 @@ test('what another folder reported under the name, or of an engine that was rest
   for (const name of ['p1', 'p2']) register(cluster, name);
   cluster.set(
     PLACES.report('p2'),
-    reportValue(reportText('id-of-p2', { ...NO_REPORT, applied: 500 }), new Date(0)),
+    reportValue(reportText('id-of-p2', { ...NO_REPORT, applied: [500] }), new Date(0)),
   );
-  report(cluster, 'p1', { applied: 20 }, 'folder-before');
+  report(cluster, 'p1', { applied: [20] }, 'folder-before');
   const { membership } = sidecar(cluster);
   expect(await membership.waitFor([change('a', 5)], 0.05)).toEqual(['p1', 'p2']);
 });
@@ -112,9 +113,9 @@ test('a packager that is retired is no longer waited for, and one that registers
   await rest(20);
   register(cluster, 'p2');
   await membership.retire('gone');
-  report(cluster, 'p1', { applied: 10 });
+  report(cluster, 'p1', { applied: [10] });
   expect(await waits[1]).toEqual(['p2']);
-  report(cluster, 'p2', { applied: 10 });
+  report(cluster, 'p2', { applied: [10] });
   expect(await waits[0]).toEqual([]);
 });
 
@@ -130,7 +131,7 @@ test('a wait survives that the engine is away, and that its watch ends', async (
   engine.isAway = true;
   const named = membership.waitFor([change('a', 10)], 0.05);
   cluster.restore(cluster.backup());
-  report(cluster, 'p1', { applied: 30 });
+  report(cluster, 'p1', { applied: [30] });
   await expect(named).rejects.toMatchObject({ name: 'EngineError', kind: 'unavailable' });
   engine.isAway = false;
   expect(await wait).toEqual([]);
@@ -142,10 +143,10 @@ test('while the engine is away, those are named that were not known to have it',
   const { membership, engine } = sidecar(cluster);
   const wait = membership.waitFor([change('a', 10)], 0.2);
   await until(() => engine.watches === 2);
-  report(cluster, 'p2', { applied: 10 });
+  report(cluster, 'p2', { applied: [10] });
   await rest(30);
   engine.isAway = true;
-  report(cluster, 'p1', { applied: 10 });
+  report(cluster, 'p1', { applied: [10] });
   expect(await wait).toEqual(['p1', 'p3']);
 });
 
@@ -171,7 +172,7 @@ test('3,000 changes are awaited from 500 packagers at little cost', async () => 
   const wait = membership.waitFor(changes, 20);
   await until(() => engine.watches === 2);
   const spent = await processorMs(async () => {
-    for (let index = 0; index < 500; index += 1) report(cluster, `p${index}`, { applied: 4000 });
+    for (let index = 0; index < 500; index += 1) report(cluster, `p${index}`, { applied: [4000, 4000] });
     await wait;
   });
   expect(await wait).toEqual([]);
@@ -188,6 +189,8 @@ const anyReport = fc.record({
   lacked: fc.uniqueArray(fc.constantFrom(...ids), { maxLength: 2 }),
   unnamed: fc.constantFrom(0, 0, 1),
 });
+const appliedOf = (streams: readonly string[] | undefined, revision: number | undefined) =>
+  revision === undefined ? [] : followed(streams).map(() => revision);
 const anyChanges = fc.array(fc.tuple(fc.constantFrom(...ids), fc.integer({ min: 1, max: 30 })), {
   minLength: 1,
   maxLength: 6,
@@ -207,7 +210,7 @@ test('a wait names those packagers that a look at each of the changes finds', as
           if (said) {
             const lacks = Object.fromEntries(said.lacked.map((streamId) => [streamId, 'kept' as const]));
             const lacking = said.lacked.length + said.unnamed;
-            report(cluster, name, { applied: said.applied, lacks, lacking });
+            report(cluster, name, { applied: appliedOf(streams, said.applied), lacks, lacking });
           }
           const isMissing = changes.some(
             ([streamId, revision]) =>

@@ -20,8 +20,8 @@ afterEach(async () => {
 });
 
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-const applied = (revision: number) => ({ ...NO_REPORT, applied: revision });
-const reported = (cluster: FakeCluster) => (cluster.json(KEY) as { applied: number | null }).applied;
+const applied = (revision: number) => ({ ...NO_REPORT, applied: [revision] });
+const reported = (cluster: FakeCluster) => (cluster.json(KEY) as { applied: readonly number[] }).applied[0];
 const writes = ({ engine }: Member) => engine.calls.filter(({ keys }) => keys.includes(KEY)).length;
 
 test('a report that somebody waits for is made at once, and holds what a packager says of itself', async () => {
@@ -30,7 +30,7 @@ test('a report that somebody waits for is made at once, and holds what a package
   await rest(30);
   member.report = {
     state: 'level',
-    applied: 2,
+    applied: [2],
     lacks: Object.fromEntries([
       ['constructor', 'kept'],
       ['__proto__', 'failed'],
@@ -46,7 +46,7 @@ test('a report that somebody waits for is made at once, and holds what a package
   expect(cluster.json(KEY)).toEqual({
     id: 'id-of-origin-1',
     state: 'level',
-    applied: 2,
+    applied: [2],
     lacks: [
       ['constructor', 'kept'],
       ['__proto__', 'failed'],
