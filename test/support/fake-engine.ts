@@ -169,7 +169,7 @@ export class FakeCluster {
   }
 
   eventsFrom(revision: number): readonly WatchedEvent[] {
-    return this.#history.filter((event) => event.revision >= revision);
+    return this.#history.filter((event) => event.revision >= revision && event.revision <= this.revision);
   }
 
   #present(): StoredValue[] {

@@ -51,7 +51,7 @@ const MAX_ROUNDS = 5;
 
 export function createPresence(options: PresenceOptions): Presence {
   const { engine, places, name, log, pace } = options;
-  const keys = { life: places.live(name), registration: places.packager(name) };
+  const keys = { life: places.live(name), registration: places.packager(name), report: places.report(name) };
   let lease: Lease | undefined;
   let held: number | undefined;
   /** The revision at which this process held the name last. */
@@ -97,7 +97,7 @@ export function createPresence(options: PresenceOptions): Presence {
   };
 
   /** What has to be written for the name to be held by a lease that lasts, and the packager to be registered. */
-  const missing = async (life: StoredValue | undefined, registered: StoredValue | undefined) => {
+  const missing = async ([life, registered, reported]: readonly (StoredValue | undefined)[]) => {
     const changes: Change[] = [];
     if (!life || life.revision !== held || lease === undefined || readLife(life.value).lease !== lease) {
       const taken = await takeLease();
@@ -108,6 +108,9 @@ export function createPresence(options: PresenceOptions): Presence {
     const since = former?.id === options.id() ? former.since : options.clock().getTime();
     const { streams, version } = options;
     const wanted = { id: options.id(), streams, since, version };
+    // A report has a revision for each range of the former selection: read with the new one, it would say what is not so.
+    if (former && reported && !isDeepStrictEqual(former.streams, streams))
+      changes.push({ key: keys.report, expected: reported.revision, value: undefined });
     if (!former || !isDeepStrictEqual(former, wanted)) {
       const value = registrationValue(wanted);
       changes.push({ key: keys.registration, expected: registered?.revision ?? 0, value });
@@ -118,7 +121,8 @@ export function createPresence(options: PresenceOptions): Presence {
   /** Has the name held and the packager registered. False: another one lives under the name. @throws EngineError */
   const settle = async (): Promise<boolean> => {
     for (let round = 0; round < MAX_ROUNDS && !isClosed; round += 1) {
-      const [life, registered] = (await engine.read([keys.life, keys.registration])).values;
+      const { values } = await engine.read([keys.life, keys.registration, keys.report]);
+      const [life] = values;
       const other = otherIn(life);
       if (other !== undefined) {
         held = undefined;
@@ -126,7 +130,7 @@ export function createPresence(options: PresenceOptions): Presence {
         tellTaken(true, other);
         return false;
       }
-      const changes = await missing(life, registered);
+      const changes = await missing(values);
       if (changes.length === 0) return true;
       const done = await change(changes, life?.revision ?? 0);
       if (!done) continue;

@@ -56,6 +56,8 @@ export function createReporting(options: ReportingOptions): Reporting {
   let isFaulty = false;
   let isClosed = false;
   let restUntil = 0;
+  /** When the last report was begun. */
+  let began = -Infinity;
   let timer: NodeJS.Timeout | undefined;
   let due = Infinity;
   // Packagers hear of a change at the same moment: each reports at a moment of its own.
@@ -68,11 +70,16 @@ export function createReporting(options: ReportingOptions): Reporting {
     due = at;
     timer = setTimeout(send, ms).unref();
   };
+  /** A timer may end a little before its time: that is no second turn. */
+  const untilTurn = (at: number): number => {
+    const wait = pace.periodMs - ((at + phase) % pace.periodMs);
+    return at + wait - began < pace.periodMs / 10 ? wait + pace.periodMs : wait;
+  };
   const planNext = () => {
     if (!isWanted) return;
     const at = now();
     if (isAwaited) plan(Math.max(pace.gatherMs, restUntil - at));
-    else plan(pace.periodMs - ((at + phase) % pace.periodMs));
+    else plan(untilTurn(at));
   };
 
   /** @returns false when the name is no longer held. @throws EngineError */
@@ -97,7 +104,7 @@ export function createReporting(options: ReportingOptions): Reporting {
   const make = async (): Promise<void> => {
     const said = reportText(options.id(), options.report());
     if (said === sent) return;
-    const began = now();
+    began = now();
     if (await write(said)) sent = said;
     else isWanted = true;
     restUntil = now() + REST * (now() - began);

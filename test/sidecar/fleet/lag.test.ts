@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { FLEET_STATES, MAX_LACKS } from '../../../src/api/fleet';
+import { FLEET_STATES, MAX_LACKS, takes } from '../../../src/api/fleet';
 import type { StreamId } from '../../../src/api/stream-id';
 import { lagOf } from '../../../src/sidecar/fleet/lag';
 import type { Packager, Report } from '../../../src/sidecar/fleet/packagers';
 
+import { appliedTo, followed } from '../../../src/sidecar/fleet/places';
 import { whoHas } from '../../../src/sidecar/fleet/who-has';
 import { NO_REPORT } from '../../support/fleet-member';
 import { processorMs } from '../../support/processor-time';
@@ -35,7 +36,7 @@ test('a packager is behind by the changes of its streams that it has not heard o
   const late = packager(
     'late',
     {
-      applied: 10,
+      applied: [10],
       lacks: { 'news/2': 'kept', 'news/3': 'failed' },
       lacking: 2,
       clockAhead: 12.6,
@@ -43,51 +44,51 @@ test('a packager is behind by the changes of its streams that it has not heard o
     },
     ['news/'],
   );
-  expect(lagOf([late, packager('new'), packager('level', { applied: 14 })], records, NOW, undefined)).toEqual(
-    [
-      {
-        name: 'late',
-        live: true,
-        streams: ['news/'],
-        since: '2026-11-22T11:59:00.000Z',
-        version: '1.0.0',
-        state: 'level',
-        applied: 10,
-        reported: '2026-11-22T11:59:55.000Z',
-        behind: 1,
-        behind_seconds: 2.5,
-        lacks: [
-          { streamid: 'news/2', why: 'kept' },
-          { streamid: 'news/3', why: 'failed' },
-        ],
-        lacking: 2,
-        clock_ahead_ms: 13,
-        propagation_ms: [3, 4.5],
-      },
-      {
-        name: 'new',
-        live: true,
-        streams: null,
-        since: '2026-11-22T11:59:00.000Z',
-        version: '1.0.0',
-        state: 'joining',
-        applied: null,
-        reported: null,
-        behind: 4,
-        behind_seconds: 90,
-        lacks: [
-          { streamid: 'news/1', why: 'behind' },
-          { streamid: 'news/2', why: 'behind' },
-          { streamid: 'sports/1', why: 'behind' },
-          { streamid: 'sports/2', why: 'behind' },
-        ],
-        lacking: 4,
-        clock_ahead_ms: null,
-        propagation_ms: [],
-      },
-      expect.objectContaining({ name: 'level', behind: 0, behind_seconds: 0, lacks: [], lacking: 0 }),
-    ],
-  );
+  expect(
+    lagOf([late, packager('new'), packager('level', { applied: [14] })], records, NOW, undefined),
+  ).toEqual([
+    {
+      name: 'late',
+      live: true,
+      streams: ['news/'],
+      since: '2026-11-22T11:59:00.000Z',
+      version: '1.0.0',
+      state: 'level',
+      applied: 10,
+      reported: '2026-11-22T11:59:55.000Z',
+      behind: 1,
+      behind_seconds: 2.5,
+      lacks: [
+        { streamid: 'news/2', why: 'kept' },
+        { streamid: 'news/3', why: 'failed' },
+      ],
+      lacking: 2,
+      clock_ahead_ms: 13,
+      propagation_ms: [3, 4.5],
+    },
+    {
+      name: 'new',
+      live: true,
+      streams: null,
+      since: '2026-11-22T11:59:00.000Z',
+      version: '1.0.0',
+      state: 'joining',
+      applied: null,
+      reported: null,
+      behind: 4,
+      behind_seconds: 90,
+      lacks: [
+        { streamid: 'news/1', why: 'behind' },
+        { streamid: 'news/2', why: 'behind' },
+        { streamid: 'sports/1', why: 'behind' },
+        { streamid: 'sports/2', why: 'behind' },
+      ],
+      lacking: 4,
+      clock_ahead_ms: null,
+      propagation_ms: [],
+    },
+    expect.objectContaining({ name: 'level', behind: 0, behind_seconds: 0, lacks: [], lacking: 0 }),
+  ]);
 });
 
 test('of a packager that lacks very many streams as many are named as fit, the reported ones first', () => {
@@ -95,7 +96,7 @@ test('of a packager that lacks very many streams as many are named as fit, the r
   const lacks = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`s${index * 3}`, 'kept' as const]),
   );
-  const [found] = lagOf([packager('origin', { applied: 30, lacks, lacking: 45 })], records, NOW, undefined);
+  const [found] = lagOf([packager('origin', { applied: [30], lacks, lacking: 45 })], records, NOW, undefined);
   const named = found?.lacks ?? [];
   expect(named).toHaveLength(MAX_LACKS);
   expect(named.slice(0, 40).every(({ why }) => why === 'kept')).toBe(true);
@@ -136,7 +137,17 @@ const anyReport = fc.record({
 const anyPackagers = fc.array(fc.tuple(anyStreams, fc.option(anyReport)), { maxLength: 5 }).map((list) =>
   list.map(([streams, report], index) => {
     const lacking = report ? Object.keys(report.lacks).length + report.unnamed : 0;
-    return packager(`p${index}`, report ? { ...report, lacking } : undefined, streams);
+    return packager(
+      `p${index}`,
+      report
+        ? {
+            ...report,
+            applied: report.applied === undefined ? [] : followed(streams).map(() => report.applied ?? 0),
+            lacking,
+          }
+        : undefined,
+      streams,
+    );
   }),
 );
 const anyRecords = fc
@@ -151,7 +162,9 @@ test('each packager is as far behind as a look at every record for every package
       const simple = packagers.map(({ streams, report }) => {
         const missed = records.filter(
           ([streamId, { revision }]) =>
-            takes(own, streamId) && takes(streams, streamId) && revision > (report?.applied ?? -1),
+            takes(own, streamId) &&
+            takes(streams, streamId) &&
+            revision > appliedTo(streams, report?.applied ?? [], streamId),
         );
         const named = new Map(Object.entries(report?.lacks ?? {}));
         const late = missed.filter(([streamId]) => !named.has(streamId));
@@ -174,12 +187,12 @@ test('each packager is as far behind as a look at every record for every package
 
 test('a packager has a stream when it has heard of the change and does not lack it', () => {
   const list = [
-    packager('behind', { applied: 9, lacks: { news: 'kept' }, lacking: 1 }),
-    packager('cut', { applied: 10, lacks: { else: 'kept' }, lacking: 2 }),
-    { ...packager('gone', { applied: 10, lacks: { else: 'kept' }, lacking: 1 }), live: false },
-    packager('kept', { applied: 12, lacks: { news: 'kept' }, lacking: 1 }),
+    packager('behind', { applied: [9], lacks: { news: 'kept' }, lacking: 1 }),
+    packager('cut', { applied: [10], lacks: { else: 'kept' }, lacking: 2 }),
+    { ...packager('gone', { applied: [10], lacks: { else: 'kept' }, lacking: 1 }), live: false },
+    packager('kept', { applied: [12], lacks: { news: 'kept' }, lacking: 1 }),
     packager('new'),
-    packager('other', { applied: 12 }, ['sports']),
+    packager('other', { applied: [12] }, ['sports']),
   ];
   expect(whoHas(list, 'news' as StreamId, 10)).toEqual([
     { name: 'behind', live: true, has: false, why: 'behind' },
@@ -191,7 +204,7 @@ test('a packager has a stream when it has heard of the change and does not lack 
 });
 
 test('streams may be called like what every object has', () => {
-  const level = packager('level', { applied: 10 });
+  const level = packager('level', { applied: [10] });
   expect(whoHas([level], 'constructor' as StreamId, 10)).toEqual([{ name: 'level', live: true, has: true }]);
 });
 
@@ -201,7 +214,7 @@ test('the lag of 500 packagers in 100,000 streams costs no more steps than there
   );
   const sites = (report: (index: number) => Partial<Report> | undefined) =>
     Array.from({ length: 500 }, (_, index) => packager(`p${index}`, report(index), [`site-${index}/`]));
-  const level = sites(() => ({ applied: 100_001 }));
+  const level = sites(() => ({ applied: [100_001] }));
   const cold = sites(() => undefined);
   expect(lagOf(level, records, NOW, undefined).every(({ behind }) => behind === 0)).toBe(true);
   expect(lagOf(cold, records, NOW, undefined).every(({ behind }) => behind === 200)).toBe(true);

@@ -61,6 +61,22 @@ test('a restarted sidecar of the same folder takes its name at once and keeps th
   expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ since: NOON, version: '2.0.0' });
 });
 
+test('a packager that takes other streams than before its restart has none of what it reported of those', async () => {
+  const cluster = new FakeCluster();
+  const before = memberOf(cluster, 'origin-1', { streams: ['news/'] });
+  before.report = { ...before.report, applied: [1] };
+  await before.membership.join();
+  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  await before.membership.close();
+  const after = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
+  after.engine.before = ({ method, keys }) => {
+    if (method === 'change' && keys.length === 1) return new Promise(() => undefined);
+    return undefined;
+  };
+  await after.membership.join();
+  expect(await after.membership.list()).toMatchObject([{ streams: ['sports/'], report: undefined }]);
+});
+
 test('another folder waits for a name until its owner has gone, and is a new packager then', async () => {
   const cluster = new FakeCluster();
   const owner = memberOf(cluster, 'origin-1');
