@@ -39,14 +39,22 @@ const ANSWER_MS = 15_000;
 /** `{ apiKey, stream, timer, isPaused, fleet, failedSince, answered }`; undefined: no key was given. */
 let session;
 
+const AWAY = 'This sidecar does not answer.';
+
+/** Asks the sidecar; undefined: it does not answer. */
 async function ask(path, { apiKey }) {
-  const response = await fetch(path, {
-    headers: { 'x-api-key': apiKey, accept: 'application/json' },
-    cache: 'no-store',
-    signal: AbortSignal.timeout(ANSWER_MS),
-  });
-  const body = await response.json();
-  return { status: response.status, body, says: body?.errors?.[0]?.description ?? '' };
+  try {
+    const response = await fetch(path, {
+      headers: { 'x-api-key': apiKey, accept: 'application/json' },
+      cache: 'no-store',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const body = await response.json();
+    const says = body.errors?.[0]?.description ?? `It answers with status ${response.status}.`;
+    return { status: response.status, body, says };
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a key is told that is not answered with the fleet; undefined: another try may have it. */
@@ -91,22 +99,14 @@ async function refresh(mine) {
   try {
     const answer = await ask('api/fleet', mine);
     if (session !== mine) return;
-    const refusal = refusalOf(answer);
-    if (refusal) {
-      leave(refusal);
-      return;
+    const refusal = answer && refusalOf(answer);
+    if (refusal) leave(refusal);
+    else if (answer?.status !== 200) showTrouble(mine, answer?.says ?? AWAY);
+    else {
+      Object.assign(mine, { fleet: answer.body, answered: Date.now(), failedSince: undefined });
+      show(mine);
+      await look(mine);
     }
-    if (answer.status !== 200) {
-      showTrouble(mine, answer.says || `It answers with status ${answer.status}.`);
-      return;
-    }
-    mine.failedSince = undefined;
-    mine.answered = Date.now();
-    mine.fleet = answer.body;
-    show(mine);
-    await look(mine);
-  } catch {
-    if (session === mine) showTrouble(mine, 'This sidecar does not answer.');
   } finally {
     mine.isAsking = false;
     if (session === mine && !mine.isPaused && !document.hidden)
@@ -492,17 +492,16 @@ const limitWhere = createLimit(byId('where-more'), 20);
 async function look(mine) {
   const { stream } = mine;
   if (stream === undefined) return;
-  const { status, body, says } = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
+  const answer = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
   if (session !== mine || mine.stream !== stream) return;
-  if (status !== 200) {
-    fill(byId('where-answer'), [stream, says], () =>
-      part('p', { class: 'message message-wait' }, says || `It answers with status ${status}.`),
-    );
+  if (answer?.status !== 200) {
+    const says = answer?.says ?? AWAY;
+    fill(byId('where-answer'), [stream, says], () => part('p', { class: 'message message-wait' }, says));
     showRows(byId('where-packagers'), WHERE_COLUMNS, [], ({ name }) => name);
     byId('where-more').hidden = true;
     return;
   }
-  showWhere(body);
+  showWhere(answer.body);
 }
 
 const WHAT = {
@@ -555,13 +554,7 @@ function lookFor(stream) {
   if (!session || stream === '') return;
   session.stream = stream;
   byId('where-stream').value = stream;
-  const mine = session;
-  look(mine).catch(() => {
-    if (session === mine)
-      fill(byId('where-answer'), [stream, 'away'], () =>
-        part('p', { class: 'message message-bad' }, 'This sidecar does not answer.'),
-      );
-  });
+  void look(session);
 }
 
 byId('access-form').addEventListener('submit', (event) => {
