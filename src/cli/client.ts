@@ -42,8 +42,8 @@ interface StoredKeyFile {
   readonly revision: number | undefined;
 }
 
-/** What became of the streams of a batch, and what a fleet says of them. */
-export interface BatchSent extends Pick<StoredKeyFile, 'warnings' | 'revision'> {
+/** What became of the streams of a batch; the revision is that of the last one. */
+export interface BatchSent extends Pick<StoredKeyFile, 'revision'> {
   readonly results: readonly BatchResult[];
 }
 
@@ -161,7 +161,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     batch: async (body, dryRun, waitSeconds) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
       const answer = await call({ method: 'POST', path, body }, BATCH_MS);
-      return { ...read(batchResults, answer), ...toldBy(answer.headers) };
+      return { ...read(batchResults, answer), revision: revisionOf(answer.headers) };
     },
     fleet: {
       status: async () => read(fleetAnswer, await call({ method: 'GET', path: FLEET })),
@@ -217,16 +217,19 @@ function headersOf(precondition: Precondition | undefined): Record<string, strin
 
 function stored(answer: Answer, address: string): StoredKeyFile {
   if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
-  const isPending = answer.status === 202;
-  return { bytes: answer.body, etag: answer.headers.etag, isPending, ...toldBy(answer.headers) };
+  const { status, headers, body: bytes } = answer;
+  return {
+    bytes,
+    etag: headers.etag,
+    warnings: warningsOf(headers),
+    isPending: status === 202,
+    revision: revisionOf(headers),
+  };
 }
 
-function toldBy(headers: IncomingHttpHeaders): Pick<StoredKeyFile, 'warnings' | 'revision'> {
+function revisionOf(headers: IncomingHttpHeaders): number | undefined {
   const revision = String(headers['x-fleet-revision'] ?? '');
-  return {
-    warnings: warningsOf(headers),
-    revision: /^\d{1,15}$/.test(revision) ? Number(revision) : undefined,
-  };
+  return /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
 }
 
 /** What each `Warning: 299 - "code: description"` says. */

@@ -11,6 +11,7 @@ import type { RotateOptions } from './commands/rotate';
 import type { VerifyOptions } from './commands/verify';
 import type { CliContext } from './context';
 import type { DoctorOptions } from './doctor/doctor';
+import { addFleetCommands, WAIT_SECONDS } from './fleet/describe-fleet';
 
 /**
  * Adds the commands. What a command does is loaded when it is called: most calls need little of the program.
@@ -45,6 +46,7 @@ export function addCommands(program: Command, open: () => Promise<CliContext>): 
   describeDoctor(program).action(async (options: DoctorOptions) =>
     (await import('./doctor/doctor')).doctor(await open(), options),
   );
+  addFleetCommands(program, open);
 }
 
 function describePut(program: Command): Command {
@@ -72,7 +74,7 @@ function describePut(program: Command): Command {
       'keep lines of an existing key file that are not known; otherwise they are refused',
     )
     .option('--content-id <id>', 'content at the key provider');
-  return withProvider(command)
+  return withProvider(withWait(command, 'as long as a sidecar waits'))
     .option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian')
     .option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it')
     .option('--playready-laurl <url>', 'license address')
@@ -120,9 +122,8 @@ function describeGet(program: Command): Command {
 }
 
 function describeDelete(program: Command): Command {
-  return program
-    .command('delete [streamids...]')
-    .description('remove the key files of streams')
+  const command = program.command('delete [streamids...]').description('remove the key files of streams');
+  return withWait(command, 'as long as a sidecar waits')
     .option('--prefix <text>', 'those of all streams whose id starts with this')
     .option('--not-in <manifest>', 'those of all streams that this manifest does not name')
     .option('--if-match <etag>', 'only the file that has this ETag; for one stream')
@@ -206,7 +207,7 @@ function describeApply(program: Command): Command {
     .description(
       'provision the streams of a manifest (a .yaml, .json or .csv file), or import key files (folders, *.key)',
     );
-  return withAllowances(withProvider(command))
+  return withWait(withAllowances(withProvider(command)), WAIT_SECONDS)
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'do not ask')
     .option('--all', 'name every stream, not only the first 20 of each kind')
@@ -241,7 +242,7 @@ function describeRotate(program: Command): Command {
     .command('rotate <manifest>')
     .description('provision new keys for the streams of a manifest, by new content ids')
     .option('--content-id <pattern>', 'what the new content ids are made of', '{streamid}-{date}');
-  return withAllowances(withProvider(command))
+  return withWait(withAllowances(withProvider(command)), WAIT_SECONDS)
     .option('--dry-run', 'only show which keys would come')
     .option('--yes', 'do not ask')
     .option('--all', 'name every stream, not only the first 20 of each kind')
@@ -317,6 +318,15 @@ function withProvider(command: Command): Command {
         .choices(CMAF_CHOICES)
         .argParser(cmafChoice),
     );
+}
+
+/** Adds the option that waits for the packagers of a fleet. */
+function withWait(command: Command, seconds: number | string): Command {
+  return command.option(
+    '--wait [seconds]',
+    `in a fleet: wait until every packager has it; ends with 1 if that takes longer (default: ${seconds})`,
+    wholeNumber,
+  );
 }
 
 /** Adds the options by which the user allows a manifest keys of this machine; none is allowed without them. */

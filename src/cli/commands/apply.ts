@@ -1,6 +1,16 @@
 import { shown } from '../../http/terminal-text';
 import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import {
+  endByWait,
+  nothingToWaitFor,
+  requireFleet,
+  tellWaited,
+  type WaitedForFleet,
+  type WaitOption,
+  waitFields,
+  waitForPackagers,
+} from '../fleet/wait';
 import { unusable } from '../input';
 import { type Manifest, readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
@@ -19,6 +29,7 @@ import {
   type Sent,
   type StreamResult,
   sentenceOf,
+  settledStreams,
   showChanges,
   summaryOf,
   writeManifest,
@@ -30,6 +41,7 @@ export interface ApplyOptions extends ProviderOptions, AllowOptions {
   readonly all?: boolean;
   readonly verbose?: boolean;
   readonly keepUnknown?: boolean;
+  readonly wait?: WaitOption;
 }
 
 /** `apply`: provisions the streams of a manifest, or takes existing key files over. */
@@ -41,9 +53,11 @@ export async function apply(
   const isImport = sources.some((source) => namesKeyFiles(context, source));
   if (!options.dryRun && !options.yes)
     requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
+  if (options.dryRun && options.wait !== undefined) throw nothingToWaitFor();
   const manifest = isImport
     ? importedManifest(context, sources, options)
     : oneManifest(context, sources, options);
+  await requireFleet(context, options.wait);
   // The sidecar leaves what is unchanged by itself: who says yes beforehand needs no look, which asks the key provider
   // for every content. Lines, though, are told by a look alone.
   const isLooking = !options.yes || options.dryRun || options.verbose;
@@ -54,16 +68,17 @@ export async function apply(
   const isDry = options.dryRun || due.length === 0;
   const changes = planned.filter(({ result }) => isChange(result)).length;
   if (!isDry && !options.yes && !(await isConfirmed(context, changes))) return;
-  const sent = isDry ? undefined : await writeManifest(context, due);
+  const sent = isDry ? undefined : await writeManifest(context, due, options.wait !== undefined);
   if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
-  tellOutcome(context, {
-    sources,
-    isImport,
-    options,
-    plan,
-    sent,
-    results: outcomeOf(manifest, plan, due, sent),
-  });
+  const results = outcomeOf(manifest, plan, due, sent);
+  const waited = sent?.stopped
+    ? undefined
+    : await waitForPackagers(context, {
+        streamIds: settledStreams(results),
+        revision: sent?.revision,
+        wait: options.wait,
+      });
+  tellOutcome(context, { sources, isImport, options, plan, sent, waited, results });
 }
 
 function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
@@ -96,11 +111,13 @@ interface Outcome {
   /** What a look found; undefined when there was none. */
   readonly plan: Results | undefined;
   readonly sent: Sent | undefined;
+  /** What came of waiting for packagers; undefined: nobody waited. */
+  readonly waited: WaitedForFleet | undefined;
   readonly results: readonly StreamResult[];
 }
 
 function tellOutcome(context: CliContext, outcome: Outcome): void {
-  const { sources, isImport, options, plan, sent, results } = outcome;
+  const { sources, isImport, options, plan, sent, waited, results } = outcome;
   const { out } = context;
   const summary = summaryOf(results);
   const stopped = sent?.stopped;
@@ -110,6 +127,7 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
       dry_run: options.dryRun ?? false,
       results,
       summary,
+      ...waitFields(waited),
       ...stopFields(stopped),
     });
   } else {
@@ -129,8 +147,10 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
           : 'There is nothing to write.';
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
   }
+  tellWaited(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
+  else endByWait(context, waited);
 }
 
 function tellStop({ out }: CliContext, stopped: CliError): void {

@@ -4,6 +4,17 @@ import { count, shown } from '../../http/terminal-text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
+import {
+  endByWait,
+  nothingToWaitFor,
+  requireFleet,
+  secondsOfOne,
+  tellWaited,
+  type WaitedForFleet,
+  type WaitOption,
+  waitFields,
+  waitForPackagers,
+} from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
 import { firstOf, tellRest, timeText } from '../output';
 import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
@@ -14,6 +25,7 @@ export interface DeleteOptions extends Selection {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly all?: boolean;
+  readonly wait?: WaitOption;
 }
 
 const NOTHING = 'Nothing was deleted.';
@@ -26,11 +38,14 @@ export async function deleteKeyFiles(
 ): Promise<void> {
   checkCall(streamIds, options);
   const [only = ''] = streamIds;
+  const { wait } = options;
+  if (options.dryRun && wait !== undefined) throw nothingToWaitFor();
   if (streamIds.length === 1 && !options.dryRun) {
-    await deleteOne(context, only, options.ifMatch);
+    await deleteOne(context, only, options);
     return;
   }
   if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
+  await requireFleet(context, wait);
   const found =
     streamIds.length > 0
       ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
@@ -44,7 +59,22 @@ export async function deleteKeyFiles(
   }
   const sent = isDry ? undefined : await deleteFiles(context, deletions);
   const results = sent?.results ?? deletions.map(({ streamid }) => planned(streamid));
-  tellOutcome(context, { found, results, isDone: sent !== undefined, stopped: sent?.stopped, options });
+  const waited =
+    !sent || sent.stopped
+      ? undefined
+      : await waitForPackagers(context, {
+          streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
+          revision: sent.revision,
+          wait,
+        });
+  tellOutcome(context, {
+    found,
+    results,
+    isDone: sent !== undefined,
+    waited,
+    stopped: sent?.stopped,
+    options,
+  });
 }
 
 function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
@@ -59,10 +89,19 @@ function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: Del
     throw usageError('--if-match is for one stream: an ETag is that of one file.');
 }
 
-async function deleteOne(context: CliContext, streamId: string, ifMatch: string | undefined): Promise<void> {
+async function deleteOne(
+  context: CliContext,
+  streamId: string,
+  { ifMatch, wait }: DeleteOptions,
+): Promise<void> {
   const { out } = context;
-  await context.sidecar().remove(streamId, preconditionOf(ifMatch));
-  if (out.json) out.document({ streamid: streamId, result: 'deleted' });
+  const seconds = secondsOfOne(wait);
+  const sidecar = context.sidecar();
+  const { warnings, isPending } = await sidecar.remove(streamId, preconditionOf(ifMatch), seconds);
+  if (isPending && seconds !== undefined) context.endWith(EXIT.failed);
+  for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
+  if (out.json)
+    out.document({ streamid: streamId, result: 'deleted', ...(warnings.length > 0 && { warnings }) });
   else out.note(out.noteStyle('green', `Removed the key file of ${shown(streamId)}.`));
 }
 
@@ -106,12 +145,14 @@ interface Outcome {
   readonly results: readonly DeleteResult[];
   /** Whether something was to be deleted, not only looked at. */
   readonly isDone: boolean;
+  /** What came of waiting for packagers; undefined: nobody waited. */
+  readonly waited: WaitedForFleet | undefined;
   readonly stopped: CliError | undefined;
   readonly options: DeleteOptions;
 }
 
 function tellOutcome(context: CliContext, outcome: Outcome): void {
-  const { found, isDone, stopped, options } = outcome;
+  const { found, isDone, waited, stopped, options } = outcome;
   const { dryRun = false, all = false } = options;
   const results = [...found.failed, ...outcome.results];
   const { out } = context;
@@ -123,7 +164,7 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
     not_reached: number('not_reached'),
   };
   if (out.json) {
-    out.document({ dry_run: dryRun, results, summary, ...stopFields(stopped) });
+    out.document({ dry_run: dryRun, results, summary, ...waitFields(waited), ...stopFields(stopped) });
   } else {
     showFailed(
       out,
@@ -135,8 +176,10 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
     const text = isDone ? sentenceOf(summary) : dryRun ? NOTHING : 'There is nothing to delete.';
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
   }
+  tellWaited(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
+  else endByWait(context, waited);
 }
 
 function sentenceOf(summary: Readonly<Record<DeleteResult['result'], number>>): string {
@@ -271,12 +314,15 @@ interface Deleted {
   readonly results: readonly DeleteResult[];
   /** Why the rest was not deleted. */
   readonly stopped: CliError | undefined;
+  /** The fleet's revision of the last deletion; undefined without a fleet. */
+  readonly revision: number | undefined;
 }
 
 /** Deletes key files one after the other, each only while it is the one that was looked at. */
 async function deleteFiles(context: CliContext, deletions: readonly Deletion[]): Promise<Deleted> {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];
+  let revision: number | undefined;
   const progress = showProgress(context, 'Deleting', deletions.length);
   const rest = () =>
     deletions.slice(results.length).map(
@@ -288,17 +334,19 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
     );
   try {
     for (const { streamid, etag } of deletions) {
-      if (context.interrupted.aborted) return { results: [...results, ...rest()], stopped: interrupted() };
+      if (context.interrupted.aborted)
+        return { results: [...results, ...rest()], revision, stopped: interrupted() };
       try {
         const precondition = etag === undefined ? undefined : { ifMatch: etag };
-        await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
+        const deleted = await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
+        revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
         if (!(thrown instanceof CliError)) throw thrown;
         if (thrown instanceof SidecarAway || thrown.exitCode !== EXIT.failed) {
           const stopped =
             thrown instanceof SidecarAway ? new CliError(EXIT.unreachable, thrown.problems) : thrown;
-          return { results: [...results, ...rest()], stopped };
+          return { results: [...results, ...rest()], revision, stopped };
         }
         results.push(
           (await isGone(sidecar, streamid, thrown))
@@ -311,7 +359,7 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
   } finally {
     progress.stop();
   }
-  return { results, stopped: undefined };
+  return { results, revision, stopped: undefined };
 }
 
 /** Whether a deletion failed because the file is deleted already: by another, or by a try whose answer was lost. */

@@ -7,6 +7,16 @@ import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
 import { keyIdOf, namesOf, readDocumentText } from '../cpix-document';
+import {
+  endByWait,
+  nothingToWaitFor,
+  requireFleet,
+  secondsOfOne,
+  tellWaited,
+  type WaitOption,
+  waitFields,
+  waitForPackagers,
+} from '../fleet/wait';
 import { decodeText, readInput, unusable } from '../input';
 import {
   importBody,
@@ -25,6 +35,7 @@ import {
   NOTHING,
   outcomeOf,
   sentenceOf,
+  settledStreams,
   showChanges,
   summaryOf,
   writeManifest,
@@ -36,6 +47,7 @@ export interface PutOptions extends PutBodyOptions {
   readonly createOnly?: boolean;
   readonly reveal?: boolean;
   readonly tracks?: Tracks;
+  readonly wait?: WaitOption;
 }
 
 /** The streams that get the keys of each track of a CPIX document. */
@@ -47,7 +59,8 @@ export async function put(
   streamId: string | undefined,
   options: PutOptions,
 ): Promise<void> {
-  const { dryRun, ifMatch, createOnly, reveal = false, tracks, ...fields } = options;
+  const { dryRun, ifMatch, createOnly, reveal = false, tracks, wait, ...fields } = options;
+  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
   if (tracks) {
     await putTracks(context, streamId, tracks, options);
@@ -55,6 +68,7 @@ export async function put(
   }
   if (streamId === undefined)
     throw usageError('Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.');
+  const seconds = secondsOfOne(wait);
   const { body } = await putBody(context, fields);
   const precondition = preconditionOf(ifMatch, createOnly);
   const { out } = context;
@@ -64,7 +78,10 @@ export async function put(
     else showDryRun(context, answer);
     return;
   }
-  const { bytes, etag, warnings } = await context.sidecar().put(streamId, body, precondition);
+  const sidecar = context.sidecar();
+  const { bytes, etag, warnings, isPending } = await sidecar.put(streamId, body, precondition, seconds);
+  // Without --wait it is done when the fleet has accepted it; who waits wants to know whether all have it.
+  if (isPending && seconds !== undefined) context.endWith(EXIT.failed);
   const { lines } = showKeyFile(bytes, reveal);
   if (out.json) {
     out.document({ streamid: streamId, etag, lines, warnings });
@@ -100,7 +117,7 @@ async function putTracks(
   context: CliContext,
   streamId: string | undefined,
   tracks: Tracks,
-  { dryRun = false, ifMatch, createOnly, reveal, tracks: _tracks, ...fields }: PutOptions,
+  { dryRun = false, ifMatch, createOnly, reveal, tracks: _tracks, wait, ...fields }: PutOptions,
 ): Promise<void> {
   if (streamId !== undefined) throw usageError('--tracks names the streams; leave the stream id out.');
   if (fields.track !== undefined || fields.kid !== undefined)
@@ -121,21 +138,28 @@ async function putTracks(
       body: { ...body, tracks },
     },
   ] as const;
+  await requireFleet(context, wait);
   const sent = dryRun
-    ? { results: await lookAt(context, manifest), stopped: undefined }
-    : await writeManifest(context, manifest);
-  const { stopped } = sent;
+    ? { results: await lookAt(context, manifest), stopped: undefined, revision: undefined }
+    : await writeManifest(context, manifest, wait !== undefined);
+  const { stopped, revision } = sent;
   if (stopped && sent.results.size === 0) throw stopped;
   const results = outcomeOf(manifest, undefined, manifest, sent);
+  const waited = stopped
+    ? undefined
+    : await waitForPackagers(context, { streamIds: settledStreams(results), revision, wait });
   const summary = summaryOf(results);
   const { out } = context;
-  if (out.json) out.document({ dry_run: dryRun, results, summary, ...stopFields(stopped) });
+  if (out.json)
+    out.document({ dry_run: dryRun, results, summary, ...waitFields(waited), ...stopFields(stopped) });
   else {
     showChanges(out, results, dryRun ? 'would' : 'did', { all: true });
     const what = dryRun ? NOTHING : `${shown(nameOf(source))}: ${sentenceOf(summary)}.`;
     out.note(out.noteStyle(summary.failed > 0 ? 'red' : 'green', what));
   }
+  tellWaited(context, waited);
   if (summary.failed > 0) context.endWith(EXIT.failed);
+  else endByWait(context, waited);
 }
 
 /** The options of `put`; each field's option is named as the field. */

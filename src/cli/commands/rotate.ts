@@ -1,6 +1,7 @@
 import { CliError, EXIT, usageError } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import type { CliContext } from '../context';
+import { endByWait, nothingToWaitFor, requireFleet, type WaitOption, waitForPackagers } from '../fleet/wait';
 import { type Manifest, readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { PACKAGER_URL, WATCH_SECONDS } from '../program';
@@ -23,6 +24,7 @@ import {
   lookAt,
   outcomeOf,
   type StreamResult,
+  settledStreams,
   writeManifest,
 } from './send-manifest';
 import { type Snapshot, snapshotOf, watchableFolder, watchReads } from './watch-reads';
@@ -39,6 +41,7 @@ export interface RotateOptions extends ProviderOptions, AllowOptions {
   readonly folder?: string;
   /** In seconds. */
   readonly timeout?: number;
+  readonly wait?: WaitOption;
 }
 
 /** `rotate`: provisions new keys for the streams of a manifest, and says what must be restarted. */
@@ -54,6 +57,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
     allowed: readAllowances(context, options),
     mayLack: ['contentId'],
   });
+  await requireFleet(context, options.wait);
   const { rotation, old } = await plan(context, path, manifest, pattern);
   const looked = await lookAt(context, rotation.manifest);
   const planned = [...looked.values()].flat();
@@ -64,15 +68,23 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
   const before = watched === undefined ? undefined : snapshotOf(watched, due);
   const dueNow = dueItems(rotation.manifest, looked);
-  const sent = isDry ? undefined : await writeManifest(context, dueNow);
+  const sent = isDry ? undefined : await writeManifest(context, dueNow, options.wait !== undefined);
   const results = outcomeOf(rotation.manifest, looked, dueNow, sent);
+  // Before it is told what to restart: a packager that has not the new key would start with the former one.
+  const waited = sent?.stopped
+    ? undefined
+    : await waitForPackagers(context, {
+        streamIds: settledStreams(results),
+        revision: sent?.revision,
+        wait: options.wait,
+      });
   const written = sent ? writtenOf(results, due) : [];
   const restart = restartCommands(written, {
     application: options.application,
     packagerUrl: options.packagerUrl,
   });
   const namesOthers = namesOtherContents(manifest, rotation);
-  const told = { ...shownPlan, path, pattern, results, sent, dryRun, restart, namesOthers };
+  const told = { ...shownPlan, path, pattern, results, sent, waited, dryRun, restart, namesOthers };
   // What is to be restarted is told before anybody waits for it.
   const end = tellRotation(context, told, options);
   const seen =
@@ -84,13 +96,15 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   if (sent?.stopped) context.endWith(sent.stopped.exitCode);
   else if (seen?.end === 'interrupted') context.endWith(EXIT.interrupted);
   else if (failed || (seen && seen.end !== 'all_read')) context.endWith(EXIT.failed);
+  else endByWait(context, waited);
 }
 
 /** Answers the folder that is to be watched. */
 function checkCall(
   context: CliContext,
-  { watch, folder, timeout, dryRun, packagerUrl }: RotateOptions,
+  { watch, folder, timeout, dryRun, packagerUrl, wait }: RotateOptions,
 ): string | undefined {
+  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   const isAddress = /^https?:\/\/[^\s'"?#]+$/i.test(packagerUrl) && URL.canParse(packagerUrl);
   if (!isAddress || new URL(packagerUrl).username !== '')
     throw usageError(`--packager-url must be an address without user and query, as ${PACKAGER_URL}.`);

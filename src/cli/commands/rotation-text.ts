@@ -2,6 +2,7 @@ import type { Output } from '../../http/output';
 import { count, shellWord, shown } from '../../http/terminal-text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
+import { tellWaited, type WaitedForFleet, waitFields } from '../fleet/wait';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { firstOf, tellRest } from '../output';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
@@ -22,6 +23,8 @@ interface RotationOutcome extends RotationPlan {
   readonly pattern: ContentIdPattern;
   readonly results: readonly StreamResult[];
   readonly sent: Sent | undefined;
+  /** What came of waiting for packagers; undefined: nobody waited. */
+  readonly waited: WaitedForFleet | undefined;
   readonly dryRun: boolean;
   readonly restart: readonly Restart[];
   /** Whether to apply the manifest as it is would bring other keys back. */
@@ -105,7 +108,7 @@ export function tellRotation(
 ): (seen: Watched | undefined) => void {
   const { out } = context;
   if (out.json) return (seen) => out.document(documentOf(outcome, seen));
-  const { path, pattern, results, sent, dryRun, restart, namesOthers } = outcome;
+  const { path, pattern, results, sent, waited, dryRun, restart, namesOthers } = outcome;
   const late = sent ? [...sent.results.values()].flat().filter(({ result }) => result === 'failed') : [];
   if (late.length > 0) {
     out.write(`${out.style('bold', `${count(late.length, 'stream')} failed`)}\n`);
@@ -124,6 +127,7 @@ export function tellRotation(
       ? 'Nothing was written.'
       : 'There is nothing to write.';
   out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
+  tellWaited(context, waited);
   if (restart.length > 0) {
     if (namesOthers)
       out.warn(
@@ -200,6 +204,7 @@ function documentOf(outcome: RotationOutcome, seen: Watched | undefined): unknow
     summary: summaryOf(results),
     restart,
     watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
+    ...waitFields(outcome.waited),
     ...stopFields(sent?.stopped),
   };
 }

@@ -18,6 +18,8 @@ export interface Sent {
   readonly results: Results;
   /** Why the rest was not sent. */
   readonly stopped: CliError | undefined;
+  /** The fleet's revision of the last change; undefined without a fleet. */
+  readonly revision: number | undefined;
 }
 
 /** What a person is told when nothing came of a command. */
@@ -25,14 +27,24 @@ export const NOTHING = 'Nothing was written.';
 
 /** Asks what a manifest would change. @throws CliError when not all of it could be looked at. */
 export async function lookAt(context: CliContext, manifest: Manifest): Promise<Results> {
-  const { results, stopped } = await send(context, context.sidecar(), manifest, true);
+  const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
   if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
   return results;
 }
 
-/** Writes a manifest; a request that is under way when the user stops is finished. */
-export function writeManifest(context: CliContext, manifest: Manifest): Promise<Sent> {
-  return send(context, context.sidecar({ finishCalls: true }), manifest, false);
+/**
+ * Writes a manifest; a request that is under way when the user stops is finished.
+ * @param isAwaited whether it is to be waited for, afterwards, until all packagers of the fleet have it.
+ */
+export function writeManifest(context: CliContext, manifest: Manifest, isAwaited = false): Promise<Sent> {
+  return send(context, context.sidecar({ finishCalls: true }), manifest, { dryRun: false, isAwaited });
+}
+
+/** The streams that the sidecar has as they were to be. */
+export function settledStreams(results: readonly StreamResult[]): string[] {
+  return results.flatMap(({ streamid, result }) =>
+    isChange(result) || result === 'unchanged' ? [streamid] : [],
+  );
 }
 
 /** Asks the user whether so many key files are to be written. */
@@ -40,16 +52,16 @@ export function isConfirmed(context: CliContext, keyFiles: number): Promise<bool
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
 
-async function send(
-  context: CliContext,
-  sidecar: SidecarApi,
-  manifest: Manifest,
-  dryRun: boolean,
-): Promise<Sent> {
+interface How {
+  readonly dryRun: boolean;
+  readonly isAwaited?: boolean;
+}
+
+async function send(context: CliContext, sidecar: SidecarApi, manifest: Manifest, how: How): Promise<Sent> {
   const total = manifest.reduce((sum, item) => sum + namesOf(item).length, 0);
-  const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
+  const progress = showProgress(context, how.dryRun ? 'Comparing' : 'Writing', total);
   try {
-    return await sendChunks(context, sidecar, chunksOf(manifest), dryRun, progress);
+    return await sendChunks(context, sidecar, chunksOf(manifest), how, progress);
   } finally {
     progress.stop();
   }
@@ -131,44 +143,50 @@ async function sendChunks(
   context: CliContext,
   sidecar: SidecarApi,
   chunks: readonly Manifest[],
-  dryRun: boolean,
+  { dryRun, isAwaited = false }: How,
   progress: Progress,
 ): Promise<Sent> {
   const results = new Map<ManifestItem, readonly StreamResult[]>();
+  let revision: number | undefined;
+  const onRevision = (found: number) => {
+    revision = Math.max(found, revision ?? 0);
+  };
   for (const chunk of chunks) {
-    if (context.interrupted.aborted) return { results, stopped: interrupted() };
+    if (context.interrupted.aborted) return { results, revision, stopped: interrupted() };
+    // With the last changes the packagers report at once that they have all of them, else within five seconds.
+    const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;
+    const batch = async (body: unknown) => {
+      const answer = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
+      if (answer.revision !== undefined) onRevision(answer.revision);
+      return answer.results;
+    };
     try {
-      const answers = await sendWithRetries(context, sidecar, chunk, dryRun, progress);
+      const answers = await sendChunk(batch, sidecar.address, chunk);
       for (const [item, found] of answers) results.set(item, found);
     } catch (thrown) {
       if (!(thrown instanceof CliError)) throw thrown;
       if (thrown instanceof SidecarAway) {
-        return { results, stopped: new CliError(EXIT.unreachable, thrown.problems) };
+        return { results, revision, stopped: new CliError(EXIT.unreachable, thrown.problems) };
       }
-      if (thrown.exitCode !== EXIT.failed) return { results, stopped: thrown };
+      if (thrown.exitCode !== EXIT.failed) return { results, revision, stopped: thrown };
       for (const item of chunk) results.set(item, allOf(item, 'failed', thrown.problems));
     }
     progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
   }
-  return { results, stopped: undefined };
+  return { results, revision, stopped: undefined };
 }
 
-async function sendWithRetries(
-  context: CliContext,
-  sidecar: SidecarApi,
+async function sendChunk(
+  batch: (body: unknown) => Promise<readonly BatchResult[]>,
+  address: string,
   chunk: Manifest,
-  dryRun: boolean,
-  progress: Progress,
 ): Promise<Answers> {
-  const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
-  const { results } = await withRetries(context, progress, () => sidecar.batch(body, dryRun));
+  const results = await batch({ [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) });
   const answers = resultsByItem(chunk, results);
   if (answers) return answers;
-  if (chunk.length === 1) throw otherAnswer(sidecar.address);
+  if (chunk.length === 1) throw otherAnswer(address);
   const alone: Answers[] = [];
-  for (const item of chunk) {
-    alone.push(await sendWithRetries(context, sidecar, [item], dryRun, progress));
-  }
+  for (const item of chunk) alone.push(await sendChunk(batch, address, [item]));
   return alone.flat();
 }
 

@@ -18,6 +18,9 @@ export async function retire(
   if (out.json) out.document({ name, retired: true });
   else
     out.note(
-      out.noteStyle('green', `Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`),
+      out.noteStyle(
+        'green',
+        `Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`,
+      ),
     );
 }

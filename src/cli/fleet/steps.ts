@@ -53,18 +53,18 @@ export async function importKeyFiles(
 type Refused = FleetImportAnswer['refused'][number];
 
 const REFUSED: Readonly<Record<Refused['code'], string>> = {
-  differs: 'differ from what the fleet has',
-  deleted: 'were deleted in the fleet',
-  unreadable: 'are in the fleet, and can’t be opened',
-  not_a_key_file: 'are no key files',
-  not_taken: 'are of streams that this packager does not take',
+  differs: 'the fleet has other ones',
+  deleted: 'deleted in the fleet',
+  unreadable: 'what the fleet has can’t be opened',
+  not_a_key_file: 'no key files',
+  not_taken: 'of streams that this packager does not take',
 };
 
 function showRefused(out: Output, refused: readonly Refused[], all: boolean): void {
   for (const code of Object.keys(REFUSED) as Refused['code'][]) {
     const some = refused.filter((one) => one.code === code);
     if (some.length === 0) continue;
-    out.write(`${out.style('bold', `${count(some.length, 'file')} refused: they ${REFUSED[code]}`)}\n`);
+    out.write(`${out.style('bold', `${count(some.length, 'file')} refused: ${REFUSED[code]}`)}\n`);
     for (const { streamid, description } of firstOf(some, all)) {
       out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
       out.write(`      ${shown(description)}\n`);

@@ -1,4 +1,4 @@
-import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
+import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS, takes } from '../../api/fleet';
 import type { Problem } from '../../http/errors';
 import { count, shown } from '../../http/terminal-text';
 import { CliError, EXIT, usageError } from '../cli-error';
@@ -6,9 +6,7 @@ import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
 import { firstOf } from '../output';
 import { showProgress } from '../terminal';
-
-/** How long `--wait` waits for all packagers unless told otherwise, in seconds; for one stream, and for several. */
-const WAIT_SECONDS = { one: MAX_WAIT_SECONDS, several: 60 } as const;
+import { WAIT_SECONDS } from './describe-fleet';
 
 const LOOK_MS = 500;
 
@@ -20,7 +18,7 @@ export type WaitOption = number | true;
  * @throws CliError when it is longer than a sidecar waits.
  */
 export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
-  const seconds = wait === true ? WAIT_SECONDS.one : wait;
+  const seconds = wait === true ? MAX_WAIT_SECONDS : wait;
   if (seconds !== undefined && seconds > MAX_WAIT_SECONDS)
     throw usageError(
       `--wait takes at most ${MAX_WAIT_SECONDS} seconds for one stream. Use packager-drm fleet status STREAM to look later.`,
@@ -74,13 +72,17 @@ interface Awaited {
   readonly streamIds: readonly string[];
   /** The fleet's revision of the last change; undefined: none was made now. */
   readonly revision: number | undefined;
-  readonly wait: WaitOption;
+  readonly wait: WaitOption | undefined;
 }
 
-/** Waits until every registered packager has streams as they are now. */
-export async function waitForPackagers(context: CliContext, awaited: Awaited): Promise<WaitedForFleet> {
+/** Waits until every registered packager has streams as they are now; undefined: nobody asked for it. */
+export async function waitForPackagers(
+  context: CliContext,
+  awaited: Awaited,
+): Promise<WaitedForFleet | undefined> {
   const { wait, interrupted, now } = context;
-  const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS.several : awaited.wait);
+  if (awaited.wait === undefined || awaited.streamIds.length === 0) return undefined;
+  const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS : awaited.wait);
   const { fleet } = context.sidecar();
   const began = now().getTime();
   let revision = awaited.revision;
@@ -125,10 +127,7 @@ function lookAt(
   target: number | undefined,
 ): Omit<WaitedForFleet, 'end'> {
   const wanted = new Set(streamIds);
-  const takers = answer.packagers.filter(
-    ({ streams }) =>
-      streams === null || streamIds.some((id) => streams.some((beginning) => id.startsWith(beginning))),
-  );
+  const takers = answer.packagers.filter(({ streams }) => streamIds.some((id) => takes(streams, id)));
   const behind = takers.flatMap((packager) => {
     const { name, live, lacking } = packager;
     const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');
@@ -168,10 +167,17 @@ export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFl
   const names = first.map(nameOf).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '');
   switch (end) {
     case 'all':
-      out.note(out.noteStyle('green', `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`));
+      out.note(
+        out.noteStyle(
+          'green',
+          `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`,
+        ),
+      );
       return;
     case 'interrupted':
-      out.note(`Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`);
+      out.note(
+        `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
+      );
       return;
     case 'timeout':
       out.note(
@@ -184,7 +190,10 @@ export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFl
     case 'unknown':
       out.errors(errors);
       out.note(
-        out.noteStyle('red', 'Whether every packager has everything is not known. The fleet has accepted the changes.'),
+        out.noteStyle(
+          'red',
+          'Whether every packager has everything is not known. The fleet has accepted the changes.',
+        ),
       );
   }
 }
@@ -201,9 +210,17 @@ function nameOf({ name, live, behind, lacks }: BehindPackager): string {
   return why === '' ? shown(name) : `${shown(name)} (${why})`;
 }
 
-/** How the program ends after waiting, if not as it would. */
-export function exitOfWait(waited: WaitedForFleet | undefined) {
-  if (!waited || waited.end === 'all') return undefined;
-  if (waited.end === 'interrupted') return EXIT.interrupted;
-  return waited.end === 'unknown' ? EXIT.unreachable : EXIT.failed;
+/** Ends the program with another exit code when not every packager has everything. */
+export function endByWait(context: Pick<CliContext, 'endWith'>, waited: WaitedForFleet | undefined): void {
+  if (waited && waited.end !== 'all') context.endWith(EXIT_CODES[waited.end]);
+}
+
+const EXIT_CODES = {
+  timeout: EXIT.failed,
+  interrupted: EXIT.interrupted,
+  unknown: EXIT.unreachable,
+} as const;
+
+export function nothingToWaitFor(): CliError {
+  return usageError('A dry run writes nothing that could be waited for; leave --wait out.');
 }

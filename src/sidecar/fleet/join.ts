@@ -32,7 +32,7 @@ export function joinFleet(config: FleetConfig, options: JoinOptions): (folder: s
       urls: config.urls,
       timeoutMs: config.timeoutMs,
       tls: access.tls,
-      user: user && { name: user.name, password: () => access.password() ?? '' },
+      user: () => user && { name: user.name, password: access.password() ?? '' },
       log,
       now,
       clock,

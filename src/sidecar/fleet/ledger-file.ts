@@ -15,6 +15,7 @@ import {
   unlink,
 } from 'node:fs';
 import { promisify } from 'node:util';
+import { FLEET_FOLDER } from '../../api/fleet';
 import { systemCode } from '../../http/errors';
 import { createDurableWriter, writeBytes } from '../storage/durable-file';
 import { DESCRIPTORS } from '../storage/sub-folder';
@@ -27,8 +28,6 @@ const truncate = promisify(ftruncate);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
 
-/** The folder in the key-file folder. No stream id begins with a dot. */
-export const LEDGER_FOLDER = '.packagerdrmapi-fleet';
 const NAME = 'ledger';
 const NEW_NAME = 'ledger.new';
 const FOLDER_MODE = 0o700;
@@ -79,7 +78,7 @@ export async function openLedgerFile(
   newId: () => string,
   take: (line: Buffer) => void,
 ): Promise<OpenedLedgerFile> {
-  const folder = `${keyFiles}/${LEDGER_FOLDER}`;
+  const folder = `${keyFiles}/${FLEET_FOLDER}`;
   const held = holdFolder(folder);
   const heldPath = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
   let lock: FolderLock | undefined;

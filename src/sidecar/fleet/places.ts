@@ -35,7 +35,7 @@ export function placesUnder(prefix: string): Places {
       return parsed.ok ? parsed.value : undefined;
     },
     entries: (beginnings) =>
-      widest(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+      followed(beginnings).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
     packager: (name) => `${folders.packagers}${name}`,
     packagers: { prefix: folders.packagers },
     live: (name) => `${lives}${name}`,
@@ -46,7 +46,16 @@ export function placesUnder(prefix: string): Places {
   };
 }
 
-/** Whether a packager takes a stream: `streams` are beginnings of stream ids; undefined: all. */
-export function takes(streams: readonly string[] | undefined, streamId: string): boolean {
-  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
+/** The beginnings that a packager follows each for itself: those that no other one covers. */
+export function followed(streams: readonly string[] | undefined): readonly string[] {
+  return widest(streams ?? ['']);
+}
+
+/** Up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
+export function appliedTo(
+  streams: readonly string[] | undefined,
+  applied: readonly number[],
+  streamId: string,
+): number {
+  return applied[followed(streams).findIndex((beginning) => streamId.startsWith(beginning))] ?? -1;
 }

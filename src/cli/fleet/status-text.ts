@@ -1,0 +1,263 @@
+import {
+  FLEET_STATES,
+  type FleetAnswer,
+  type FleetPackager,
+  type FleetStreamAnswer,
+  LACK_REASONS,
+  type LackReason,
+} from '../../api/fleet';
+import type { Output, Style } from '../../http/output';
+import { columns, count, shown } from '../../http/terminal-text';
+import { firstOf, timeText } from '../output';
+
+type Styled = Pick<Output, 'style'>;
+
+/** Whether this sidecar is level, and every live packager has all of its streams. */
+export function isLevel({ state, packagers }: FleetAnswer): boolean {
+  return state === 'level' && packagers.every((packager) => !packager.live || !isLacking(packager));
+}
+
+function isLacking({ state, behind, lacking }: FleetPackager): boolean {
+  return state !== 'level' || behind > 0 || lacking > 0;
+}
+
+/** The fleet for a person, as lines: this sidecar, the engine's servers, the packagers, and what they lack. */
+export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean): string[] {
+  const { name, fleet, state, since, revision, streams, deleted, missing } = answer;
+  const stateStyle = state === 'level' ? 'green' : state === 'joining' ? 'yellow' : 'red';
+  const missed =
+    missing > 0
+      ? `, ${style('yellow', `${count(missing, 'key file')} here that the engine does not know`)}`
+      : '';
+  return [
+    `fleet     ${shown(fleet ?? 'none yet')}, as ${shown(name)} sees it`,
+    `state     ${style(stateStyle, state)} since ${timeText(since)} UTC: ${FLEET_STATES[state]}`,
+    `revision  ${revision === null ? 'not known' : number(revision)}`,
+    `streams   ${number(streams)} with a key file, ${number(deleted)} deleted${missed}`,
+    ...block(style, serverRows(answer)),
+    ...block(style, packagerRows(answer, all)),
+    ...lackLines(answer, style, all),
+  ];
+}
+
+interface Row {
+  readonly cells: readonly string[];
+  readonly style?: Style | undefined;
+}
+
+/** A table below an empty line; its first row is the heading. */
+function block(style: Output['style'], rows: readonly Row[]): string[] {
+  const [head = '', ...lines] = columns(rows.map(({ cells }) => cells))
+    .trimEnd()
+    .split('\n');
+  const styled = lines.map((line, index) => {
+    const named = rows[index + 1]?.style;
+    return named ? style(named, line) : line;
+  });
+  return ['', style('bold', head), ...styled];
+}
+
+function serverRows({ engine, compacted }: FleetAnswer): Row[] {
+  const note = compacted === false ? ' (not compacted)' : '';
+  return [
+    { cells: ['ENGINE', 'ROLE', 'VERSION', `DATABASE${note}`, 'ALARMS'] },
+    ...engine.map(({ url, fault, leader, version, size, size_in_use, quota, alarms = [] }): Row => {
+      if (fault !== undefined) return { cells: [shown(url), `not reached: ${shown(fault)}`], style: 'red' };
+      const used = size_in_use === undefined ? '' : ` (${bytes(size_in_use)} used)`;
+      const most = quota === undefined ? '' : ` of ${bytes(quota)}`;
+      return {
+        cells: [
+          shown(url),
+          leader ? 'leader' : 'follower',
+          shown(version ?? '-'),
+          size === undefined ? '-' : `${bytes(size)}${used}${most}`,
+          shown(alarms.join(', ')) || '-',
+        ],
+        style: alarms.length > 0 ? 'red' : undefined,
+      };
+    }),
+  ];
+}
+
+const REASONS = ['kept', 'unreadable', 'failed', 'older'] as const satisfies readonly LackReason[];
+
+function packagerRows({ packagers }: FleetAnswer, all: boolean): Row[] {
+  // What needs somebody stands where it is seen, also when not all are named.
+  const sorted = packagers.toSorted((one, other) => rank(one) - rank(other));
+  const named = firstOf(sorted, all);
+  const more = sorted.length - named.length;
+  return [
+    {
+      cells: [
+        'PACKAGER',
+        'LIVE',
+        'STATE',
+        'BEHIND',
+        ...REASONS.map((why) => why.toUpperCase()),
+        'CLOCK',
+        'VERSION',
+        'STREAMS',
+      ],
+    },
+    ...named.map((packager): Row => {
+      const { name, live, state, behind, behind_seconds, clock_ahead_ms, version, streams } = packager;
+      return {
+        cells: [
+          shown(name),
+          live ? 'yes' : 'no',
+          state,
+          behind === 0 ? '-' : `${count(behind, 'change')}, ${ageText(behind_seconds)}`,
+          ...REASONS.map((why) => lacksOf(packager, why)),
+          clockText(clock_ahead_ms),
+          shown(version),
+          shown(streams?.join(', ') ?? 'all'),
+        ],
+        style: !live ? 'yellow' : isLacking(packager) ? 'red' : undefined,
+      };
+    }),
+    ...(more > 0 ? [{ cells: [`and ${number(more)} more; --all names them`] }] : []),
+  ];
+}
+
+function rank(packager: FleetPackager): number {
+  if (packager.live) return isLacking(packager) ? 0 : 2;
+  return 1;
+}
+
+/** How many streams a packager lacks for a reason; `+`: it may be more, since not all are named. */
+function lacksOf({ lacks, lacking }: FleetPackager, wanted: LackReason): string {
+  const found = lacks.filter(({ why }) => why === wanted).length;
+  return found === 0 ? '-' : `${number(found)}${lacking > lacks.length ? '+' : ''}`;
+}
+
+function lackLines({ packagers }: FleetAnswer, style: Output['style'], all: boolean): string[] {
+  const lacking = packagers.filter(({ lacks }) => lacks.some(({ why }) => why !== 'behind'));
+  if (lacking.length === 0) return [];
+  const lines = lacking.flatMap(({ name, lacks, lacking: total }) => {
+    const others = lacks.filter(({ why }) => why !== 'behind');
+    const named = firstOf(others, all);
+    // What is only behind is not named here, and stands in the table.
+    const more = total - (lacks.length - others.length) - named.length;
+    return [
+      ...named.map(
+        ({ streamid, why }) =>
+          `  ${shown(name)}: ${shown(streamid)}: ${style('yellow', why)}, ${LACK_REASONS[why]}`,
+      ),
+      ...(more > 0
+        ? [`  ${shown(name)}: and ${number(more)} more${all ? '' : '; --all names up to 100'}`]
+        : []),
+    ];
+  });
+  return ['', style('bold', 'LACKS'), ...lines];
+}
+
+/** One line that sums a fleet up, and whether all is well. */
+export function statusSentence(answer: FleetAnswer): { readonly text: string; readonly style: Style } {
+  const { packagers, state } = answer;
+  const live = packagers.filter((packager) => packager.live);
+  const gone = packagers.length - live.length;
+  const lacking = live.filter(isLacking);
+  const others =
+    gone === 0
+      ? ''
+      : ` ${gone === 1 ? '1 packager is' : `${number(gone)} packagers are`} not live: ${someNames(packagers.filter((one) => !one.live))}.`;
+  if (state !== 'level')
+    return {
+      text: `This sidecar is not level with the fleet: ${FLEET_STATES[state]}.${others}`,
+      style: 'red',
+    };
+  if (lacking.length > 0) {
+    const number_ = `${number(lacking.length)} of ${count(live.length, 'live packager')}`;
+    const verb = lacking.length === 1 ? 'has' : 'have';
+    return { text: `${number_} ${verb} not everything: ${someNames(lacking)}.${others}`, style: 'red' };
+  }
+  const all = live.length === 1 ? 'The live packager has' : `All ${count(live.length, 'live packager')} have`;
+  return { text: `${all} everything.${others}`, style: gone > 0 ? 'yellow' : 'green' };
+}
+
+const MAX_IN_SENTENCE = 5;
+
+function someNames(packagers: readonly { readonly name: string }[]): string {
+  const names = packagers.slice(0, MAX_IN_SENTENCE).map(({ name }) => shown(name));
+  const more = packagers.length - names.length;
+  return `${names.join(', ')}${more > 0 ? ` and ${number(more)} more` : ''}`;
+}
+
+/** Whether every live packager that takes a stream has it, as far as it can be opened here. */
+export function isEverywhere({ state, packagers }: FleetStreamAnswer): boolean {
+  return state !== 'unreadable' && packagers.every(({ live, has }) => has || !live);
+}
+
+const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
+  file: 'has a key file',
+  deleted: 'is deleted',
+  unreadable: 'has an entry that can’t be opened here',
+};
+
+/** Who has a stream, for a person. */
+export function streamLines(answer: FleetStreamAnswer, { style }: Styled): string[] {
+  const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
+  const of = [
+    ...(key === null ? [] : [`by the API key ${shown(key)}`]),
+    ...(from === null ? [] : [`at ${shown(from)}`]),
+  ].join(' ');
+  return [
+    `stream    ${shown(streamid)} ${STREAM_STATES[state]}${etag === null ? '' : `, ETag ${shown(etag)}`}`,
+    `revision  ${number(revision)}`,
+    ...(changed === null ? [] : [`changed   ${timeText(changed)} UTC ${of}`]),
+    ...(packagers.length === 0
+      ? ['', 'No registered packager takes it.']
+      : block(style, [
+          { cells: ['PACKAGER', 'LIVE', 'HAS IT', 'WHY NOT'] },
+          ...packagers.map(
+            ({ name, live, has, why }): Row => ({
+              cells: [
+                shown(name),
+                live ? 'yes' : 'no',
+                has ? 'yes' : 'no',
+                has ? '' : why === undefined ? '-' : `${why}: ${LACK_REASONS[why]}`,
+              ],
+              style: has ? undefined : live ? 'red' : 'yellow',
+            }),
+          ),
+        ])),
+  ];
+}
+
+export function streamSentence(answer: FleetStreamAnswer): { readonly text: string; readonly style: Style } {
+  const { packagers, state } = answer;
+  const has = packagers.filter((packager) => packager.has).length;
+  const of = `${number(has)} of ${count(packagers.length, 'packager')}`;
+  if (state === 'unreadable')
+    return { text: `What the fleet holds of it can’t be opened here; ${of} have it.`, style: 'red' };
+  const style = !isEverywhere(answer) ? 'red' : has < packagers.length ? 'yellow' : 'green';
+  return { text: `${of} ${packagers.length === 1 ? 'has' : 'have'} it.`, style };
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+function bytes(value: number): string {
+  if (value < 1024) return `${value} B`;
+  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length, Math.floor(Math.log2(value) / 10));
+  const scaled = value / 1024 ** power;
+  return `${scaled >= 100 ? Math.round(scaled) : Number(scaled.toFixed(1))} ${units[power - 1]}`;
+}
+
+/** A time span for a person, to about a tenth of it: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`. */
+export function ageText(seconds: number): string {
+  if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** By how much a clock is ahead, `-` before it. It is known to about a second only. */
+export function clockText(aheadMs: number | null): string {
+  if (aheadMs === null) return '-';
+  if (Math.abs(aheadMs) < 1000) return '±1 s';
+  return `${aheadMs > 0 ? '+' : '-'}${ageText(Math.abs(aheadMs) / 1000)}`;
+}

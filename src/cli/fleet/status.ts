@@ -1,0 +1,113 @@
+import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
+import type { Style } from '../../http/output';
+import { jsonText, shown } from '../../http/terminal-text';
+import { CliError, EXIT, usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { timeText } from '../output';
+import {
+  isEverywhere,
+  isLevel,
+  statusLines,
+  statusSentence,
+  streamLines,
+  streamSentence,
+} from './status-text';
+
+export interface StatusOptions {
+  readonly watch?: boolean;
+  readonly all?: boolean;
+}
+
+/** What is shown of the fleet, or of a stream. */
+interface Look {
+  readonly answer: FleetAnswer | FleetStreamAnswer;
+  readonly lines: readonly string[];
+  readonly sentence: { readonly text: string; readonly style: Style };
+  readonly isWell: boolean;
+}
+
+const WATCH_MS = 1000;
+
+/** `fleet status`: shows the packagers and what they have, or who has a stream. */
+export async function fleetStatus(
+  context: CliContext,
+  streamId: string | undefined,
+  { watch = false, all = false }: StatusOptions,
+): Promise<void> {
+  const { out } = context;
+  if (watch && !out.json && !context.stdout.isTTY)
+    throw usageError('--watch needs a terminal. With --json it writes an answer each second anywhere.');
+  const { fleet } = context.sidecar();
+  const look = async (): Promise<Look> => {
+    if (streamId === undefined) {
+      const answer = await fleet.status();
+      const lines = statusLines(answer, out, all);
+      return { answer, lines, sentence: statusSentence(answer), isWell: isLevel(answer) };
+    }
+    const answer = await fleet.whereIs(streamId);
+    const lines = streamLines(answer, out);
+    return { answer, lines, sentence: streamSentence(answer), isWell: isEverywhere(answer) };
+  };
+  // What is wrong at the first look is wrong with the call.
+  const first = await look();
+  const last = watch ? await watchFleet(context, first, look) : first;
+  if (!out.json) out.write(last.lines.map((line) => `${line}\n`).join(''));
+  else if (!watch) out.document(last.answer);
+  out.note(out.noteStyle(last.sentence.style, last.sentence.text));
+  if (!last.isWell) context.endWith(EXIT.failed);
+}
+
+/** Shows each look in the place of the one before, until the user stops it or nobody reads any more. */
+async function watchFleet(context: CliContext, first: Look, look: () => Promise<Look>): Promise<Look> {
+  const { out, interrupted: signal, wait, now } = context;
+  let last = first;
+  let trouble: string | undefined;
+  if (!out.json) out.write(ENTER);
+  try {
+    for (;;) {
+      if (out.json && trouble === undefined) out.write(`${jsonText(last.answer)}\n`);
+      if (out.json && trouble !== undefined) out.warn(trouble);
+      if (!out.json) {
+        const { text, style } = last.sentence;
+        draw(context, [
+          `${timeText(now().toISOString())} UTC. Ctrl-C ends it.`,
+          trouble === undefined ? out.style(style, text) : out.style('red', shown(trouble)),
+          '',
+          ...last.lines,
+        ]);
+      }
+      await wait(WATCH_MS, signal);
+      if (signal.aborted || !(await out.ready())) return last;
+      try {
+        last = await look();
+        trouble = undefined;
+      } catch (thrown) {
+        if (!(thrown instanceof CliError)) throw thrown;
+        if (signal.aborted) return last;
+        trouble = thrown.problems[0]?.description ?? thrown.message;
+        last = { ...last, isWell: false };
+      }
+    }
+  } finally {
+    if (!out.json) out.write(LEAVE);
+  }
+}
+
+/** To a screen of its own, so that what was there before is there again afterwards; lines that are too long are cut. */
+const ENTER = '\u001b[?1049h\u001b[?7l\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?7h\u001b[?1049l';
+const HOME = '\u001b[H';
+const END_OF_LINE = '\u001b[K';
+const END_OF_SCREEN = '\u001b[J';
+const USUAL_ROWS = 24;
+
+/** Draws over what is there, without a moment in which nothing is. */
+function draw({ stdout, out }: CliContext, lines: readonly string[]): void {
+  const room = stdout.rows ?? USUAL_ROWS;
+  const hidden = lines.length - room;
+  const fitting =
+    hidden > 0
+      ? [...lines.slice(0, room - 1), `and ${hidden + 1} more lines; the window is too small`]
+      : lines;
+  out.write(`${HOME}${fitting.map((line) => `${line}${END_OF_LINE}`).join('\r\n')}${END_OF_SCREEN}`);
+}

@@ -1,0 +1,282 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { apiError } from '../../../src/sidecar/errors';
+import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
+import { refusedUrl } from '../../support/fake-upstream';
+import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
+
+const servers: Server[] = [];
+let fleet: FakeFleet;
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  fleet = createFakeFleet();
+  sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
+  cwd = await temporaryFolder();
+});
+
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
+  return cli(['fleet', ...args], { cwd, ...options, env });
+}
+
+/** Key files in the folder, which the fleet does not know. */
+async function writeFiles(...streams: readonly string[]): Promise<void> {
+  for (const stream of streams) await fs.outputFile(join(sidecar.folder, `${stream}.key`), FILE);
+  fleet.setFiles(...streams);
+}
+
+/** A proxy before the sidecar that cuts the answers of some requests, by their number from 1. */
+async function startCuttingProxy(cut: (request: number, path: string) => boolean): Promise<string> {
+  let requests = 0;
+  const server = createServer(async (request, response) => {
+    requests += 1;
+    const isCut = cut(requests, request.url ?? '');
+    const answer = await fetch(`${sidecar.url}${request.url}`, {
+      method: request.method ?? 'GET',
+      headers: { 'x-api-key': API_KEY },
+    });
+    const body = Buffer.from(await answer.arrayBuffer());
+    if (isCut) {
+      response.destroy();
+      return;
+    }
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+    response.end(body);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('import', () => {
+  test('brings key files into the fleet, names those that are refused by the reason, and ends with 1', async () => {
+    await writeFiles('a', 'b', 'live/c');
+    await fleet.arrive('b', Buffer.from('other: 1\n'));
+    await fs.outputFile(join(sidecar.folder, 'b.key'), FILE);
+    expect(await run(['import'])).toEqual({
+      code: 1,
+      stdout: `\
+1 file refused: the fleet has other ones
+  ! b
+      It stays as it is, here and in the fleet.
+`,
+      stderr: 'Key files: 2 imported, 0 in the fleet already, 1 refused.\n',
+    });
+    const { code, stdout } = await run(['import', '--json']);
+    expect({ code, document: JSON.parse(stdout) }).toEqual({
+      code: 1,
+      document: {
+        imported: 0,
+        same: 2,
+        refused: [
+          { streamid: 'b', code: 'differs', description: 'It stays as it is, here and in the fleet.' },
+        ],
+        total: 3,
+        stopped: null,
+      },
+    });
+  });
+
+  test('goes on where it was after a lost connection, and counts every key file once', async () => {
+    const streams = Array.from({ length: 1200 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
+    await writeFiles(...streams);
+    const waits: number[] = [];
+    const url = await startCuttingProxy((request) => request === 2 || request === 3);
+    const { code, stdout, stderr } = await run(['import'], {
+      env: { PACKAGERDRM_URL: url },
+      onWait: (ms) => waits.push(ms),
+    });
+    expect({ code, stdout, waits, stderr: stderr.split('\n').at(-2) }).toEqual({
+      code: 0,
+      stdout: '',
+      waits: [1000, 2000],
+      // The 500 of the step whose answer was lost are there when it is taken again.
+      stderr: 'Key files: 700 imported, 500 in the fleet already.',
+    });
+  });
+
+  test('shows on a terminal how far it is', async () => {
+    await writeFiles('a', 'b');
+    const { stderr } = await run(['import'], { typed: '' });
+    expect(stderr).toMatch(/Importing [█░]+ 2 of 2/);
+  });
+
+  test('tells what is done when the sidecar goes away amid it, and how to go on', async () => {
+    const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
+    await writeFiles(...streams);
+    const url = await startCuttingProxy((request) => request > 1);
+    const { code, stdout } = await run(['import', '--json'], { env: { PACKAGERDRM_URL: url } });
+    expect({ code, document: JSON.parse(stdout) }).toEqual({
+      code: 3,
+      document: {
+        imported: 500,
+        same: 0,
+        refused: [],
+        total: 600,
+        stopped: 'sidecar_unreachable',
+        errors: [{ code: 'sidecar_unreachable', description: expect.stringContaining(url) }],
+      },
+    });
+  });
+
+  test('founds a lost fleet again with --found, once, also when the answer to that is lost', async () => {
+    await writeFiles('a', 'b');
+    fleet.setState('lost_fleet', apiError('fleet_lost'));
+    const url = await startCuttingProxy((request) => request === 1);
+    const { code, stderr } = await run(['import', '--found'], { env: { PACKAGERDRM_URL: url } });
+    expect({ code, last: stderr.split('\n').at(-2), calls: fleet.calls }).toEqual({
+      code: 0,
+      last: 'Key files: 0 imported, 2 in the fleet already.',
+      calls: ['start', 'found'],
+    });
+    expect(await run(['import', '--found'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: The fleet is not lost. Nothing was changed.\n',
+    });
+  });
+
+  test('stops after the step that is under way when the user wants it to', async () => {
+    const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
+    await writeFiles(...streams);
+    const stop = new AbortController();
+    const url = await startCuttingProxy(() => {
+      stop.abort();
+      return false;
+    });
+    expect(await run(['import'], { env: { PACKAGERDRM_URL: url }, interrupt: stop.signal })).toEqual({
+      code: 130,
+      stdout: '',
+      stderr: `\
+Run the same command again to go on: what is done is left as it is.
+Key files: 500 imported, 0 in the fleet already.
+`,
+    });
+  });
+});
+
+describe('reseal', () => {
+  test('seals entries anew, names those that no secret opens, and ends with 1', async () => {
+    for (const stream of ['a', 'b', 'c']) await fleet.arrive(stream, Buffer.from(FILE));
+    fleet.setSealed({ former: ['a'], unreadable: ['c'] });
+    expect(await run(['reseal'])).toEqual({
+      code: 1,
+      stdout: `\
+1 entry that no secret of the sidecar opens
+  ! c
+`,
+      stderr: 'Entries: 1 resealed, 1 had the first secret already, 1 not opened.\n',
+    });
+    fleet.setSealed({});
+    const { code, stdout } = await run(['reseal', '--json']);
+    expect({ code, document: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      document: { resealed: 0, current: 3, unreadable: [], total: 3, stopped: null },
+    });
+  });
+});
+
+describe('retire', () => {
+  beforeEach(() => fleet.setLive('origin-3', false));
+
+  test('asks first, and removes a packager that does not run', async () => {
+    const no = await run(['retire', 'origin-3'], { typed: 'n' });
+    expect({ code: no.code, calls: fleet.calls }).toEqual({ code: 0, calls: ['start'] });
+    expect(no.stderr).toContain(`Retire the packager origin-3 of the fleet of ${sidecar.url}? [y/N]`);
+    const yes = await run(['retire', 'origin-3'], { typed: 'y' });
+    expect({ code: yes.code, calls: fleet.calls }).toEqual({ code: 0, calls: ['start', 'retire origin-3'] });
+  });
+
+  test.each<[string, readonly string[], CliRun]>([
+    [
+      'nobody can be asked',
+      ['origin-3'],
+      {
+        code: 2,
+        stdout: '',
+        stderr: 'error: Nobody can answer the question here. Add --yes to retire the packager.\n',
+      },
+    ],
+    [
+      'it runs',
+      ['origin-2', '--yes'],
+      {
+        code: 1,
+        stdout: '',
+        stderr:
+          'error: The packager origin-2 runs. Stop its sidecar, wait half a minute, and retire it then.\n',
+      },
+    ],
+    [
+      'it is not known',
+      ['origin/9', '--yes'],
+      {
+        code: 1,
+        stdout: '',
+        stderr: 'error: No packager of the fleet is called origin/9. GET /api/fleet lists them.\n',
+      },
+    ],
+  ])('refuses when %s', async (_name, args, expected) => {
+    expect(await run(['retire', ...args])).toEqual(expected);
+    expect(fleet.calls).toEqual(['start']);
+  });
+
+  test('answers as the API does with --json', async () => {
+    const { stdout } = await run(['retire', 'origin-3', '--yes', '--json']);
+    expect(JSON.parse(stdout)).toEqual({ name: 'origin-3', retired: true });
+  });
+});
+
+test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
+  'fleet %s says that a sidecar without a fleet has none',
+  async (...args) => {
+    const alone = await startSidecar();
+    expect(await run(args, { env: { PACKAGERDRM_URL: alone.url } })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'error: This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one.\n',
+    });
+  },
+);
+
+test('tells a sidecar that is away from one that refuses', async () => {
+  const { code } = await run(['status'], { env: { PACKAGERDRM_URL: await refusedUrl() } });
+  expect(code).toBe(3);
+  fleet.fail(apiError('fleet_denied'));
+  expect(await run(['reseal'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^error: The engine of the fleet refuses/),
+  });
+});
+
+test('helps with each command, and with the group without one', async () => {
+  const group = await run([]);
+  expect(group.code).toBe(2);
+  for (const command of ['status', 'import', 'reseal', 'retire']) {
+    expect(group.stderr).toContain(command);
+    const { code, stdout } = await run([command, '--help']);
+    expect({ code, usage: stdout.split('\n')[0] }).toEqual({
+      code: 0,
+      usage: expect.stringContaining(`Usage: packager-drm fleet ${command} [options]`),
+    });
+  }
+  expect(await run(['status', '--url', ''])).toMatchObject({
+    code: 2,
+    stderr: 'error: --url is given without a value.\n',
+  });
+});
