@@ -203,13 +203,15 @@ it('finds streams and packagers among many, and says when a packager lacks more 
 it('knows every state and every reason, and what to do about each', async () => {
   const { page, enter, fleet, until, untilTrue } = await openFleetPage();
   await enter();
-  const findings = () => page.locator('#findings').textContent();
+  const findings = async () => (await page.locator('#findings').textContent()) ?? '';
   for (const state of Object.keys(FLEET_STATES) as FleetState[]) {
     if (state === 'level') continue;
     const words = state.replaceAll('_', ' ');
     fleet.say({ state, packagers: [packagerOf('origin-1'), packagerOf('origin-2', { state })] });
     await untilTrue(async () => (await findings()).includes(`origin-2 reports “${words}”`));
-    expect(await findings()).toMatch(new RegExp(`This sidecar, origin-1, reports “${words}”: (?:it|its|the|another) `));
+    expect(await findings()).toMatch(
+      new RegExp(`This sidecar, origin-1, reports “${words}”: (?:it|its|the|another) `),
+    );
     expect(await findings()).not.toContain('does not know');
     expect(await page.locator('#findings li').first().locator('p').count()).toBe(2);
   }

@@ -1,6 +1,14 @@
 import { startSidecar } from '../../support/start-sidecar';
 
-const FILES = ['', '/fleet.css', '/fleet.js', '/fleet-parts.js', '/fleet-plot.js', '/fleet-words.js'];
+const FILES = [
+  '',
+  '/fleet.css',
+  '/fleet.js',
+  '/fleet-parts.js',
+  '/fleet-plot.js',
+  '/fleet-tables.js',
+  '/fleet-words.js',
+];
 
 test.each(FILES)('/fleet%s is answered without an API key, in a fleet or not', async (file) => {
   const { unauthenticated } = await startSidecar();
