@@ -208,7 +208,7 @@ export function showLacks(mine) {
     () => [
       all.length === 0
         ? 'Nobody lacks a stream.'
-        : `${number(found.length)} of ${count(all.length, 'stream')}. `,
+        : `${words === '' ? '' : `${number(found.length)} of `}${count(all.length, 'stream')}. `,
       ...(cut.length === 0
         ? []
         : [

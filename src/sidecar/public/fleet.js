@@ -169,7 +169,7 @@ function tilesOf({ packagers, streams, deleted, engine }, lacking) {
       ? ['Propagation', duration(times.p50), `median; p99 ${duration(times.p99)}`]
       : ['Propagation', '–', 'no change yet'],
     [
-      'Servers of the engine',
+      'Engine servers',
       `${answering.length} of ${engine.length}`,
       answering.length > 0 ? bytes(largest) : 'none answers',
     ],
