@@ -4,6 +4,7 @@ import {
   type FleetState,
   type LackReason,
   MAX_LACKS,
+  takes,
 } from '../../src/api/fleet';
 import { parseStreamId, type StreamId } from '../../src/api/stream-id';
 import { keysIn } from '../../src/drm/key-file';
