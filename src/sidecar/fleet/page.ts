@@ -2,7 +2,14 @@ import type { Express } from 'express';
 import { mountPage } from '../../http/page';
 
 /** What the page loads, from below `/fleet`. */
-const PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-parts.js', 'fleet-plot.js', 'fleet-words.js'];
+const PAGE_FILES = [
+  'fleet.css',
+  'fleet.js',
+  'fleet-parts.js',
+  'fleet-plot.js',
+  'fleet-tables.js',
+  'fleet-words.js',
+];
 
 /**
  * `/fleet`, the page of the fleet. It asks for an API key, and then `/api/fleet` with it. It is there without a fleet,

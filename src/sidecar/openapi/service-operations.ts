@@ -31,6 +31,7 @@ export function serviceOperations(): Record<string, PathItem> {
     '/metrics': { get: metrics() },
     '/openapi.json': { get: description() },
     '/docs': { get: page() },
+    '/fleet': { get: fleetPage() },
   };
 }
 
@@ -114,14 +115,30 @@ function description() {
 }
 
 function page() {
-  return operation({
-    method: 'get',
+  return pageOperation({
     path: '/docs',
     operationId: 'showApi',
-    tag: SERVICE_TAG,
     summary: 'This description, for people',
     description:
       'The same as a page, on which each request can be tried. It loads nothing from elsewhere, and forgets the API key when it is closed.',
+  });
+}
+
+function fleetPage() {
+  return pageOperation({
+    path: '/fleet',
+    operationId: 'showFleet',
+    summary: 'The fleet, for people',
+    description:
+      'A page that shows what `GET /api/fleet` answers: [/fleet](fleet). It asks for an API key that reaches all streams, and forgets it when it is closed. It says what to do about what is wrong.',
+  });
+}
+
+function pageOperation(about: Readonly<Record<'path' | 'operationId' | 'summary' | 'description', string>>) {
+  return operation({
+    ...about,
+    method: 'get',
+    tag: SERVICE_TAG,
     access: 'open',
     parameters: [IF_CHANGED],
     answers: {

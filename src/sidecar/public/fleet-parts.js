@@ -32,9 +32,15 @@ export function fill(element, facts, make) {
 export const pill = (tone, text) => part('span', { class: `pill pill-${tone}` }, text);
 export const statePill = (state) => pill(STATES[state]?.[0] ?? 'wait', state.replaceAll('_', ' '));
 export const reasonPill = (why, text = why) => pill(REASONS[why]?.[0] ?? 'wait', text);
-/** A sentence whose commands and names of variables stand between backticks. */
+/** A sentence whose commands and names of variables stand between backticks. Names may break after an underscore. */
 export const spoken = (text) =>
-  text.split('`').map((piece, at) => (at % 2 === 1 ? part('code', {}, piece) : piece));
+  text
+    .split('`')
+    .map((piece, at) =>
+      at % 2 === 1
+        ? part('code', {}, ...piece.split(/(?<=_)/).flatMap((word) => [word, part('wbr')]))
+        : piece,
+    );
 export const sub = (text) => part('span', { class: 'sub' }, text);
 
 /**

@@ -88,10 +88,9 @@ export function showPlot(table, packagers) {
   const few = each.length <= MOST_STRIPS;
   const all = each.length > 1 ? [timesOf(packagers)] : [];
   const rows = [...all, ...(few ? each : slowest)];
-  if (rows.length === 0) {
-    showRows(table, [], [], ({ name }) => name);
+  table.hidden = rows.length === 0;
+  if (rows.length === 0)
     return { none: 'No packager has told of a change yet: write a key file, and look again.', note: '' };
-  }
   const scale = scaleOf(rows.map(({ range }) => range));
   const ends = [scale.low, scale.high];
   const columns = [

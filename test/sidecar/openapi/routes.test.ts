@@ -18,8 +18,8 @@ jest.mock('../../../src/http/app', () => {
 /** Routes that do nothing but refuse every method. */
 const REFUSALS = ['/api/keyfile', '/api/keyfile/*rest', '/api/fleet/*rest'];
 
-/** What the page loads. */
-const PAGE_FILES = '/docs/';
+/** What the pages load. */
+const PAGE_FILES = /^\/(?:docs|fleet)\//;
 
 interface Layer {
   /** The path of what refuses OPTIONS everywhere is a pattern. */
@@ -34,7 +34,7 @@ async function routes(): Promise<string[]> {
   const layers: readonly Layer[] = app?.router.stack ?? [];
   return layers.flatMap(({ route }) => {
     const { path, stack = [] } = route ?? {};
-    if (typeof path !== 'string' || REFUSALS.includes(path) || path.startsWith(PAGE_FILES)) return [];
+    if (typeof path !== 'string' || REFUSALS.includes(path) || PAGE_FILES.test(path)) return [];
     const methods = new Set(stack.flatMap(({ method }) => method ?? []));
     return [...methods].map((method) => `${method.toUpperCase()} ${path.replace(/:(\w+)/g, '{$1}')}`);
   });

@@ -1,0 +1,373 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../src/api/fleet';
+import { FAINT_TEXTS } from '../support/faint-texts';
+import { lacking, openFleetPage, openPageOf, packagerOf, TROUBLED } from '../support/open-fleet-page';
+import { CENC_ONLY } from '../support/post-manual';
+import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
+
+jest.setTimeout(60_000);
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+const LAPTOP = { viewport: { width: 1280, height: 900 } };
+
+const LOOKS: [string, BrowserContextOptions][] = [
+  ['desktop-light', { ...LAPTOP, colorScheme: 'light' }],
+  ['desktop-dark', { ...LAPTOP, colorScheme: 'dark' }],
+  ['phone-light', { ...PHONE, colorScheme: 'light' }],
+  ['phone-dark', { ...PHONE, colorScheme: 'dark' }],
+];
+
+/** For a person to look at. */
+async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = join(tmpdir(), 'fleet-page');
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+const ofFleet = ({ path }: { readonly path: string }) => path === '/api/fleet';
+
+describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
+  it('loads nothing from elsewhere, breaks no policy, is no wider than the screen and has letters that stand out', async () => {
+    const { page, complaints, elsewhere, enter, fleet, sidecar, until } = await openFleetPage(options);
+    const isFit = async () => {
+      const width = page.viewportSize()?.width;
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+    };
+    await isFit();
+    await screenshot(page, `${name}-api-key`);
+    fleet.hold('origin-2', 'unreadable');
+    await sidecar.api.post('/api/keyfile/news').send(CENC_ONLY);
+    fleet.say(TROUBLED);
+    await enter();
+    await page.getByLabel('Stream id').fill('news');
+    await page.getByRole('button', { name: 'Look', exact: true }).click();
+    await until('has a key file');
+    await isFit();
+    await screenshot(page, `${name}-troubled`);
+    fleet.say({});
+    fleet.release('origin-2');
+    await until('each packager has what it takes');
+    await isFit();
+    expect([complaints, elsewhere]).toEqual([[], []]);
+  });
+});
+
+describe('the API key', () => {
+  it('is asked for, sent to the sidecar, and kept in memory alone: it is forgotten with the page', async () => {
+    const { page, enter, asked, sidecar } = await openFleetPage();
+    expect(asked.filter(({ path }) => path.startsWith('/api'))).toEqual([]);
+    await enter();
+    expect(asked.filter(({ path }) => path.startsWith('/api'))[0]).toEqual({
+      path: '/api/fleet',
+      apiKey: API_KEY,
+    });
+    const kept = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])',
+    );
+    expect(kept).toBe(JSON.stringify([{}, {}, '', `${sidecar.url}/fleet`, null]));
+    expect(await page.evaluate('indexedDB.databases()')).toEqual([]);
+    expect(
+      await page.evaluate("[...document.querySelectorAll('input')].map(({ value }) => value).join('')"),
+    ).toBe('');
+    expect(await page.content()).not.toContain(API_KEY);
+    await page.reload();
+    expect(await page.getByLabel('API key').isVisible()).toBe(true);
+    expect(await page.locator('#fleet').isVisible()).toBe(false);
+  });
+
+  it('is forgotten on demand, and nothing is asked after that', async () => {
+    const { page, enter, asked, untilTrue } = await openFleetPage();
+    await enter();
+    await page.getByRole('button', { name: 'Forget the key' }).click();
+    const before = asked.length;
+    for (let seconds = 0; seconds < 10; seconds += 1) await page.clock.fastForward(1000);
+    expect([await page.getByLabel('API key').isVisible(), asked.length - before]).toEqual([true, 0]);
+    await enter();
+    await untilTrue(() => asked.length > before);
+    // The browser keeps a page that is left, to go back to it.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
+    expect(await page.getByLabel('API key').isVisible()).toBe(true);
+  });
+
+  it('says what is wrong with a key that is none, or that does not reach all streams, and asks again', async () => {
+    const apiKeysFile = join(await temporaryFolder(), 'keys.json');
+    const key = 'a-key-of-a-customer-of-the-tests';
+    await fs.writeJson(apiKeysFile, { keys: [{ name: 'customer', key, streams: ['customer/'] }] });
+    const { fleet } = await openFleetPage();
+    const { url } = await startSidecar({ apiKeysFile }, undefined, { fleet: fleet.open });
+    const { page, giveKey, until } = await openPageOf(url);
+    await giveKey('another-key-that-is-none');
+    await until('This is no API key of this sidecar.');
+    expect(await page.evaluate('document.activeElement?.id')).toBe('api-key');
+    await giveKey('a key with a ☃');
+    await until('printable ASCII characters');
+    await giveKey(key);
+    await until('This API key does not reach all streams.');
+    expect(await page.locator('#fleet').isVisible()).toBe(false);
+    await giveKey();
+    await until('Nobody lacks a stream.');
+  });
+});
+
+it('says what to set where the sidecar is in no fleet', async () => {
+  const { url } = await startSidecar();
+  const { giveKey, until } = await openPageOf(url);
+  await giveKey();
+  await until('This sidecar is in no fleet.');
+  await until('PACKAGERDRMAPI_FLEET_URLS');
+});
+
+it('keeps what it showed while the sidecar is away, says since when, and goes on by itself', async () => {
+  const { page, enter, until, rows } = await openFleetPage();
+  await enter();
+  await page.route('**/api/fleet', (route) => route.abort());
+  await until('This sidecar does not answer.');
+  await until('What you see is from');
+  expect((await rows('packagers')).map(([name]) => name)).toHaveLength(3);
+  await page.unroute('**/api/fleet');
+  await until('As of');
+  expect(await page.getByText('This sidecar does not answer.').isVisible()).toBe(false);
+});
+
+it('says when the sidecar is away from the start', async () => {
+  const { page, giveKey, until } = await openFleetPage();
+  await page.route('**/api/fleet', (route) => route.abort());
+  await giveKey();
+  await until('Look whether the sidecar runs');
+});
+
+it('shows who lacks which stream, finds where one is, and that it arrives', async () => {
+  const { page, enter, fleet, sidecar, until, untilTrue, rows } = await openFleetPage();
+  await enter();
+  await until('Nobody lacks a stream.');
+  fleet.hold('origin-2', 'kept');
+  fleet.hold('origin-3', 'failed');
+  await sidecar.api.post('/api/keyfile/live%2Fchannel-1').send(CENC_ONLY).expect(200);
+  await until('could not be written or removed');
+  const nobody = ['no', 'nothing', 'right'];
+  expect(await rows('packagers')).toEqual([
+    ['origin-3 takes all streams', 'runs version 1.2.3', 'level', 'no', '1 stream failed', 'right'],
+    ['origin-2 takes all streams', 'runs version 1.2.3', 'level', 'no', '1 stream kept', 'right'],
+    ['origin-1 (this one) takes all streams', 'runs version 1.2.3', 'level', ...nobody],
+  ]);
+  expect(await rows('lacks')).toEqual([['live/channel-1', 'kept origin-2 failed origin-3']]);
+  await page.getByRole('button', { name: 'live/channel-1' }).click();
+  await until('1 of 3 packagers that take it');
+  expect((await rows('where-packagers')).map(([name, has]) => [name, has?.split(' ')[0]])).toEqual([
+    ['origin-2', 'kept'],
+    ['origin-3', 'failed'],
+    ['origin-1', 'yes'],
+  ]);
+  expect(await page.evaluate('document.activeElement?.id')).toBe('where-stream');
+  fleet.release('origin-2');
+  fleet.release('origin-3');
+  await until('3 of 3 packagers that take it');
+  await until('Nobody lacks a stream.');
+  await page.getByLabel('Stream id').fill('no-such-stream');
+  await page.keyboard.press('Enter');
+  await untilTrue(() => page.getByText('The fleet holds nothing of this stream.').isVisible());
+  expect(await rows('where-packagers')).toEqual([]);
+});
+
+it('finds streams and packagers among many, and says when a packager lacks more than it names', async () => {
+  const { page, enter, fleet, rows, until } = await openFleetPage();
+  fleet.say(TROUBLED);
+  await enter();
+  await until('berlin-1 (3,000) lacks more streams than it names');
+  expect((await rows('lacks')).map(([stream]) => stream)).toEqual([
+    'news',
+    'berlin-7',
+    'berlin-8',
+    'live/channel-2',
+    'live/channel-10',
+    'news-of-the-morning-with-a-name-that-is-longer-than-a-phone-is-wide',
+  ]);
+  await page.getByLabel('Search streams that are lacked').fill('CHANNEL');
+  expect((await rows('lacks')).map(([stream]) => stream)).toEqual(['live/channel-2', 'live/channel-10']);
+  await page.getByRole('button', { name: 'Show the 2 streams that origin-2 lacks' }).click();
+  expect((await rows('lacks')).map(([stream]) => stream)).toEqual(['news', 'live/channel-2']);
+  await page.getByLabel('Search packagers').fill('gone');
+  expect((await rows('packagers')).map(([name]) => name)).toEqual(['origin-3 takes all streams']);
+  await page.getByLabel('Search packagers').fill('');
+  await page.getByLabel('Order of the packagers').selectOption('By name');
+  expect((await rows('packagers')).map(([name]) => name?.split(' ')[0])).toEqual([
+    'berlin-1',
+    'origin-1',
+    'origin-2',
+    'origin-3',
+  ]);
+});
+
+it('knows every state and every reason, and what to do about each', async () => {
+  const { page, enter, fleet, until, untilTrue } = await openFleetPage();
+  await enter();
+  const findings = async () => (await page.locator('#findings').textContent()) ?? '';
+  for (const state of Object.keys(FLEET_STATES) as FleetState[]) {
+    if (state === 'level') continue;
+    const words = state.replaceAll('_', ' ');
+    fleet.say({ state, packagers: [packagerOf('origin-1'), packagerOf('origin-2', { state })] });
+    await untilTrue(async () => (await findings()).includes(`origin-2 reports “${words}”`));
+    expect(await findings()).toMatch(
+      new RegExp(`This sidecar, origin-1, reports “${words}”: (?:it|its|the|another) `),
+    );
+    expect(await findings()).not.toContain('does not know');
+    expect(await page.locator('#findings li').first().locator('p').count()).toBe(2);
+  }
+  for (const why of Object.keys(LACK_REASONS) as LackReason[]) {
+    fleet.say({ packagers: [packagerOf('origin-2', lacking(why, 'news'))] });
+    await untilTrue(() => page.locator('#lacks .pill', { hasText: why }).isVisible());
+    if (why !== 'behind') await until('At origin-2, news ');
+  }
+});
+
+it('shows how long changes took, as strips and as numbers', async () => {
+  const { page, enter, fleet, rows, until, untilTrue } = await openFleetPage();
+  const times = Array.from({ length: 50 }, (_, index) => index + 1);
+  fleet.say({ packagers: [packagerOf('origin-1', { propagation_ms: times }), packagerOf('origin-2')] });
+  await enter();
+  expect(await rows('times')).toEqual([['origin-1', '', '25 ms', '50 ms', '50']]);
+  const places = () =>
+    page.evaluate(
+      "[...document.querySelectorAll('#times circle')].map((circle) => [circle.getAttribute('class'), circle.getAttribute('cx')])",
+    );
+  // From 1 ms to 1 s, each decade a third.
+  expect(await places()).toEqual([
+    ['p50', '46.60%'],
+    ['p99', '56.63%'],
+  ]);
+  expect(await page.locator('#times .axis text').allTextContents()).toEqual([
+    '1 ms',
+    '10 ms',
+    '100 ms',
+    '1 s',
+  ]);
+  fleet.say({
+    packagers: [
+      packagerOf('origin-1', { propagation_ms: [10] }),
+      packagerOf('origin-2', { propagation_ms: [20_000, -5] }),
+    ],
+  });
+  await untilTrue(async () => (await rows('times')).length === 3);
+  expect(await rows('times')).toEqual([
+    ['all packagers', '', '10 ms', '20 s', '3'],
+    ['origin-1', '', '10 ms', '10 ms', '1'],
+    ['origin-2', '', '−5 ms', '20 s', '2'],
+  ]);
+  fleet.say({ packagers: [packagerOf('origin-1')] });
+  await until('No packager has told of a change yet');
+});
+
+it('asks every two seconds, while somebody can see it and has not paused it', async () => {
+  const { page, enter, asked, untilTrue } = await openFleetPage();
+  await enter();
+  const polls = () => asked.filter(ofFleet).length;
+  /** How often it asks in so many seconds. */
+  const within = async (seconds: number) => {
+    const before = polls();
+    for (let each = 0; each < seconds * 2; each += 1) {
+      await page.clock.fastForward(500);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    return polls() - before;
+  };
+  expect(await within(10)).toBeGreaterThanOrEqual(3);
+  expect(await within(10)).toBeLessThanOrEqual(5);
+  const hide = (isHidden: boolean) =>
+    page.evaluate(
+      `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+    );
+  await hide(true);
+  expect(await within(10)).toBeLessThanOrEqual(1);
+  expect(await within(10)).toBe(0);
+  const before = polls();
+  await hide(false);
+  await untilTrue(() => polls() > before);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await within(4);
+  expect(await within(10)).toBe(0);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  expect(await within(6)).toBeGreaterThan(1);
+});
+
+it('is used by keyboard, and keeps what is typed and focused while it is refreshed', async () => {
+  const { page, fleet, asked, untilTrue } = await openFleetPage();
+  fleet.say(TROUBLED);
+  expect(await page.evaluate('document.activeElement?.id')).toBe('api-key');
+  await page.keyboard.type(API_KEY);
+  await page.keyboard.press('Enter');
+  await untilTrue(() => page.locator('#fleet').isVisible());
+  expect(await page.evaluate('document.activeElement?.id')).toBe('title');
+  const tabTo = async (selector: string) => {
+    for (let count = 0; count < 60; count += 1) {
+      await page.keyboard.press('Tab');
+      if (await page.evaluate(`document.activeElement?.matches(${JSON.stringify(selector)})`)) return;
+    }
+    throw new Error(`${selector} is not reached`);
+  };
+  await tabTo('#packagers-search');
+  await page.keyboard.type('origin');
+  await tabTo('[data-lacks-of="origin-2"]');
+  const before = asked.length;
+  fleet.say({ ...TROUBLED, streams: 99 });
+  await untilTrue(() => asked.length > before + 1);
+  expect(await page.evaluate('document.activeElement?.dataset.lacksOf')).toBe('origin-2');
+  expect(await page.getByLabel('Search packagers').inputValue()).toBe('origin');
+  await page.keyboard.press('Enter');
+  expect(await page.evaluate('document.activeElement?.id')).toBe('lacks-search');
+});
+
+it('is told to screen readers: tables with their heads, and what changes by itself', async () => {
+  const { page, enter, fleet, until } = await openFleetPage();
+  await enter();
+  const table = page.getByRole('table', { name: 'Packagers of the fleet' });
+  expect(await table.getByRole('columnheader').allTextContents()).toEqual([
+    'Packager',
+    'Sidecar',
+    'State',
+    'Behind',
+    'Lacks',
+    'Clock',
+  ]);
+  expect(await table.getByRole('rowheader').count()).toBe(3);
+  fleet.setLive('origin-3', false);
+  await until('The sidecar of origin-3 does not run');
+  expect(await page.locator('#announcement').textContent()).toContain('The sidecar of origin-3 does not run');
+});
+
+it('stays quick with 500 packagers that lack 100 streams each', async () => {
+  const { page, enter, fleet, rows, until, untilTrue } = await openFleetPage();
+  const packagers = Array.from({ length: 500 }, (_, at) =>
+    packagerOf(`packager-${at + 1}`, {
+      ...lacking('behind', ...Array.from({ length: 100 }, (_each, index) => `live/channel-${at + index}`)),
+      lacking: 3000,
+      behind: 3000,
+      behind_seconds: 75,
+      propagation_ms: Array.from({ length: 50 }, (_each, index) => 10 + ((at * 7 + index * 13) % 90)),
+    }),
+  );
+  fleet.say({ packagers });
+  await page.evaluate(
+    "globalThis.longest = 0; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) globalThis.longest = Math.max(globalThis.longest, duration) }).observe({ type: 'longtask' })",
+  );
+  await enter();
+  await until('Of 500 packagers, the 20 slowest are shown.');
+  expect(
+    [await rows('packagers'), await rows('lacks'), await rows('times')].map(({ length }) => length),
+  ).toEqual([20, 10, 21]);
+  await page.getByRole('button', { name: 'Show all 500 packagers' }).click();
+  expect(await rows('packagers')).toHaveLength(500);
+  // What has not changed is left alone.
+  const pieces = "[...document.querySelectorAll('#packagers tbody td > div > *')]";
+  await page.evaluate(`${pieces}.forEach((piece) => { piece.isOld = true })`);
+  fleet.say({ packagers: packagers.map((each, at) => (at === 3 ? { ...each, live: false } : each)) });
+  await until('The sidecar of packager-4 does not run');
+  await untilTrue(async () => (await rows('packagers'))[0]?.[0]?.startsWith('packager-4 ') ?? false);
+  // Of one row, whether its sidecar runs and the state that it reported, each with a line below.
+  expect(await page.evaluate(`${pieces}.filter(({ isOld }) => !isOld).length`)).toBe(4);
+  expect(await page.evaluate('globalThis.longest')).toBeLessThan(1000);
+});
