@@ -1,6 +1,6 @@
-# Three images from one build: `--target sidecar` (the product), and for development and tests `--target emulator` and
-# `--target packager` (the reference packager, with ffmpeg and shaka-packager). Every program is one file: no image has
-# node_modules.
+# Four images: `--target sidecar` (the product), for development and tests `--target emulator` and `--target packager` (the
+# reference packager, with ffmpeg and shaka-packager), and `--target etcd` (the engine of a fleet, Debian's own package).
+# Every program of ours is one file: no image has node_modules.
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
@@ -46,6 +46,21 @@ EXPOSE 8082
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PACKAGER_PORT || 8082) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/packager/main.js"]
+
+# On the same base as the others, so that nothing else has to be pulled. etcd's own image, quay.io/coreos/etcd, does as well.
+FROM node:24-bookworm-slim AS etcd
+RUN apt-get update && apt-get install -y --no-install-recommends etcd-server etcd-client \
+  && apt-get clean && rm -rf /var/lib/apt/lists/*
+# etcd warns of a data folder that others may read.
+RUN mkdir /data && chown node:node /data && chmod 0700 /data
+ENV ETCD_DATA_DIR=/data ETCD_LISTEN_CLIENT_URLS=http://0.0.0.0:2379 ETCD_ADVERTISE_CLIENT_URLS=http://127.0.0.1:2379
+USER 1000:1000
+VOLUME /data
+EXPOSE 2379 2380
+# Asks for a read that a majority confirms.
+HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --start-interval=1s \
+  CMD ["etcdctl", "--command-timeout=5s", "endpoint", "health"]
+CMD ["etcd"]
 
 FROM node:24-bookworm-slim AS sidecar
 ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys

@@ -1,6 +1,15 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { readEmulatorConfig } from '../src/emulator/config';
 import { readPackagerConfig } from '../src/packager/config';
+import { readSidecarConfig } from '../src/sidecar/config';
 import { readServices, type Service } from './support/compose-file';
+
+const FLEET = 'docker-compose.fleet.yml';
+const MEMBERS = [1, 2, 3];
 
 /** Variables are texts; YAML has numbers and booleans, too. */
 function environmentOf(service: Service | undefined): Record<string, string> {
@@ -52,5 +61,98 @@ test('encoder and provisioning of compose are for the channel that the emulator 
     expect(encoder?.command).toMatch(new RegExp(` rtmp://emulator:1935/live/${channel?.streamKey}$`));
     expect(encoder?.environment.CHANNEL).toBe(`http://emulator:8080/live/channels/${channel?.id}.json`);
     expect(provision?.environment.STREAM_ID).toBe(channel?.id);
+  }
+});
+
+function fleetOf(service: Service | undefined) {
+  return readSidecarConfig(environmentOf(service), () => '');
+}
+
+test('the sidecars of the fleet of compose are three packagers of one fleet, each with key files of its own', async () => {
+  const services = await readServices({}, FLEET);
+  for (const number of MEMBERS) {
+    const service = services[`origin-${number}`];
+    const config = fleetOf(service);
+    expect(config.unknownVariables).toEqual([]);
+    expect(config.fleet).toEqual({
+      urls: MEMBERS.map((each) => `http://etcd-${each}:2379`),
+      secretFile: '/fleet/secret',
+      name: `origin-${number}`,
+      streams: undefined,
+      prefix: 'packagerdrmapi/',
+      timeoutMs: 5000,
+      tls: {},
+    });
+    expect(config.keyFilesPath).toBe('/keys');
+    expect(service?.volumes).toEqual([`keys-${number}:/keys`, 'secret:/fleet:ro']);
+    expect(service?.ports).toEqual([`127.0.0.1:900${number}:80`]);
+    expect(service?.depends_on).toEqual({ secret: { condition: 'service_completed_successfully' } });
+  }
+});
+
+test('the demo key opens the fleet of compose on loopback only', async () => {
+  const demoWith = async (env: Record<string, string>) => {
+    const services = await readServices(env, FLEET);
+    return MEMBERS.map((number) => fleetOf(services[`origin-${number}`]).demo ?? false);
+  };
+  expect(await demoWith({})).toEqual([true, true, true]);
+  expect(await demoWith({ SIDECAR_PUBLISH: '127.0.0.2' })).toEqual([true, true, true]);
+  expect(await demoWith({ SIDECAR_PUBLISH: '10.0.0.7' })).toEqual([false, false, false]);
+});
+
+test('the etcd servers of compose are one cluster that forgets old states, and only the sidecars reach them', async () => {
+  const services = await readServices({}, FLEET);
+  const cluster = MEMBERS.map((each) => `etcd-${each}=http://etcd-${each}:2380`).join();
+  for (const number of MEMBERS) {
+    const service = services[`etcd-${number}`];
+    expect(environmentOf(service)).toMatchObject({
+      ETCD_NAME: `etcd-${number}`,
+      ETCD_DATA_DIR: '/data',
+      ETCD_INITIAL_CLUSTER: cluster,
+      ETCD_INITIAL_ADVERTISE_PEER_URLS: `http://etcd-${number}:2380`,
+      ETCD_ADVERTISE_CLIENT_URLS: `http://etcd-${number}:2379`,
+      ETCD_AUTO_COMPACTION_MODE: 'periodic',
+      ETCD_AUTO_COMPACTION_RETENTION: '1h',
+      ETCD_QUOTA_BACKEND_BYTES: '2147483648',
+    });
+    expect(service?.volumes).toEqual([`etcd-${number}:/data`]);
+    expect(service?.networks).toEqual(['engine']);
+    expect(service).not.toHaveProperty('ports');
+  }
+});
+
+test('nothing of the fleet of compose runs as root or writes anywhere but into its volumes', async () => {
+  const services = Object.entries(await readServices({}, FLEET));
+  expect(services.map(([name]) => name)).toEqual([
+    ...MEMBERS.map((number) => `etcd-${number}`),
+    'secret',
+    ...MEMBERS.map((number) => `origin-${number}`),
+  ]);
+  for (const [, service] of services) {
+    expect(service).toMatchObject({
+      user: '1000:1000',
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+  }
+});
+
+test('compose makes a secret of its own for the fleet, and leaves the one that is there', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'fleet-secret-'));
+  try {
+    const { secret } = await readServices({}, FLEET);
+    const [, option = '', script = ''] = secret?.command ?? [];
+    const make = () =>
+      promisify(execFile)(process.execPath, [option, script.replaceAll('/keys', folder)], { cwd: folder });
+    await make();
+    const path = join(folder, 'secret');
+    const made = await readFile(path, 'utf8');
+    expect(made).toMatch(/^[0-9a-f]{64}\n$/);
+    expect((await stat(path)).mode & 0o777).toBe(0o400);
+    await make();
+    expect(await readFile(path, 'utf8')).toBe(made);
+  } finally {
+    await rm(folder, { recursive: true });
   }
 });

@@ -49,6 +49,7 @@ const tableOf = (table: Readonly<Record<string, string>>): string =>
     .map(([name, text]) => `\`${name}\`: ${text}`)
     .join('; ');
 
+const streamid = z.string().meta({ description: 'The stream id.' });
 const why = z.enum(namesOf(LACK_REASONS)).meta({ description: `Why: ${tableOf(LACK_REASONS)}.` });
 const name = z.string().meta({ description: 'The name of the packager, `PACKAGERDRMAPI_FLEET_NAME`.' });
 const live = z.boolean().meta({ description: 'Whether its sidecar runs and reaches the engine.' });
@@ -57,7 +58,7 @@ const revision = z.int().nullable().meta({ description: "The engine's revision; 
 const engineServer = z.object({
   url: z.string().meta({ description: 'Its address.' }),
   fault: z.string().optional().meta({ description: 'Why it could not be asked.' }),
-  version: z.string().optional(),
+  version: z.string().optional().meta({ description: 'Its version.' }),
   leader: z.boolean().optional().meta({ description: 'Whether it leads.' }),
   size: z.int().optional().meta({ description: 'Bytes of its database.' }),
   size_in_use: z.int().optional().meta({ description: 'Bytes of it that are in use.' }),
@@ -82,7 +83,7 @@ const fleetPackager = z.object({
     .number()
     .meta({ description: 'The age of the oldest of them, in seconds; 0 when there is none.' }),
   lacks: z
-    .array(z.object({ streamid: z.string(), why }))
+    .array(z.object({ streamid, why }))
     .meta({ description: `The streams whose state it has not, up to ${MAX_LACKS}.` }),
   lacking: z.int().meta({ description: 'How many they are.' }),
   clock_ahead_ms: z
@@ -121,7 +122,7 @@ export const fleetAnswer = z.object({
 
 /** The answer of `GET /api/fleet/{streamid}`. */
 export const fleetStreamAnswer = z.object({
-  streamid: z.string(),
+  streamid,
   revision: z.int().meta({ description: "The engine's revision of its last change." }),
   state: z
     .enum(['file', 'deleted', 'unreadable'])
@@ -173,9 +174,12 @@ export const fleetImportAnswer = z.object({
   refused: z
     .array(
       z.object({
-        streamid: z.string(),
-        code: z.enum(['differs', 'deleted', 'unreadable', 'not_a_key_file', 'not_taken']),
-        description: z.string(),
+        streamid,
+        code: z.enum(['differs', 'deleted', 'unreadable', 'not_a_key_file', 'not_taken']).meta({
+          description:
+            'Why: the fleet has another key file of the stream; it notes it as deleted; what it has cannot be opened; there is no regular file; this packager does not take the stream.',
+        }),
+        description: z.string().meta({ description: 'The same for a person.' }),
       }),
     )
     .meta({ description: 'Key files that stay as they are, here and in the fleet, and why.' }),

@@ -16,6 +16,7 @@ import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
 import type { Fleet, OpenFleet } from './fleet/fleet';
+import { mountFleetPage } from './fleet/page';
 import { fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
@@ -176,6 +177,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     fleetRoutes(routes, fleet, log);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
     observation.mount(routes);
+    mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   const dispatch = createFastDispatch(handlers, findApiKey);

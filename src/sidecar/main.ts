@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
@@ -10,6 +10,7 @@ import { openTls } from '../http/tls';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
+import { joinFleet } from './fleet/join';
 import { openAudit } from './observe/audit';
 import { openCpixRecipient } from './provisioning/cpix-recipient';
 import { HEADERS_VARIABLE, openProviderHeaders } from './provisioning/provider-headers';
@@ -58,6 +59,15 @@ function openAccess(config: SidecarConfig, log: Log) {
     findApiKey,
     tls: tls && openTls(tls, options),
     recipient: cpix && openCpixRecipient(cpix, options),
+    fleet:
+      config.fleet &&
+      joinFleet(config.fleet, {
+        ...options,
+        newId: randomUUID,
+        random: randomBytes,
+        now: () => performance.now(),
+        version: readVersion(),
+      }),
     providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
   };
 }
@@ -65,7 +75,7 @@ function openAccess(config: SidecarConfig, log: Log) {
 async function start(
   config: SidecarConfig,
   log: Log,
-  { findApiKey, tls, recipient, providerHeaders }: ReturnType<typeof openAccess>,
+  { findApiKey, tls, recipient, fleet, providerHeaders }: ReturnType<typeof openAccess>,
 ) {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const keyFilesPath = openFolder(config.keyFilesPath, log);
@@ -85,6 +95,7 @@ async function start(
       certificateEnds: tls && (() => tls.ends),
       observeProcess: (register) => collectDefaultMetrics({ register }),
       cpixRecipient: recipient?.recipient,
+      fleet: fleet?.(keyFilesPath),
     },
   );
   const server = await listen(sidecar.handler, config.host, config.port, {

@@ -22,7 +22,7 @@ const SHOWN =
 async function shownKeys(): Promise<string[]> {
   const entries = await readdir(join(ROOT, 'docs'), { withFileTypes: true });
   const pages = entries.filter((entry) => entry.isFile()).map(({ name }) => join('docs', name));
-  const files = [...pages, 'README.md', '.env.example', 'docker-compose.yml'];
+  const files = [...pages, 'README.md', '.env.example', 'docker-compose.yml', 'docker-compose.fleet.yml'];
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')));
   return [...new Set(texts.flatMap((text) => [...text.matchAll(SHOWN)].map(([, key = '']) => key)))];
 }

@@ -5,11 +5,16 @@ import { parse } from 'yaml';
 /** What is looked at of a service. */
 export interface Service {
   readonly image: string;
+  readonly build?: { readonly target: string };
   readonly profiles?: readonly string[];
   readonly ports?: readonly string[];
   readonly user?: string;
   readonly volumes?: readonly string[];
+  readonly networks?: readonly string[];
   readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly environment: Readonly<Record<string, string>>;
   readonly command?: string | readonly string[];
 }
@@ -23,8 +28,11 @@ function interpolate(text: string, env: Record<string, string>): string {
   return next === text ? text : interpolate(next, env);
 }
 
-/** The services of docker-compose.yml, as compose reads it with these variables. */
-export async function readServices(env: Record<string, string> = {}): Promise<Record<string, Service>> {
-  const text = await readFile(join(__dirname, '../../docker-compose.yml'), 'utf8');
-  return parse(interpolate(text, env)).services;
+/** The services of a compose file of the repository, as compose reads it with these variables. */
+export async function readServices(
+  env: Record<string, string> = {},
+  file = 'docker-compose.yml',
+): Promise<Record<string, Service>> {
+  const text = await readFile(join(__dirname, '../..', file), 'utf8');
+  return parse(interpolate(text, env), { merge: true }).services;
 }

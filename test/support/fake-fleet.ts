@@ -11,7 +11,7 @@ import type { HttpError } from '../../src/http/errors';
 import { etagOf } from '../../src/http/etag';
 import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
-import { takes } from '../../src/sidecar/fleet/places';
+
 import { indexedKeysIn } from '../../src/sidecar/key-files/key-index';
 import {
   type ChangeContext,
@@ -344,7 +344,7 @@ export function createFakeFleet({
       async found() {
         calls.push('found');
         if (state !== 'lost_fleet')
-          throw apiError('invalid_query', 'The fleet is not lost. Nothing was changed.');
+          throw apiError('invalid_query', 'The fleet is not lost: leave found out. Nothing was changed.');
         [state, unready] = ['level', undefined];
       },
       async resealStep(step) {

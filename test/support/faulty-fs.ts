@@ -12,6 +12,7 @@ const CALLS = [
   'fsync',
   'unlink',
   'opendir',
+  'ftruncate',
 ] as const;
 export type FsCall = (typeof CALLS)[number];
 

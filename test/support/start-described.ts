@@ -1,6 +1,7 @@
 import { sealEnvelope } from '../../src/drm/envelope';
 import { openApiDocument } from '../../src/sidecar/openapi/document';
 import { SUPPLIED } from '../../src/sidecar/openapi/examples';
+import { createFakeFleet, type FakeFleet } from './fake-fleet';
 import { startFakeUpstream } from './fake-upstream';
 import { PLAIN_CENC, PLAIN_FAIRPLAY, type Provisioning, SHARED_SECRET } from './start-provisioning';
 import { startSidecar } from './start-sidecar';
@@ -15,13 +16,25 @@ export const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, item]) 
   }),
 );
 
-/** Starts what the examples of the description speak of: the stream `news`, and a client with a content at the provider. */
-export async function startDescribed(): Promise<Provisioning> {
+/** The address of an operation, for a stream of its own if given. */
+export function addressOf(path: string, streamid = 'news'): string {
+  return path.replace('{streamid}', streamid).replace('{name}', GONE);
+}
+
+/** A packager of the fleet that does not run any more. */
+const GONE = 'origin-9';
+
+export interface Described extends Provisioning {
+  readonly fleet: FakeFleet;
+}
+
+/** Starts what the examples of the description speak of: the stream `news`, and a client with a content at the provider, a fleet. */
+export async function startDescribed(): Promise<Described> {
   const upstream = await startFakeUpstream();
-  const sidecar = await startSidecar({
-    configServiceUrl: `${upstream.url}/config`,
-    keyProviderUrl: `${upstream.url}/keys`,
-  });
+  const fleet = createFakeFleet({ others: [{ name: GONE }] });
+  fleet.setLive(GONE, false);
+  const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
+  const sidecar = await startSidecar(urls, undefined, { fleet: fleet.open });
   const sealed = (keys: unknown) => ({
     body: { key: sealEnvelope(JSON.stringify(keys), { client: 'demo', sharedSecret: SHARED_SECRET }) },
   });
@@ -29,5 +42,7 @@ export async function startDescribed(): Promise<Provisioning> {
   upstream.on('/keys/cenc/demo/somecontentid', sealed(PLAIN_CENC));
   upstream.on('/keys/fairplay/demo/somecontentid', sealed(PLAIN_FAIRPLAY));
   await sidecar.api.post('/api/keyfile/news').send(SUPPLIED).expect(200);
-  return { sidecar, upstream };
+  fleet.setFiles('news');
+  fleet.setSealed({ former: ['news'] });
+  return { sidecar, upstream, fleet };
 }

@@ -1,3 +1,4 @@
+import { takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import type { Log } from '../../http/log';
@@ -16,7 +17,7 @@ import { groupCalls } from './grouped';
 import { createIdentity, type Identity } from './identity';
 import { type Ledger, openLedger } from './ledger';
 import { createMembership, type Membership, type Report } from './packagers';
-import { placesUnder, takes } from './places';
+import { placesUnder } from './places';
 import { createSeal } from './seal';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
@@ -82,7 +83,8 @@ export function openFleet(options: FleetOptions): OpenFleet {
     let round = new AbortController();
     let closing = false;
     const timers: NodeJS.Timeout[] = [];
-    const own = new Set<string>();
+    /** The ids of entries that were made here and are still to come back from the engine, and whether they are applied. */
+    const own = new Map<string, boolean>();
     const missing = new Set<StreamId>();
     const propagation: number[] = [];
 
@@ -166,6 +168,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         seal: () => seal,
         apply,
         ranges,
+        isOwn: ({ id }) => own.get(id) === true && own.delete(id),
         onApplied,
         onResult: hooks.observer.entry,
         onVersion: seen,
@@ -259,8 +262,8 @@ export function openFleet(options: FleetOptions): OpenFleet {
       identity: async () => (await whenOpen()).identity,
       newId: () => {
         const id = newId();
-        own.add(id);
-        if (own.size > MAX_OWN) own.delete(own.values().next().value ?? '');
+        own.set(id, false);
+        if (own.size > MAX_OWN) own.delete(own.keys().next().value ?? '');
         return id;
       },
       nextVersion: () => {
@@ -273,6 +276,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       apply: async (entry, revision) => {
         const applied = await (await whenOpen()).apply.entry(entry, revision);
         hooks.observer.entry(applied.result);
+        if (applied.result !== 'failed' && own.has(entry.id)) own.set(entry.id, true);
         if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
         return applied;
       },
@@ -307,6 +311,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const status = cached(STATUS_KEPT_MS, now, () =>
       fleetStatus({
         name: config.name,
+        streams: config.streams,
         engine,
         standing,
         ledger: parts?.ledger,

@@ -1,6 +1,9 @@
 import type { HttpError } from '../../http/errors';
 import { apiError, type ErrorCode } from '../errors';
 
+/** How many changes are decided in one transaction. */
+export const MAX_CHANGES = 64;
+
 /**
  * What the fleet asks of its engine, a store of keys and values that a majority of its servers has on disk before it
  * says so. Each change has a revision, which grows by one. `etcd.ts` is the only file that knows which engine it is.
@@ -16,14 +19,20 @@ export interface Engine {
   list(range: KeyRange, options?: ListOptions): Promise<Page>;
   /**
    * Makes each change whose key has still the revision that it is expected to have. All are decided in one transaction, and
-   * nothing is done at all when the guard's key has another revision than it says. Safe to repeat: a change that was made
-   * is not made again, and its answer shows what stands there.
+   * nothing is done at all when the guard's key has another revision than it says. They are of different keys, and all
+   * together have less than 1 MiB. Safe to repeat: a change that was made is not made again, and its answer shows what
+   * stands there. It is repeated here while its answer is lost; so one that was made may be answered as not made, with its
+   * own value as what is present, or with `undefined` when it changed the guard's key.
    * @throws EngineError of the kind `unknown` when they may have been made.
+   * @throws RangeError for more than `MAX_CHANGES`, or two of one key.
    */
   change(changes: readonly Change[], guard?: Guard): Promise<ChangeAnswers>;
-  /** Sets a key whatever it holds. With a lease, it goes when that ends. @throws EngineError */
+  /**
+   * Sets a key whatever it holds. With a lease, it goes when that ends. Of one that was given up (`unknown`), the value may
+   * still come. @throws EngineError
+   */
   put(key: string, value: Buffer, lease?: Lease): Promise<number>;
-  /** Removes a key and answers whether it was there. @throws EngineError */
+  /** Removes a key and answers whether it was there, as far as an answer that was lost lets know. @throws EngineError */
   remove(key: string): Promise<boolean>;
   /**
    * Tells of every change of a range from a revision on, in their order. It looks after its connection: when the server
@@ -116,7 +125,15 @@ export type Lease = string & { readonly brand: 'Lease' };
 export interface WatchOptions {
   /** The first revision that is told of. */
   readonly from: number;
-  /** Takes the changes of one or several revisions, all of each. The next ones come when it is done. */
+  /**
+   * The moment that it goes on from, as a list told it: when the engine is not where it was then, that ends the watch as
+   * `restored`. By default what this Engine was told last.
+   */
+  readonly since?: Moment | undefined;
+  /**
+   * Takes the changes of one or several revisions, all of each. The next ones come when it is done. When it rejects, the same
+   * come again.
+   */
   readonly onEvents: (events: readonly WatchedEvent[], at: Moment) => Promise<void>;
   /**
    * Hears every few seconds, and after each reconnection, at which moment the engine is: all changes up to it that the range
@@ -133,8 +150,7 @@ export type WatchEnd =
   /** The engine no longer has the changes from where it should go on. */
   | { readonly kind: 'compacted' }
   /** The engine is at an earlier revision, an earlier term, or another cluster: it was restored or replaced. */
-  | { readonly kind: 'restored'; readonly at: Moment }
-  | { readonly kind: 'refused'; readonly cause: EngineError };
+  | { readonly kind: 'restored'; readonly at: Moment };
 
 export interface WatchedEvent {
   readonly key: string;

@@ -1,4 +1,4 @@
-import { lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import { systemCode } from '../../http/errors';
@@ -41,7 +41,7 @@ export async function lockFolder(
     if (inode === undefined) continue;
     const holder = (await ask(path)) ?? (await later(() => ask(path)));
     if (holder !== undefined) return { holder };
-    if (inodeAt(path) === inode) takeAway(path, `${path}-${newId()}`);
+    if (inodeAt(path) === inode) takeAway(path, `${path}-${newId()}`, inode);
   }
   return { holder: 'a process that takes and leaves it all the time' };
 }
@@ -59,7 +59,7 @@ function listenAt(path: string): Promise<Server | 'taken' | 'not possible'> {
   return new Promise((resolve) => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
-      socket.end(`process ${process.pid} on ${hostname()}`);
+      socket.end(`process ${process.pid} on ${hostname()}`, () => socket.destroy());
     });
     server.once('error', (thrown) => resolve(systemCode(thrown) === 'EADDRINUSE' ? 'taken' : 'not possible'));
     server.listen(path, () => {
@@ -95,13 +95,14 @@ function later<T>(ask: () => Promise<T>): Promise<T> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(ask);
 }
 
-/** By another name first: two that remove at the same time must not remove the socket that one of them made since. */
-function takeAway(path: string, aside: string): void {
+/** Removes a dead socket. It gets another name first: at its own there may be one by now that another process has made. */
+function takeAway(path: string, aside: string, inode: number): void {
   try {
     renameSync(path, aside);
+    if (inodeAt(aside) !== inode) linkSync(aside, path);
     unlinkSync(aside);
   } catch (thrown) {
-    if (systemCode(thrown) !== 'ENOENT') throw thrown;
+    if (systemCode(thrown) !== 'ENOENT' && systemCode(thrown) !== 'EEXIST') throw thrown;
   }
 }
 

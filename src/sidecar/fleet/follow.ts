@@ -13,6 +13,8 @@ interface FollowOptions {
   readonly apply: Apply;
   /** The ranges of the entries that this packager takes. */
   readonly ranges: readonly KeyRange[];
+  /** Whether an entry was made, and applied, by this very process: what comes back of it needs no second look. */
+  readonly isOwn: (entry: Entry) => boolean;
   /** Hears what became of each entry. `isNews`: it came while the packager was level. */
   readonly onApplied: (entry: Entry, applied: Applied, isNews: boolean) => void;
   readonly onResult: (result: EntryResult) => void;
@@ -64,6 +66,7 @@ export function createFollow(options: FollowOptions): Follow {
     }
     const { entry } = opened;
     onVersion(entry.version);
+    if (options.isOwn(entry)) return entry.awaited;
     const leave = await underWay.enter();
     try {
       const done = await apply.entry(entry, revision);

@@ -2,8 +2,6 @@ import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { widest } from '../listing/search';
 import type { KeyRange } from './engine';
 
-export { takes } from '../../api/fleet';
-
 /** Where what is in the engine. `prefix` ends in a slash. */
 export interface Places {
   /** The description of the fleet: its id, sealed. */
@@ -37,7 +35,7 @@ export function placesUnder(prefix: string): Places {
       return parsed.ok ? parsed.value : undefined;
     },
     entries: (beginnings) =>
-      widest(beginnings ?? ['']).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+      followed(beginnings).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
     packager: (name) => `${folders.packagers}${name}`,
     packagers: { prefix: folders.packagers },
     live: (name) => `${lives}${name}`,
@@ -46,4 +44,18 @@ export function placesUnder(prefix: string): Places {
     reports: { prefix: reports },
     nameOf: (key) => key.slice(key.lastIndexOf('/') + 1),
   };
+}
+
+/** The beginnings that a packager follows each for itself: those that no other one covers. */
+export function followed(streams: readonly string[] | undefined): readonly string[] {
+  return widest(streams ?? ['']);
+}
+
+/** Up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
+export function appliedTo(
+  streams: readonly string[] | undefined,
+  applied: readonly number[],
+  streamId: string,
+): number {
+  return applied[followed(streams).findIndex((beginning) => streamId.startsWith(beginning))] ?? -1;
 }

@@ -6,15 +6,18 @@ import type { Engine, EngineServer } from './engine';
 import type { Seal } from './entry';
 import type { FleetFigures } from './fleet';
 import type { Grouped } from './grouped';
-import { lagOf, whereOf } from './lag';
+import { lagOf } from './lag';
 import type { Ledger } from './ledger';
 import type { Membership, Packager } from './packagers';
 import type { Places } from './places';
 import type { Standing } from './standing';
+import { whoHas } from './who-has';
 
 interface StatusOptions {
   /** The packager's. */
   readonly name: string;
+  /** Beginnings of the ids of the streams that it takes; undefined: all. */
+  readonly streams: readonly string[] | undefined;
   readonly engine: Engine;
   readonly standing: Standing;
   /** undefined before the folder can be used. */
@@ -31,7 +34,7 @@ const YOUNG_REVISION = 100_000;
 
 /** Tells how this packager, the others and the engine are; what can't be asked for is left out. */
 export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
-  const { name, engine, standing, ledger, membership, missing, time } = options;
+  const { name, streams, engine, standing, ledger, membership, missing, time } = options;
   const { moment } = standing;
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
@@ -61,7 +64,7 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     streams: (ledger?.size ?? 0) - deleted,
     deleted,
     missing,
-    packagers: lagOf(packagers, ledger?.records() ?? [], time),
+    packagers: lagOf(packagers, ledger?.records() ?? [], time, streams),
   };
 }
 
@@ -89,7 +92,7 @@ export async function whereStream(options: WhereOptions): Promise<FleetStreamAns
     changed: entry ? new Date(entry.at).toISOString() : null,
     key: entry?.by.key ?? null,
     from: entry?.from ?? null,
-    packagers: whereOf(packagers, streamId, present.revision),
+    packagers: whoHas(packagers, streamId, present.revision),
   };
 }
 

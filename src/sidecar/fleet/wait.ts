@@ -129,7 +129,7 @@ export function notHereFindings({ notHere }: Pick<FleetChange, 'notHere'>): Find
     {
       severity: 'warning',
       code: 'fleet_not_here',
-      description: `the fleet has accepted the change, but the key file of this packager could not be changed; that is tried again. ${notHere.problems[0]?.description ?? ''}`,
+      description: `the fleet has accepted the change, but it is not made beside this sidecar: ${notHere.problems[0]?.description ?? ''}`,
     },
   ];
 }

@@ -1,6 +1,7 @@
 import { type Example, schemaRef } from '../../http/openapi';
 import { CPIX_OF_TRACKS } from './cpix-body';
 import { batchOf, FROM_PROVIDER, fileOf, LISTED, NOT_LISTED, providedFile, SUPPLIED } from './examples';
+import { acceptedAnswer, REVISION_HEADER, WAIT } from './fleet-operations';
 import { DRY_RUN } from './key-file-operations';
 import { operation, type PathItem } from './operation';
 
@@ -76,13 +77,18 @@ function batch() {
     summary: 'Write many key files',
     description:
       'Provisions many streams and groups at once, in parallel, and answers a result for each: one that fails does not keep the others. A file that would stay as it is is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
-    parameters: [DRY_RUN],
+    parameters: [DRY_RUN, WAIT],
     body: { 'application/json': schemaRef('Batch') },
     answers: {
       200: {
         description: 'What became of each stream.',
+        headers: { ...REVISION_HEADER },
         content: { 'application/json': schemaRef('BatchResult') },
       },
+      202: acceptedAnswer({
+        description: 'What became of each stream.',
+        content: { 'application/json': schemaRef('BatchResult') },
+      }),
     },
     examples: batches(),
     errors: [
@@ -140,6 +146,15 @@ function batches(): Record<string, Example> {
         file: fileOf({ cpix: CPIX_OF_TRACKS, track }),
       })),
     ),
+    awaited: {
+      ...batchExample(
+        'Wait until all packagers of a fleet have everything',
+        { streams: [{ streamid: 'live/sports', ...SUPPLIED }] },
+        [{ streamid: 'live/sports', file: supplied }],
+        202,
+      ),
+      query: { wait: '1' },
+    },
     smil: batchExample(
       'The streams of a SMIL document',
       { groups: [{ smil: SMIL, ...FROM_PROVIDER }] },
@@ -148,10 +163,15 @@ function batches(): Record<string, Example> {
   };
 }
 
-function batchExample(summary: string, value: object, streams: Parameters<typeof batchOf>[0]): Example {
+function batchExample(
+  summary: string,
+  value: object,
+  streams: Parameters<typeof batchOf>[0],
+  status = 200,
+): Example {
   return {
     summary,
     body: { type: 'application/json', value },
-    answer: { status: 200, type: 'application/json', value: batchOf(streams) },
+    answer: { status, type: 'application/json', value: batchOf(streams) },
   };
 }

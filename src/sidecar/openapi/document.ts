@@ -1,6 +1,7 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import { batchOperations, MANY_TAG } from './batch-operations';
 import { CHECK_TAG, checkOperations } from './check-operations';
+import { FLEET_TAG, fleetOperations } from './fleet-operations';
 import { KEY_FILES_TAG, keyFileOperations } from './key-file-operations';
 import { API_KEY_VARIABLE, errorAnswer, type PathItem, URL_VARIABLE } from './operation';
 import { componentSchemas } from './schemas';
@@ -37,6 +38,7 @@ export function openApiDocument(version: string) {
     ...keyFileOperations(),
     ...batchOperations(),
     ...checkOperations(),
+    ...fleetOperations(),
     ...serviceOperations(),
   };
   const about = {
@@ -53,6 +55,10 @@ export function openApiDocument(version: string) {
       { name: KEY_FILES_TAG, description: 'One stream, one key file.' },
       { name: MANY_TAG, description: 'A list of what there is, and a batch that writes many at once.' },
       { name: CHECK_TAG, description: 'Before a viewer sees a black screen.' },
+      {
+        name: FLEET_TAG,
+        description: 'Many packagers that get each key file from one request to any of them.',
+      },
       { name: SERVICE_TAG, description: 'For probes, monitoring and readers. No API key is needed.' },
     ],
     components: {

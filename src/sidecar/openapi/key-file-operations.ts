@@ -19,6 +19,7 @@ import {
   tagOf,
   WITH_UNKNOWN,
 } from './examples';
+import { acceptedAnswer, FLEET_ERRORS, REVISION_HEADER, WAIT } from './fleet-operations';
 import { type AnsweredError, operation, type PathItem } from './operation';
 
 export const KEY_FILES_TAG = 'Key files';
@@ -255,12 +256,12 @@ function write() {
     summary: 'Write a key file',
     description:
       'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself, and so does a CPIX document (`cpix` in JSON, or `application/cpix+xml`), plain or encrypted for this service; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another, and lines that this service would not write so are kept as they are. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change shows at the next start.',
-    parameters: [STREAM_ID, DRY_RUN, KEEP_UNKNOWN, ...CPIX_PARAMETERS, IF_MATCH, IF_NONE_MATCH],
+    parameters: [STREAM_ID, DRY_RUN, WAIT, KEEP_UNKNOWN, ...CPIX_PARAMETERS, IF_MATCH, IF_NONE_MATCH],
     body: { 'application/json': schemaRef('KeyFileRequest'), 'text/plain': LINES, ...CPIX_BODIES },
     answers: {
       200: {
         description: 'The key file as it was written, or what a dry run tells.',
-        headers: { ETag: ETAG, Warning: WARNING },
+        headers: { ETag: ETAG, Warning: WARNING, ...REVISION_HEADER },
         content: {
           'text/plain': {
             ...TEXT,
@@ -269,6 +270,7 @@ function write() {
           'application/json': { oneOf: [schemaRef('KeyFile'), schemaRef('DryRun')] },
         },
       },
+      202: acceptedAnswer({ headers: { ETag: ETAG }, content: FILE }),
     },
     examples: { ...writing(), ...cpixExamples(), ...dryRuns() },
     errors: [
@@ -292,6 +294,7 @@ function write() {
       { code: 'config_service_failed', status: 504 },
       { code: 'key_provider_failed', status: 504 },
       'insufficient_storage',
+      ...FLEET_ERRORS,
     ],
   });
 }
@@ -316,6 +319,12 @@ function writing(): Record<string, Example> {
       query: { keepunknown: 'true' },
       body: { type: 'text/plain', value: WITH_UNKNOWN },
       answer: { status: 200, type: 'text/plain', value: WITH_UNKNOWN },
+    },
+    awaited: {
+      summary: 'Wait until all packagers of a fleet have it',
+      query: { wait: '1' },
+      body: { type: 'application/json', value: SUPPLIED },
+      answer: { status: 202, type: 'text/plain', value: fileOf(SUPPLIED) },
     },
     guarded: {
       summary: 'Only over the file that was seen',
@@ -352,10 +361,22 @@ function remove() {
     tag: KEY_FILES_TAG,
     summary: 'Remove a key file',
     description: 'Removes the key file of a stream and answers what it held.',
-    parameters: [STREAM_ID, IF_MATCH],
-    answers: { 200: { description: 'The key file as it was.', headers: { ETag: ETAG }, content: FILE } },
+    parameters: [STREAM_ID, WAIT, IF_MATCH],
+    answers: {
+      200: {
+        description: 'The key file as it was.',
+        headers: { ETag: ETAG, ...REVISION_HEADER },
+        content: FILE,
+      },
+      202: acceptedAnswer({ headers: { ETag: ETAG }, content: FILE }),
+    },
     examples: {
       removed: { summary: 'Remove it', answer: { status: 200, type: 'text/plain', value: file } },
+      awaited: {
+        summary: 'Wait until it is gone from all packagers of a fleet',
+        query: { wait: '1' },
+        answer: { status: 202, type: 'text/plain', value: file },
+      },
       guarded: {
         summary: 'Only the file that was seen',
         headers: { 'if-match': tagOf(file), accept: 'application/json' },
@@ -372,6 +393,7 @@ function remove() {
       ...(['forbidden', 'key_file_not_found', 'not_a_key_file', 'key_file_malformed'] as const),
       ...(['precondition_failed', 'key_files_not_writable', 'key_files_not_readable'] as const),
       'too_many_open_files',
+      ...FLEET_ERRORS,
     ],
   });
 }

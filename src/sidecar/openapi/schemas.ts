@@ -10,6 +10,13 @@ import {
   readyAnswer,
 } from '../../api/answers';
 import { batchAnswer, groupEntry, memberEntry, streamEntry } from '../../api/batch';
+import {
+  fleetAnswer,
+  fleetImportAnswer,
+  fleetResealAnswer,
+  fleetRetireAnswer,
+  fleetStreamAnswer,
+} from '../../api/fleet';
 import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../../api/list';
 import { schemaRef, simplify } from '../../http/openapi';
@@ -53,6 +60,11 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   BatchResult: batchAnswer,
   CheckedValue: checkedValueBody,
   CheckResult: checkAnswer,
+  Fleet: fleetAnswer,
+  FleetStream: fleetStreamAnswer,
+  FleetImport: fleetImportAnswer,
+  FleetReseal: fleetResealAnswer,
+  FleetRetired: fleetRetireAnswer,
   Alive: aliveAnswer,
   Ready: readyAnswer,
   Errors: errorsAnswer,

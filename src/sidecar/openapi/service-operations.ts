@@ -12,6 +12,17 @@ const FOLDER_ERRORS = [
   'server_error',
 ] as const;
 
+/** Why a sidecar of a fleet should get no requests. */
+const FLEET_ERRORS = [
+  'fleet_joining',
+  'fleet_name_taken',
+  'fleet_unavailable',
+  'fleet_denied',
+  'fleet_wrong_secret',
+  'fleet_other',
+  'fleet_lost',
+] as const;
+
 /** The routes that need no API key: probes, metrics, and the description itself. */
 export function serviceOperations(): Record<string, PathItem> {
   return {
@@ -48,7 +59,7 @@ function ready() {
     tag: SERVICE_TAG,
     summary: 'Could a key file be written now?',
     description:
-      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Whatever is wrong with the folder, the status is 503. With an API key the answer tells, too, which folder it is.',
+      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Whatever is wrong with the folder, the status is 503. In a fleet it is 503, too, until the sidecar has had all key files of the fleet once. With an API key the answer tells, too, which folder it is.',
     access: 'probe',
     answers: { 200: { description: 'Yes.', content: { 'application/json': schemaRef('Ready') } } },
     examples: {
@@ -57,7 +68,7 @@ function ready() {
         answer: { status: 200, type: 'application/json', value: { status: 'ready' } },
       },
     },
-    errors: (['starting', ...FOLDER_ERRORS] as const).map((code) => ({ code, status: 503 })),
+    errors: (['starting', ...FOLDER_ERRORS, ...FLEET_ERRORS] as const).map((code) => ({ code, status: 503 })),
   });
 }
 

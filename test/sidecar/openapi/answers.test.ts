@@ -2,7 +2,7 @@ import request from 'supertest';
 import { CPIX_DOCUMENT, CPIX_OF_TRACKS } from '../../../src/sidecar/openapi/cpix-body';
 import { SUPPLIED } from '../../../src/sidecar/openapi/examples';
 import { objections } from '../../support/accepts-schema';
-import { OPERATIONS, startDescribed } from '../../support/start-described';
+import { addressOf, OPERATIONS, startDescribed } from '../../support/start-described';
 import { API_KEY } from '../../support/start-sidecar';
 
 interface Oddity {
@@ -29,6 +29,9 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
   ['a cursor that there is none of', { query: '?cursor=gone.1' }],
   ['a prefix against the rule', { query: '?prefix=..' }],
   ['key material to be shown', { query: '?reveal=true', body: SUPPLIED }],
+  ['the wish to wait for all packagers', { query: '?wait=1', body: SUPPLIED }],
+  ['a wait without end', { query: '?wait=forever', body: SUPPLIED }],
+  ['the wish to found the fleet', { query: '?found=true' }],
   ['an export', { query: '?as=cpix' }],
   ['an export that there is none of', { query: '?as=another&scheme=cens' }],
   ['no API key', { headers: { 'x-api-key': '' } }],
@@ -77,7 +80,7 @@ it.each(OPERATIONS)(
     const statuses = new Set<number>();
     const names = operation.parameters.map(({ name }) => name);
     for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of ODDITIES) {
-      const target = path.replace('{streamid}', streamid) + query;
+      const target = addressOf(path, streamid) + query;
       // HTTP itself answers 304 where nothing is said of it (RFC 9110 § 13.1.2: something is there).
       if (headers['if-none-match'] !== undefined && !names.includes('If-None-Match')) continue;
       const sent = request(sidecar.url)
@@ -97,7 +100,7 @@ it.each(OPERATIONS)(
       ]);
       const given = answer.type === 'application/json' ? answer.body : answer.text;
       expect([what, content ? objections(content.schema, given) : []]).toEqual([what, []]);
-      for (const name of ['etag', 'warning', 'retry-after']) {
+      for (const name of ['etag', 'warning', 'retry-after', 'x-fleet-revision']) {
         const described = Object.keys(told?.headers ?? {}).map((header) => header.toLowerCase());
         const isSilent = answer.headers[name] !== undefined && !described.includes(name);
         expect([what, name, isSilent]).toEqual([what, name, false]);

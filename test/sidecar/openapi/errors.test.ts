@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import type { FleetState } from '../../../src/api/fleet';
 import { errorBody, toHttpError } from '../../../src/http/errors';
-import { requireWrite } from '../../../src/sidecar/access/api-key';
+import { requireAllStreams, requireWrite } from '../../../src/sidecar/access/api-key';
 import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
 import { CPIX_OF_TRACKS } from '../../../src/sidecar/openapi/cpix-body';
 import {
@@ -15,8 +16,7 @@ import { toStorageError } from '../../../src/sidecar/storage/key-file-store';
 import { objections } from '../../support/accepts-schema';
 import { cpixVector, recipientNamed } from '../../support/cpix';
 import { rawExchange, rawRequest } from '../../support/raw-http';
-import { DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';
-import type { Provisioning } from '../../support/start-provisioning';
+import { type Described, DOCUMENT, OPERATIONS, startDescribed } from '../../support/start-described';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 interface Answer {
@@ -25,7 +25,7 @@ interface Answer {
 }
 
 /** Makes the service answer with an error. */
-type Provoke = (described: Provisioning) => Promise<Answer> | Answer;
+type Provoke = (described: Described) => Promise<Answer> | Answer;
 
 const KEY_FILE = '/api/keyfile/news';
 const KID = '44da52ef-4523-098e-6854-777ee322681d';
@@ -44,6 +44,22 @@ const importing =
   (lines: string, query = ''): Provoke =>
   ({ sidecar }) =>
     sidecar.api.post(`${KEY_FILE}${query}`).type('text/plain').send(lines);
+
+/** A request while the fleet fails so. */
+const inFleet =
+  (code: ErrorCode, ask: Provoke): Provoke =>
+  (described) => {
+    described.fleet.fail(apiError(code, sentenceOf(code)));
+    return ask(described);
+  };
+
+/** A sidecar of a fleet that should get no requests. */
+const unready =
+  (code: ErrorCode, state: FleetState): Provoke =>
+  ({ sidecar, fleet }) => {
+    fleet.setState(state, apiError(code, sentenceOf(code)));
+    return sidecar.api.get('/readyz');
+  };
 
 const CMAF_KEYS = `\
 cmafstreaming-cenc-key-id: ${cenc.keyid}
@@ -78,6 +94,16 @@ const made =
   (code: ErrorCode, description?: string): Provoke =>
   () =>
     thrown(apiError(code, description ?? sentenceOf(code)));
+
+/** What a right that is missing is answered with. */
+function refusal(require: () => void): Answer {
+  try {
+    require();
+  } catch (error) {
+    return thrown(error);
+  }
+  throw new Error('The key has the right');
+}
 
 /** A POST of a CPIX document that something is replaced in. */
 const sending =
@@ -178,14 +204,7 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   [
     'forbidden',
     'writeKeyFile',
-    () => {
-      try {
-        requireWrite({ name: 'monitoring', scope: 'read', streams: undefined }, 'news');
-      } catch (error) {
-        return thrown(error);
-      }
-      throw new Error('The key may write');
-    },
+    () => refusal(() => requireWrite({ name: 'monitoring', scope: 'read', streams: undefined }, 'news')),
   ],
   [
     'not_a_key_file',
@@ -276,6 +295,50 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ],
   ['stopping', 'writeKeyFiles', made('stopping')],
   [
+    'fleet_not_configured',
+    'readFleet',
+    async () => {
+      const { api } = await startSidecar();
+      return api.get('/api/fleet');
+    },
+  ],
+  ['fleet_entry_not_found', 'readFleetStream', get('/api/fleet/archive')],
+  [
+    'packager_not_found',
+    'retirePackager',
+    async ({ sidecar }) => {
+      await sidecar.api.delete('/api/fleet/packagers/origin-9').expect(200);
+      return sidecar.api.delete('/api/fleet/packagers/origin-9');
+    },
+  ],
+  ['packager_live', 'retirePackager', made('packager_live')],
+  ['fleet_entry_unreadable', 'writeKeyFile', inFleet('fleet_entry_unreadable', post(SUPPLIED))],
+  ['fleet_unavailable', 'writeKeyFile', inFleet('fleet_unavailable', post(SUPPLIED))],
+  ['fleet_denied', 'readFleetStream', inFleet('fleet_denied', get('/api/fleet/news'))],
+  ['fleet_wrong_secret', 'resealFleet', inFleet('fleet_wrong_secret', post({}, '/api/fleet/reseal'))],
+  ['fleet_other', 'importIntoFleet', inFleet('fleet_other', post({}, '/api/fleet/import'))],
+  ['fleet_lost', 'isReady', unready('fleet_lost', 'lost_fleet')],
+  ['fleet_name_taken', 'isReady', unready('fleet_name_taken', 'name_taken')],
+  ['fleet_joining', 'isReady', unready('fleet_joining', 'joining')],
+  [
+    'fleet_outcome_unknown',
+    'removeKeyFile',
+    inFleet('fleet_outcome_unknown', ({ sidecar }) => sidecar.api.delete(KEY_FILE)),
+  ],
+  ['fleet_full', 'writeKeyFile', inFleet('fleet_full', post(SUPPLIED))],
+  [
+    'forbidden',
+    'readFleet',
+    () => refusal(() => requireAllStreams({ name: 'site-a', scope: 'write', streams: ['a/'] })),
+  ],
+  ['invalid_query', 'readFleet', get('/api/fleet?prefix=news')],
+  ['invalid_query', 'importIntoFleet', post({}, '/api/fleet/import?limit=1001')],
+  [
+    'invalid_query',
+    'retirePackager',
+    ({ sidecar }) => sidecar.api.delete('/api/fleet/packagers/origin-9?force=true'),
+  ],
+  [
     'too_many_batches',
     'writeKeyFiles',
     async ({ sidecar, upstream }) => {
@@ -313,7 +376,10 @@ it.each([
   expect([answer.status, answer.body]).toEqual([status, example]);
 });
 
+/** Of the catalogue, and told in warnings alone. */
+const WARNINGS = ['fleet_kept'];
+
 it('provokes every error of the description', () => {
-  const provoked = [...PROVOKED.map(([code]) => code), 'not_found', 'method_not_allowed'];
+  const provoked = [...PROVOKED.map(([code]) => code), 'not_found', 'method_not_allowed', ...WARNINGS];
   expect([...new Set(provoked)].sort()).toEqual(Object.keys(ALL_ERRORS).sort());
 });

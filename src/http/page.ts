@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { Express, RequestHandler } from 'express';
+import { onlyMethods } from './app';
+import { etagOf } from './etag';
+
+interface Page {
+  /** Where it is served; its files are below it. */
+  readonly path: `/${string}`;
+  /** The folder of the page and of what it loads. */
+  readonly folder: string;
+  readonly html: string;
+  readonly files: readonly string[];
+}
+
+/** What a route answers, as it is sent. */
+interface Prepared {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Lets a page use its own files and call its own service; Swagger UI has small images in its style sheet. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join(';');
+
+/**
+ * A page with its files, without a key: they tell what the source does. All are read when they are first asked for, and
+ * kept: nobody holds a file open by taking it slowly.
+ */
+export function mountPage(app: Express, { path, folder, html, files }: Page): void {
+  const file = async (name: string, headers = {}) => {
+    const bytes = await readFile(join(folder, name));
+    return prepared(bytes, { 'content-type': MEDIA_TYPES[extname(name)] ?? '', ...headers });
+  };
+  app.get(path, (request, response, next) => {
+    // The addresses in the page are relative, so that a proxy may put a prefix before them.
+    if (request.path.endsWith('/')) response.redirect(308, `..${path}`);
+    else next();
+  });
+  serveKept(app, path, () => file(html, { 'content-security-policy': PAGE_POLICY }));
+  for (const name of files) serveKept(app, `${path}/${name}`, () => file(name));
+}
+
+/** What is made when it is first asked for, and kept. */
+export function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
+  app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
+}
+
+export function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
+  return { bytes, etag: etagOf(bytes), headers };
+}
+
+function answer(prepare: () => Promise<Prepared>): RequestHandler {
+  // Of hundreds that ask at once, one reads the file.
+  let kept: Promise<Prepared> | undefined;
+  return async (_request, response) => {
+    kept ??= prepare().catch((thrown: unknown) => {
+      kept = undefined;
+      throw thrown;
+    });
+    const { bytes, etag, headers } = await kept;
+    // Answers 304 to who has this entity tag.
+    response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
+  };
+}

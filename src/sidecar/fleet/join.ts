@@ -1,0 +1,59 @@
+import type { Log } from '../../http/log';
+import type { FleetConfig } from './config';
+import { openFleet } from './create-fleet';
+import { openEngineAccess } from './engine-access';
+import { createEtcd } from './etcd';
+import type { OpenFleet } from './fleet';
+import { openFleetSecret } from './secret';
+
+interface JoinOptions {
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly random: (bytes: number) => Buffer;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly clock: () => Date;
+  /** The sidecar's. */
+  readonly version: string;
+}
+
+/**
+ * Reads what a sidecar needs to take part in a fleet, and answers what does so with a key-file folder.
+ * @throws ConfigError when a file of it can't be used.
+ */
+export function joinFleet(config: FleetConfig, options: JoinOptions): (folder: string) => OpenFleet {
+  const { log, clock, now } = options;
+  const access = openEngineAccess(config, { log, clock });
+  let listener: () => void = () => undefined;
+  const secret = openFleetSecret({ file: config.secretFile, log, onChange: () => listener() });
+  const { user } = config;
+  return (folder) => (local, hooks) => {
+    const engine = createEtcd({
+      urls: config.urls,
+      timeoutMs: config.timeoutMs,
+      tls: access.tls,
+      user: () => user && { name: user.name, password: access.password() ?? '' },
+      log,
+      now,
+      clock,
+    });
+    const fleet = openFleet({
+      ...options,
+      config,
+      engine,
+      folder,
+      secrets: secret.secrets,
+      onSecrets(heard) {
+        listener = heard;
+      },
+    })(local, hooks);
+    return {
+      ...fleet,
+      async close() {
+        await fleet.close();
+        access.close();
+        secret.close();
+      },
+    };
+  };
+}

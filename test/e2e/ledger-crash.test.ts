@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StreamId } from '../../src/api/stream-id';
+import { openLedger } from '../../src/sidecar/fleet/ledger';
+import { bundledScript, runScript } from '../support/built-program';
+import { recordedLog } from '../support/recorded-log';
+import { temporaryFolder } from '../support/start-sidecar';
+
+const KILLS = 10;
+const SERIES = 2;
+const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'] as const;
+
+test(`has every acknowledged record, and nothing that was not asked for, after each of ${KILLS * SERIES} kills of a process that notes them`, async () => {
+  const script = bundledScript('ledger-writer');
+  const series = Array.from({ length: SERIES }, async (_, number) => {
+    const folder = await temporaryFolder();
+    const faults: string[] = [];
+    let whileAnew = 0;
+    let id: string | undefined;
+    const acknowledged = new Map<string, number>();
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const begun = new Map<string, number>();
+      const writer = runScript(script, { args: [folder, String((kill + 1) * 10_000)], cwd: folder });
+      // Killed after another number of lines each time: in the middle of another step.
+      await writer.until(new RegExp(`(?:.*\n){${1 + ((kill * 37 + number * 11) % 150)}}`));
+      writer.send('SIGKILL');
+      const { signal, stdout, stderr } = await writer.ended;
+      expect({ signal, stderr }).toEqual({ signal: 'SIGKILL', stderr: '' });
+      for (const [, what, stream = '', version] of stdout.matchAll(/^(begin|done) (\S+) (\d+)\n/gm))
+        (what === 'begin' ? begun : acknowledged).set(stream, Number(version));
+      if (readdirSync(join(folder, '.packagerdrmapi-fleet')).includes('ledger.new')) whileAnew += 1;
+      const { log, lines } = recordedLog();
+      const ledger = await openLedger(folder, { newId: randomUUID, log });
+      id ??= ledger.head.id;
+      if (ledger.head.id !== id || lines.length > 0) faults.push(`kill ${kill}: ${JSON.stringify(lines)}`);
+      for (const stream of STREAMS) {
+        const found = ledger.get(stream as StreamId);
+        const allowed = [acknowledged.get(stream), begun.get(stream)];
+        if (!allowed.includes(found?.version) || (found && found.tag !== `"${found.version}"`))
+          faults.push(`kill ${kill}: ${stream} is ${JSON.stringify(found)}, and may be ${allowed}`);
+        if (found) acknowledged.set(stream, found.version);
+      }
+      await ledger.close();
+    }
+    return { faults, whileAnew };
+  });
+  const results = await Promise.all(series);
+  expect(results.flatMap(({ faults }) => faults)).toEqual([]);
+  // Else the file was never being written anew, and that was not tried.
+  expect(results.reduce((sum, { whileAnew }) => sum + whileAnew, 0)).toBeGreaterThan(0);
+}, 120_000);

@@ -1,0 +1,332 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { apiError, sentenceOf } from '../../../src/sidecar/errors';
+import { createFakeFleet } from '../../support/fake-fleet';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
+import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const READER = 'the-key-of-a-reader-0123456789';
+const SITE = 'the-key-of-a-site-0123456789';
+
+/** A sidecar of a fleet, with a key that reads only and one of a site. */
+async function startInFleet(options?: Parameters<typeof createFakeFleet>[0]) {
+  const fleet = createFakeFleet(options);
+  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
+  const keys = [
+    { name: 'reader', key: READER, scope: 'read' },
+    { name: 'site-a', key: SITE, scope: 'write', streams: ['a/'] },
+  ];
+  await fs.writeJson(apiKeysFile, { keys });
+  const sidecar = await startSidecar({ apiKeysFile }, undefined, { fleet: fleet.open });
+  return { fleet, sidecar, api: sidecar.api };
+}
+
+const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
+
+const ROUTES = [
+  ['get', '/api/fleet'],
+  ['get', '/api/fleet/news'],
+  ['post', '/api/fleet/import'],
+  ['post', '/api/fleet/reseal'],
+  ['delete', '/api/fleet/packagers/origin-2'],
+] as const;
+const CHANGES = ROUTES.filter(([method]) => method !== 'get');
+
+test.each(ROUTES)('without a fleet, %s %s says how to have one', async (method, path) => {
+  const { api } = await startSidecar();
+  const { status, body } = await api[method](path);
+  expect([status, body]).toEqual([404, errors('fleet_not_configured', sentenceOf('fleet_not_configured'))]);
+});
+
+test.each(ROUTES)('an API key of some streams is refused at %s %s', async (method, path) => {
+  const { sidecar, fleet } = await startInFleet();
+  fleet.setLive('origin-2', false);
+  const { status, body } = await sidecar.unauthenticated[method](path).set('x-api-key', SITE);
+  expect([status, body]).toEqual([
+    403,
+    errors(
+      'forbidden',
+      'The API key site-a reaches some streams only, and the fleet tells of all. Use another API key, or have its rights changed in the file of API keys.',
+    ),
+  ]);
+  expect(fleet.calls).toEqual(['start']);
+});
+
+test.each(CHANGES)('an API key that may read only is refused at %s %s', async (method, path) => {
+  const { sidecar, fleet } = await startInFleet();
+  fleet.setLive('origin-2', false);
+  const { status, body } = await sidecar.unauthenticated[method](path).set('x-api-key', READER);
+  expect([status, body]).toEqual([
+    403,
+    errors(
+      'forbidden',
+      'The API key reader may read only. Use another API key, or have its rights changed in the file of API keys.',
+    ),
+  ]);
+  expect([fleet.calls, fleet.contexts]).toEqual([['start'], []]);
+});
+
+test('an API key that may read all sees the fleet, which nobody stores', async () => {
+  const { sidecar, fleet } = await startInFleet({ others: [{ name: 'origin-2', streams: ['b/'] }] });
+  await sidecar.api.post('/api/keyfile/a%2Fnews').send(CENC_ONLY).expect(200);
+  fleet.hold('origin-2', 'kept');
+  await sidecar.api.post('/api/keyfile/b%2Fnews').send(CENC_ONLY).expect(200);
+  const { body, headers } = await sidecar.unauthenticated
+    .get('/api/fleet')
+    .set('x-api-key', READER)
+    .expect(200);
+  const member = {
+    live: true,
+    since: '2030-06-01T12:00:00.000Z',
+    version: '1.2.3',
+    state: 'level',
+    reported: '2030-06-01T12:00:00.000Z',
+    behind: 0,
+    clock_ahead_ms: 12,
+  };
+  expect(headers['cache-control']).toBe('no-store');
+  expect(body).toEqual({
+    name: 'origin-1',
+    fleet: '5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e',
+    state: 'level',
+    since: '2030-06-01T12:00:00.000Z',
+    revision: 3,
+    engine: [
+      {
+        url: 'http://etcd-1:2379',
+        version: '3.4.23',
+        leader: true,
+        size: 24_576,
+        size_in_use: 16_384,
+        quota: 2_147_483_648,
+        alarms: [],
+      },
+    ],
+    compacted: true,
+    streams: 2,
+    deleted: 0,
+    missing: 0,
+    packagers: [
+      {
+        ...member,
+        name: 'origin-1',
+        streams: null,
+        applied: 3,
+        behind_seconds: 0,
+        lacks: [],
+        lacking: 0,
+        propagation_ms: [21.5, 21.5],
+      },
+      {
+        ...member,
+        name: 'origin-2',
+        streams: ['b/'],
+        applied: 1,
+        behind_seconds: 1,
+        lacks: [{ streamid: 'b/news', why: 'kept' }],
+        lacking: 1,
+        propagation_ms: [],
+      },
+    ],
+  });
+});
+
+test.each(['import', 'reseal', 'packagers', 'a/import'])(
+  'a stream may be called %s, as a task or a part of the fleet is',
+  async (streamid) => {
+    const { api, fleet } = await startInFleet();
+    fleet.hold('origin-3');
+    const encoded = encodeURIComponent(streamid);
+    await api.post(`/api/keyfile/${encoded}`).send(CENC_ONLY).expect(200);
+    const { body, headers } = await api.get(`/api/fleet/${encoded}`).expect(200);
+    expect(headers['cache-control']).toBe('no-store');
+    expect(body).toEqual({
+      streamid,
+      revision: 2,
+      state: 'file',
+      etag: (await api.get(`/api/keyfile/${encoded}`)).headers.etag,
+      changed: '2030-06-01T12:00:00.000Z',
+      key: 'default',
+      from: 'origin-1',
+      packagers: [
+        { name: 'origin-1', live: true, has: true },
+        { name: 'origin-2', live: true, has: true },
+        { name: 'origin-3', live: true, has: false, why: 'behind' },
+      ],
+    });
+  },
+);
+
+test('a stream that the fleet never had is a 404, a deleted one is told of', async () => {
+  const { api } = await startInFleet();
+  const { body: absent } = await api.get('/api/fleet/news').expect(404);
+  expect(absent).toEqual(errors('fleet_entry_not_found', 'The fleet holds nothing of this stream.'));
+  await api.post('/api/keyfile/news').send(CENC_ONLY).expect(200);
+  await api.delete('/api/keyfile/news').expect(200);
+  const { body } = await api.get('/api/fleet/news').expect(200);
+  expect([body.state, body.etag, body.revision]).toEqual(['deleted', null, 3]);
+});
+
+test.each([
+  ['put', '/api/fleet', 'GET, HEAD'],
+  ['post', '/api/fleet', 'GET, HEAD'],
+  ['post', '/api/fleet/news', 'GET, HEAD'],
+  ['delete', '/api/fleet/news', 'GET, HEAD'],
+  ['delete', '/api/fleet/import', 'GET, HEAD, POST'],
+  ['put', '/api/fleet/Reseal', 'GET, HEAD, POST'],
+  ['get', '/api/fleet/packagers/origin-2', 'DELETE'],
+  ['post', '/api/fleet/packagers/origin-2', 'DELETE'],
+] as const)('%s %s is refused with the methods that there are', async (method, path, allow) => {
+  const { api } = await startInFleet();
+  const { body, headers } = await api[method](path).expect(405);
+  expect(headers.allow).toBe(allow);
+  expect(body.errors[0].code).toBe('method_not_allowed');
+});
+
+test.each([
+  ['get', '/api/fleet?prefix=a', 'prefix is not a parameter of this request.'],
+  ['get', '/api/fleet/news?wait=1', 'wait is not a parameter of this request.'],
+  [
+    'post',
+    '/api/fleet/import?limt=1',
+    'limt is not a parameter of this request. Did you mean limit? Nothing was changed.',
+  ],
+  ['post', '/api/fleet/import?limit=0', 'limit: must be from 1 to 1000'],
+  ['post', '/api/fleet/import?limit=1.5', 'limit: must be a whole number from 1 to 1000'],
+  ['post', '/api/fleet/import?after=a&after=b', 'after: is given twice'],
+  ['post', '/api/fleet/import?found=yes', 'found: must be true or false'],
+  [
+    'post',
+    '/api/fleet/import?found=true&after=a',
+    'found is for the first step of an import: leave it out where after is given. Nothing was changed.',
+  ],
+  ['post', '/api/fleet/reseal?found=true', 'found is not a parameter of this request. Nothing was changed.'],
+  [
+    'delete',
+    '/api/fleet/packagers/origin-2?force=true',
+    'force is not a parameter of this request. Nothing was changed.',
+  ],
+] as const)('%s %s does nothing, and says why', async (method, path, description) => {
+  const { api, fleet } = await startInFleet();
+  fleet.setLive('origin-2', false);
+  fleet.setState('lost_fleet');
+  const { status, body } = await api[method](path);
+  expect([status, body]).toEqual([400, errors('invalid_query', description)]);
+  expect([fleet.calls, fleet.contexts]).toEqual([['start'], []]);
+});
+
+test.each([
+  ['/api/fleet/.news', 'No part of a stream id may start with a dot.'],
+  ['/api/fleet/a/b', 'Write the slashes of a stream id as %2F.'],
+])('%s is no stream', async (path, description) => {
+  const { api } = await startInFleet();
+  const { body } = await api.get(path).expect(400);
+  expect(body).toEqual(errors('invalid_stream_id', description));
+});
+
+/** What the log says of a task, without what every line has. */
+async function taskLines(sidecar: TestSidecar, message: string) {
+  const lines = await sidecar.logEntries();
+  return lines
+    .filter((line) => line.message === message)
+    .map(({ message: _, time: __, level, requestId: ___, ...fields }) => [level, fields]);
+}
+
+test('an import goes through the folder step by step, and changes nothing that the fleet has', async () => {
+  const { api, fleet, sidecar } = await startInFleet();
+  await api.post('/api/keyfile/a').send(CENC_ONLY).expect(200);
+  await fleet.arrive('c', Buffer.from('another: file\n'));
+  for (const name of ['b', 'c', 'd']) await fs.writeFile(join(sidecar.folder, `${name}.key`), CENC_ONLY_FILE);
+  fleet.setFiles('a', 'b', 'c', 'd');
+  const { body: first, headers } = await api.post('/api/fleet/import?limit=3').expect(200);
+  expect(headers['cache-control']).toBe('no-store');
+  expect(first).toEqual({
+    imported: 1,
+    same: 1,
+    refused: [{ streamid: 'c', code: 'differs', description: 'It stays as it is, here and in the fleet.' }],
+    next: 'c',
+    total: 4,
+  });
+  const { body: second } = await api.post('/api/fleet/import?limit=3&after=c').expect(200);
+  expect(second).toEqual({ imported: 1, same: 0, refused: [], next: null, total: 4 });
+  expect(fleet.contexts.slice(1)).toEqual([
+    { key: 'default', address: '127.0.0.1', requestId: expect.stringMatching(/^0{8}-/) },
+    { key: 'default', address: '127.0.0.1', requestId: expect.stringMatching(/^0{8}-/) },
+  ]);
+  expect(await taskLines(sidecar, 'key files imported into the fleet')).toEqual([
+    ['info', { key: 'default', imported: 1, same: 1, refused: 1 }],
+    ['info', { key: 'default', imported: 1, same: 0, refused: 0 }],
+  ]);
+});
+
+test('an import founds a lost fleet before its first step, and only if it is asked to', async () => {
+  const { api, fleet, sidecar } = await startInFleet();
+  await fs.writeFile(join(sidecar.folder, 'a.key'), CENC_ONLY_FILE);
+  fleet.setFiles('a');
+  fleet.setState('lost_fleet');
+  await api.post('/api/fleet/import?limit=1').expect(200);
+  expect(fleet.calls).toEqual(['start']);
+  const { body } = await api.post('/api/fleet/import?found=true').expect(200);
+  expect(body).toEqual({ imported: 0, same: 1, refused: [], next: null, total: 1 });
+  expect(fleet.calls).toEqual(['start', 'found']);
+  await api.post('/api/fleet/import?found=true').expect(400);
+  expect(await taskLines(sidecar, 'fleet founded again')).toEqual([['info', { key: 'default' }]]);
+});
+
+test('a reseal goes through what the fleet holds step by step', async () => {
+  const { api, fleet, sidecar } = await startInFleet();
+  for (const name of ['a', 'b', 'c']) await api.post(`/api/keyfile/${name}`).send(CENC_ONLY).expect(200);
+  fleet.setSealed({ former: ['a'], unreadable: ['c'] });
+  const { body: first } = await api.post('/api/fleet/reseal?limit=2').expect(200);
+  expect(first).toEqual({ resealed: 1, current: 1, unreadable: [], next: 'b', total: 3 });
+  const { body: second } = await api.post('/api/fleet/reseal?after=b').expect(200);
+  expect(second).toEqual({ resealed: 0, current: 0, unreadable: ['c'], next: null, total: 3 });
+  expect(await taskLines(sidecar, 'fleet resealed')).toEqual([
+    ['info', { key: 'default', resealed: 1, current: 1, unreadable: 0 }],
+    ['info', { key: 'default', resealed: 0, current: 0, unreadable: 1 }],
+  ]);
+});
+
+test('a packager that is gone is retired, and nobody waits for it any more', async () => {
+  const { api, fleet, sidecar } = await startInFleet();
+  const retire = (name: string) => api.delete(`/api/fleet/packagers/${name}`);
+  const { body: live } = await retire('origin-3').expect(409);
+  expect(live).toEqual(
+    errors(
+      'packager_live',
+      'The packager origin-3 runs. Stop its sidecar, wait half a minute, and retire it then.',
+    ),
+  );
+  fleet.setLive('origin-3', false);
+  await api.post('/api/keyfile/news?wait=1').send(CENC_ONLY).expect(202);
+  const { body, headers } = await retire('origin-3').expect(200);
+  expect([body, headers['cache-control']]).toEqual([{ name: 'origin-3', retired: true }, 'no-store']);
+  await api.post('/api/keyfile/news?wait=1').send(CENC_ONLY).expect(200);
+  const { body: gone } = await retire('origin-3').expect(404);
+  expect(gone).toEqual(
+    errors('packager_not_found', 'No packager of the fleet is called origin-3. GET /api/fleet lists them.'),
+  );
+  expect(await taskLines(sidecar, 'packager retired from the fleet')).toEqual([
+    ['info', { key: 'default', packager: 'origin-3' }],
+  ]);
+});
+
+test.each([
+  ['post', '/api/fleet/import'],
+  ['post', '/api/fleet/reseal'],
+  ['get', '/api/fleet/news'],
+  ['delete', '/api/fleet/packagers/origin-2'],
+] as const)('%s %s says it when the engine is away', async (method, path) => {
+  const { api, fleet } = await startInFleet();
+  fleet.fail(apiError('fleet_unavailable'));
+  const { status, body } = await api[method](path);
+  expect([status, body]).toEqual([503, errors('fleet_unavailable', sentenceOf('fleet_unavailable'))]);
+});
+
+test('the sidecar is ready when its fleet says so', async () => {
+  const { api, fleet } = await startInFleet();
+  await api.get('/readyz').expect(200);
+  fleet.setState('joining', apiError('fleet_joining'));
+  const { body } = await api.get('/readyz').expect(503);
+  expect(body).toEqual(errors('fleet_joining', 'This sidecar has not yet got every key file of the fleet.'));
+});

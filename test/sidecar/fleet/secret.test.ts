@@ -1,0 +1,149 @@
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../../src/http/config';
+import { openFleetSecret } from '../../../src/sidecar/fleet/secret';
+import { type LogLine, recordedLog } from '../../support/recorded-log';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const FIRST = '1'.repeat(64);
+const SECOND = '2'.repeat(32);
+const closings: (() => void)[] = [];
+let file: string;
+let lines: LogLine[];
+let changes: (readonly string[])[];
+
+const write = (text: string, mode = 0o600) => {
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+};
+
+beforeEach(async () => {
+  file = join(await temporaryFolder(), 'secret');
+});
+
+afterEach(() => {
+  for (const close of closings.splice(0)) close();
+});
+
+function open() {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  changes = [];
+  const opened = openFleetSecret({
+    file,
+    log: recorded.log,
+    intervalMs: 10,
+    onChange: (secrets) => changes.push(secrets),
+  });
+  closings.push(opened.close);
+  return opened.secrets;
+}
+
+const read = (count: number): LogLine => ['info', 'fleet secret read', { file, count }];
+const KEPT = 'the file of the fleet secret cannot be used; what was read before stays in force';
+
+test.each([
+  ['a secret alone, without the end of its line', FIRST, [FIRST]],
+  ['several', `${FIRST}\n${SECOND}\n`, [FIRST, SECOND]],
+  ['lines of Windows', `\ufeff${FIRST}\r\n${SECOND}\r\n`, [FIRST, SECOND]],
+  ['lines of an old Macintosh', `${FIRST}\r${SECOND}`, [FIRST, SECOND]],
+  ['blank lines and comments', `# of the fleet\n\n \t\n${FIRST}\n\n#${SECOND}\n`, [FIRST]],
+  ['a # within a secret', `${FIRST}#1`, [`${FIRST}#1`]],
+  ['the longest', '~'.repeat(1000), ['~'.repeat(1000)]],
+  [
+    'ten',
+    Array.from({ length: 10 }, (_, index) => `${index}${SECOND}`).join('\n'),
+    Array.from({ length: 10 }, (_, index) => `${index}${SECOND}`),
+  ],
+])('reads %s', (_what, text, secrets) => {
+  write(text);
+  expect(open()()).toEqual(secrets);
+  expect(lines).toEqual([read(secrets.length)]);
+  expect(changes).toEqual([]);
+});
+
+const NONE = 'holds no secret: write one a line, the same for all sidecars: openssl rand -hex 32';
+
+test.each<[what: string, text: string, faults: readonly string[]]>([
+  ['an empty file', '', [NONE]],
+  ['comments alone', '# later\n\n', [NONE]],
+  ['a short secret', `${FIRST}\nshort\n`, ['line 2: must have at least 32 characters: openssl rand -hex 32']],
+  ['a long one', 'x'.repeat(1001), ['line 1: must have at most 1000 characters']],
+  ['a space in it', `# one\n${FIRST} \n`, ['line 2: must be printable ASCII without spaces']],
+  ['a letter that is no ASCII', `ä${FIRST}`, ['line 1: must be printable ASCII without spaces']],
+  ['the same twice', `${FIRST}\n\n${FIRST}\n`, ['line 3: is the same secret as line 1']],
+  [
+    'eleven',
+    Array.from({ length: 11 }, (_, index) => `${index}${SECOND}`).join('\n'),
+    ['holds 11 secrets; 10 are allowed: take out the old ones'],
+  ],
+  [
+    'several faults',
+    `short\n${FIRST}\n${FIRST}\n`,
+    [
+      'line 1: must have at least 32 characters: openssl rand -hex 32',
+      'line 3: is the same secret as line 2',
+    ],
+  ],
+])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
+  const [, text, faults] = row;
+  write(text);
+  expect(open).toThrow(new ConfigError(faults.map((fault) => `PACKAGERDRMAPI_FLEET_SECRET_FILE: ${fault}`)));
+  write(FIRST);
+  const secrets = open();
+  write(text);
+  await until(() => lines.length > 1);
+  expect(secrets()).toEqual([FIRST]);
+  expect(lines).toEqual([read(1), ['error', KEPT, { file, faults }]]);
+  expect(changes).toEqual([]);
+  expect(JSON.stringify(lines)).not.toMatch(/1111|2222|short/);
+});
+
+test('takes what the file holds now, and tells of it once', async () => {
+  write(FIRST);
+  const secrets = open();
+  write(`${SECOND}\n${FIRST}\n`);
+  await until(() => changes.length > 0);
+  expect(secrets()).toEqual([SECOND, FIRST]);
+  write(`# the same\n${SECOND}\n${FIRST}\n`);
+  await until(() => lines.length > 2);
+  expect(changes).toEqual([[SECOND, FIRST]]);
+  expect(lines).toEqual([read(1), read(2), read(2)]);
+});
+
+test('keeps the secret when the file is gone, and takes it when it is there again', async () => {
+  write(FIRST);
+  const secrets = open();
+  rmSync(file);
+  await until(() => lines.length > 1);
+  expect(lines[1]).toEqual(['error', KEPT, { file, faults: [`${file}: there is no such file`] }]);
+  write(SECOND);
+  await until(() => changes.length > 0);
+  expect(secrets()).toEqual([SECOND]);
+});
+
+test('refuses to start without the file, or with a folder in its place', () => {
+  const refusal = (fault: string) => new ConfigError([`PACKAGERDRMAPI_FLEET_SECRET_FILE: ${fault}`]);
+  expect(open).toThrow(refusal(`${file}: there is no such file`));
+  mkdirSync(file);
+  expect(open).toThrow(refusal(`${file} is not a file`));
+});
+
+test('warns of a file that every user of the machine can read', () => {
+  write(FIRST, 0o644);
+  open();
+  expect(lines).toEqual([
+    read(1),
+    ['warn', 'every user of this machine can read the secret of the fleet', { file }],
+  ]);
+});
+
+test('looks no more at the file when it is closed', async () => {
+  write(FIRST);
+  const secrets = open();
+  for (const close of closings.splice(0)) close();
+  write(SECOND);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(secrets()).toEqual([FIRST]);
+});

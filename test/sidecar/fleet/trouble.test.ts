@@ -1,0 +1,379 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { StreamId } from '../../../src/api/stream-id';
+import { EngineError } from '../../../src/sidecar/fleet/engine';
+import { FakeCluster } from '../../support/fake-engine';
+import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const A = 'a: 1\n';
+const B = 'b: 2\n';
+const C = 'c: 3\n';
+const KEY = (stream: string) => `packagerdrmapi/keys/${stream}`;
+const OTHER_SECRET = 'another-secret-of-the-tests-0123456789-abc';
+
+const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-9' };
+
+async function startTwo(cluster: FakeCluster) {
+  const [one, two] = await Promise.all([
+    startMember(cluster.connect(), { name: 'one' }),
+    startMember(cluster.connect(), { name: 'two' }),
+  ]);
+  await Promise.all([one.level(), two.level()]);
+  return [one, two] as const;
+}
+
+/** Resolves when a member has taken what came so far: a change of another stream comes after it. */
+async function settled(from: Member, ...members: readonly Member[]): Promise<void> {
+  const stamp = `stamp: ${Math.random()}\n`;
+  await from.put('settled', stamp);
+  await until(() => members.every((member) => member.file('settled') === stamp));
+}
+
+const stateOf = (member: Member) => member.fleet.figures().state;
+const lacksOf = (member: Member) => member.fleet.figures().lacks;
+
+test('files made by hand stay at the join, and are reported', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  await one.put('news', A);
+  await one.put('sport', A);
+  const folder = await temporaryFolder();
+  fs.writeFileSync(join(folder, 'news.key'), 'hand: 1\n');
+  fs.writeFileSync(join(folder, 'mine.key'), 'hand: 2\n');
+  const joined = await startMember(cluster.connect(), { name: 'two', folder });
+  await joined.level();
+  expect([joined.file('news'), joined.file('mine'), joined.file('sport')]).toEqual([
+    'hand: 1\n',
+    'hand: 2\n',
+    A,
+  ]);
+  expect(lacksOf(joined)).toMatchObject({ kept: 1 });
+  await one.remove('news');
+  await settled(one, joined);
+  expect(joined.file('news')).toBe('hand: 1\n');
+  await one.put('news', B);
+  await until(() => joined.file('news') === B);
+  await until(() => lacksOf(joined).kept === 0);
+});
+
+test('a file edited by hand survives a restart and a deletion; a wiped one comes back', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  for (const stream of ['edited', 'wiped', 'gone']) await one.put(stream, A);
+  await settled(one, two);
+  await two.stop();
+  two.byHand('edited', 'hand: 1\n');
+  two.byHand('gone', 'hand: 1\n');
+  two.byHand('wiped', undefined);
+  const again = await startMember(cluster.connect(), { name: 'two', folder: two.folder });
+  await again.level();
+  await one.remove('gone');
+  await settled(one, again);
+  expect(['edited', 'gone', 'wiped'].map(again.file)).toEqual(['hand: 1\n', 'hand: 1\n', A]);
+  expect(lacksOf(again)).toMatchObject({ kept: 2 });
+});
+
+test('the former file put back by hand is a file edited by hand', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  await one.put('news', A);
+  await one.put('news', B);
+  await settled(one, two);
+  await two.stop();
+  two.byHand('news', A);
+  const again = await startMember(cluster.connect(), { name: 'two', folder: two.folder });
+  await again.level();
+  expect(again.file('news')).toBe(A);
+});
+
+test('a POST mends a file that was edited by hand, also one that changes nothing in the fleet', async () => {
+  const [one, two] = await startTwo(new FakeCluster());
+  await one.put('news', A);
+  await settled(one, two);
+  one.byHand('news', 'hand: 1\n');
+  const present: (string | undefined)[] = [];
+  await one.fleet.store.write('news' as StreamId, Buffer.from(A), (found) => {
+    present.push(found?.toString());
+    return found?.toString() !== A;
+  });
+  expect(present).toEqual([A, 'hand: 1\n']);
+  expect(one.file('news')).toBe(A);
+});
+
+test('what is replayed, swapped, damaged or removed in the engine changes no file, and a POST mends it', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  await one.put('news', A);
+  const former = cluster.get(KEY('news'))?.value;
+  await one.put('news', B);
+  await one.put('sport', C);
+  await settled(one, two);
+  const files = () => [one, two].flatMap((member) => ['news', 'sport'].map(member.file));
+  const right = files();
+  const sport = cluster.get(KEY('sport'))?.value;
+  for (const value of [former, sport, Buffer.from('garbage'), Buffer.alloc(0), undefined]) {
+    cluster.set(KEY('news'), value);
+    await settled(one, two);
+    expect(files()).toEqual(right);
+  }
+  expect((await one.fleet.status()).missing).toBe(1);
+  await two.put('news', A);
+  await until(() => one.file('news') === A && two.file('news') === A);
+  cluster.set(KEY('sport'), former);
+  await settled(one, two);
+  expect(lacksOf(one)).toMatchObject({ unreadable: 1 });
+  await one.put('sport', A);
+  await until(() => two.file('sport') === A);
+  await until(() => Object.values(lacksOf(two)).every((count) => count === 0));
+});
+
+test('a condition on an entry that cannot be opened is refused, and nothing is changed', async () => {
+  const cluster = new FakeCluster();
+  const [one] = await startTwo(cluster);
+  await one.put('news', A);
+  cluster.set(KEY('news'), 'garbage');
+  const refuse = (wanted: boolean) => (present: Buffer | undefined) => {
+    if ((present !== undefined) !== wanted) throw new Error('not so');
+    return true;
+  };
+  for (const decide of [refuse(true), refuse(false)])
+    await expect(one.fleet.store.write('news' as StreamId, Buffer.from(B), decide)).rejects.toMatchObject({
+      problems: [{ code: 'fleet_entry_unreadable' }],
+    });
+  expect(cluster.get(KEY('news'))?.value.toString()).toBe('garbage');
+});
+
+test('of several sidecars that change one stream at a time, one decides after the other', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  const create = (member: Member, text: string) =>
+    member.fleet.store.write('news' as StreamId, Buffer.from(text), (present) => {
+      if (present) throw new Error('is there');
+      return true;
+    });
+  const results = await Promise.allSettled([create(one, A), create(two, B), create(one, C)]);
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  await settled(one, two);
+  expect(one.file('news')).toBe(two.file('news'));
+  expect(one.conflicts() + two.conflicts()).toBeGreaterThan(0);
+});
+
+test('a change whose answer was lost is recognised when it is tried again', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(engine, { name: 'one' });
+  await one.level();
+  const { change } = engine;
+  let lost = 0;
+  // As the engine's client does: the first try was made, its answer lost, and the second finds what it made.
+  engine.change = async (...asked) => {
+    if (asked[0][0]?.key !== KEY('news')) return change.apply(engine, asked);
+    lost += 1;
+    await change.apply(engine, asked);
+    return change.apply(engine, asked);
+  };
+  const { fleet } = await one.put('news', A);
+  expect([lost, fleet?.revision, one.file('news'), one.conflicts()]).toEqual([
+    1,
+    cluster.get(KEY('news'))?.revision,
+    A,
+    0,
+  ]);
+});
+
+test.each([
+  ['unavailable', 503, 'fleet_unavailable'],
+  ['unknown', 504, 'fleet_outcome_unknown'],
+  ['denied', 503, 'fleet_denied'],
+  ['full', 507, 'fleet_full'],
+] as const)('an engine that fails a change as %s is %d %s', async (kind, status, code) => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(engine, { name: 'one' });
+  await one.level();
+  await one.put('news', A);
+  engine.before = ({ method, keys }) => {
+    if (method === 'change' && keys.includes(KEY('news'))) throw new EngineError(kind, 'as asked');
+  };
+  await expect(one.put('news', B)).rejects.toMatchObject({ status, problems: [{ code }] });
+  expect(one.file('news')).toBe(A);
+  engine.before = () => undefined;
+  await one.put('news', B);
+  expect(one.file('news')).toBe(B);
+});
+
+test('with another secret a packager is told so, and neither takes nor gives anything', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  await one.put('news', A);
+  const stranger = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
+  await until(() => stateOf(stranger) === 'wrong_secret');
+  expect(() => stranger.fleet.checkReady()).toThrow('fleet_wrong_secret');
+  await expect(stranger.put('news', B)).rejects.toMatchObject({ problems: [{ code: 'fleet_wrong_secret' }] });
+  expect([stranger.file('news'), one.file('news')]).toEqual([undefined, A]);
+  stranger.reseal(FLEET_SECRET);
+  await stranger.level();
+  expect(stranger.file('news')).toBe(A);
+});
+
+test('a secret is rotated without a file changing', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
+  await settled(one, two);
+  for (const member of [one, two]) member.reseal(FLEET_SECRET, OTHER_SECRET);
+  for (const member of [one, two]) member.reseal(OTHER_SECRET, FLEET_SECRET);
+  await Promise.all([one.level(), two.level()]);
+  const first = await one.fleet.resealStep({ after: undefined, limit: 2 });
+  expect(first).toEqual({ resealed: 2, current: 0, unreadable: [], next: 'b', total: 4 });
+  expect(await one.fleet.resealStep({ after: 'b', limit: 2 })).toEqual({
+    resealed: 2,
+    current: 0,
+    unreadable: [],
+    next: null,
+    total: 4,
+  });
+  expect(await two.fleet.resealStep({ after: undefined, limit: 10 })).toMatchObject({
+    resealed: 0,
+    current: 4,
+  });
+  for (const member of [one, two]) member.reseal(OTHER_SECRET);
+  await Promise.all([one.level(), two.level()]);
+  await two.put('a', B);
+  await until(() => one.file('a') === B);
+  const three = await startMember(cluster.connect(), { name: 'three', secrets: [OTHER_SECRET] });
+  await three.level();
+  expect(['a', 'b', 'c'].map(three.file)).toEqual([B, A, A]);
+});
+
+test('a packager takes the streams of its beginnings alone, and gives all', async () => {
+  const cluster = new FakeCluster();
+  const paris = await startMember(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
+  const all = await startMember(cluster.connect(), { name: 'all' });
+  await Promise.all([paris.level(), all.level()]);
+  expect((await paris.put('rome/news', A)).fleet).toMatchObject({ isHere: false });
+  await all.put('paris/news', A);
+  await all.put('both_1', B);
+  await until(() => paris.file('both_1') === B && paris.file('paris/news') === A);
+  expect([paris.file('rome/news'), all.file('rome/news')]).toEqual([undefined, A]);
+});
+
+test('a restored backup takes nothing back, and an import brings what it lacked', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  await one.put('news', A);
+  const backup = cluster.backup();
+  await one.put('news', B);
+  await one.put('later', C);
+  await settled(one, two);
+  cluster.restore(backup);
+  await until(() => lacksOf(one).older === 1 && lacksOf(two).older === 1);
+  expect([one, two].flatMap((member) => ['news', 'later'].map(member.file))).toEqual([B, C, B, C]);
+  expect(await two.fleet.importStep({ after: undefined, limit: 100 }, by)).toMatchObject({
+    imported: 3,
+    refused: [],
+  });
+  await until(() => lacksOf(one).older === 0 && lacksOf(two).older === 0);
+  const three = await startMember(cluster.connect(), { name: 'three' });
+  await three.level();
+  expect(['news', 'later'].map(three.file)).toEqual([B, C]);
+});
+
+test('after a compaction that a packager slept through, it is level again', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  const two = await startMember(engine, { name: 'two' });
+  await Promise.all([one.level(), two.level()]);
+  await one.put('gone', A);
+  await settled(one, two);
+  engine.isAway = true;
+  await until(() => stateOf(two) === 'away');
+  expect(() => two.fleet.checkReady()).not.toThrow();
+  await one.remove('gone');
+  await one.put('news', A);
+  cluster.compact();
+  engine.isAway = false;
+  await until(() => two.file('news') === A && two.file('gone') === undefined);
+});
+
+test('a clock that is wrong by an hour orders nothing wrongly', async () => {
+  const cluster = new FakeCluster();
+  const hour = 60 * 60_000;
+  const ahead = await startMember(cluster.connect(), {
+    name: 'ahead',
+    clock: () => new Date(Date.now() + hour),
+  });
+  const behind = await startMember(cluster.connect(), {
+    name: 'behind',
+    clock: () => new Date(Date.now() - hour),
+  });
+  await Promise.all([ahead.level(), behind.level()]);
+  for (const [member, text] of [
+    [ahead, A],
+    [behind, B],
+    [ahead, C],
+    [behind, A],
+  ] as const) {
+    await member.put('news', text);
+    await until(() => ahead.file('news') === text && behind.file('news') === text);
+  }
+  cluster.set(KEY('news'), undefined);
+  await behind.put('news', B);
+  await until(() => ahead.file('news') === B);
+});
+
+test('a file that cannot be written is reported, tried again, and the client is told', async () => {
+  const cluster = new FakeCluster();
+  let isFull = false;
+  const full = () => Object.assign(new Error('full'), { code: 'ENOSPC' });
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  const two = await startMember(cluster.connect(), {
+    name: 'two',
+    around: (local) => ({
+      ...local,
+      write: (...asked) => (isFull ? Promise.reject(full()) : local.write(...asked)),
+    }),
+  });
+  await Promise.all([one.level(), two.level()]);
+  isFull = true;
+  await one.put('news', A);
+  await until(() => lacksOf(two).failed === 1);
+  const { fleet } = await two.put('sport', A);
+  expect(fleet?.notHere).toBeDefined();
+  await until(() => one.file('sport') === A);
+  isFull = false;
+  await until(() => two.file('news') === A && two.file('sport') === A && lacksOf(two).failed === 0);
+});
+
+test('the second sidecar of one name gets key files, is not ready, and takes over when the first is gone', async () => {
+  const cluster = new FakeCluster();
+  const first = await startMember(cluster.connect(), { name: 'same' });
+  await first.level();
+  const second = await startMember(cluster.connect(), { name: 'same' });
+  await until(() => stateOf(second) === 'name_taken');
+  expect(() => second.fleet.checkReady()).toThrow('fleet_name_taken');
+  await first.put('news', A);
+  await until(() => second.file('news') === A);
+  expect((await first.fleet.status()).packagers.map(({ name }) => name)).toEqual(['same']);
+});
+
+test('another fleet in the engine is told, and nothing is taken from it', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  await one.put('news', A);
+  await one.stop();
+  const other = new FakeCluster();
+  const founder = await startMember(other.connect(), { name: 'two' });
+  await founder.level();
+  await founder.put('news', B);
+  const moved = await startMember(other.connect(), { name: 'one', folder: one.folder });
+  await until(() => stateOf(moved) === 'other_fleet');
+  await expect(moved.put('news', C)).rejects.toMatchObject({ problems: [{ code: 'fleet_other' }] });
+  expect([moved.file('news'), founder.file('news')]).toEqual([A, B]);
+});

@@ -1,0 +1,71 @@
+import {
+  createMembership,
+  type Membership,
+  type MembershipOptions,
+  type Report,
+} from '../../src/sidecar/fleet/packagers';
+import { placesUnder } from '../../src/sidecar/fleet/places';
+import type { FakeCluster, FakeEngine } from './fake-engine';
+import { type LogLine, recordedLog } from './recorded-log';
+
+/** A report of a packager that has nothing yet. */
+export const NO_REPORT: Report = {
+  state: 'level',
+  applied: [],
+  lacks: {},
+  lacking: 0,
+  clockAhead: undefined,
+  propagation: [],
+};
+
+export const PLACES = placesUnder('fleet/');
+
+export interface Member {
+  readonly membership: Membership;
+  readonly engine: FakeEngine;
+  readonly lines: readonly LogLine[];
+  /** What was heard of the name. */
+  readonly taken: readonly boolean[];
+  /** What it reports when it is asked. */
+  report: Report;
+}
+
+/** Waits of a fifteenth of the real ones, or less. */
+const PACE = {
+  keepAliveMs: 20,
+  retryMs: 20,
+  lookMs: 100,
+  closeMs: 100,
+  periodMs: 150,
+  againMs: 20,
+  lingerMs: 50,
+  relistMs: 10,
+};
+
+/** A packager among others, at a clock that stands. */
+export function fleetMember(
+  cluster: FakeCluster,
+  name: string,
+  options: Partial<MembershipOptions> = {},
+): Member {
+  const engine = cluster.connect();
+  const { log, lines } = recordedLog();
+  const taken: boolean[] = [];
+  const member = { engine, lines, taken, report: NO_REPORT };
+  const membership = createMembership({
+    engine,
+    places: PLACES,
+    name,
+    streams: undefined,
+    version: '1.0.0',
+    id: () => `id-of-${name}`,
+    report: () => member.report,
+    log,
+    clock: () => new Date('2026-11-22T12:00:00Z'),
+    now: () => performance.now(),
+    onNameTaken: (isTaken) => taken.push(isTaken),
+    ...options,
+    pace: { ...PACE, ...options.pace },
+  });
+  return Object.assign(member, { membership });
+}

@@ -1,0 +1,143 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import type { StreamId } from '../../src/api/stream-id';
+import type { FleetConfig } from '../../src/sidecar/fleet/config';
+import { openFleet } from '../../src/sidecar/fleet/create-fleet';
+import type { Engine } from '../../src/sidecar/fleet/engine';
+import type { Fleet } from '../../src/sidecar/fleet/fleet';
+import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
+import type { AuditEntry } from '../../src/sidecar/observe/audit';
+import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
+import { createKeyFileStore, type KeyFileStore } from '../../src/sidecar/storage/key-file-store';
+import { recordedLog } from './recorded-log';
+import { temporaryFolder } from './start-sidecar';
+import { until } from './until';
+
+export const FLEET_SECRET = 'the-fleet-secret-of-the-tests-0123456789';
+
+interface MemberOptions {
+  readonly name?: string;
+  readonly streams?: readonly string[];
+  readonly secrets?: readonly string[];
+  /** Where its key files are; by default a new folder that is removed after the test. */
+  readonly folder?: string;
+  readonly clock?: () => Date;
+  /** What stands between the fleet and the folder. */
+  readonly around?: (local: KeyFileStore) => KeyFileStore;
+}
+
+export interface Member {
+  readonly fleet: Fleet;
+  readonly folder: string;
+  readonly audit: readonly AuditEntry[];
+  /** What became of entries, in their order. */
+  readonly results: readonly string[];
+  readonly conflicts: () => number;
+  readonly log: ReturnType<typeof recordedLog>['lines'];
+  /** Writes a key file for the fleet. */
+  put(
+    stream: string,
+    text: string,
+    options?: { readonly awaited?: boolean },
+  ): ReturnType<KeyFileStore['write']>;
+  remove(stream: string): ReturnType<KeyFileStore['remove']>;
+  /** The text of a key file in the folder; undefined: there is none. */
+  file(stream: string): string | undefined;
+  /** Changes the folder as a person would. */
+  byHand(stream: string, text: string | undefined): void;
+  /** Gives it other secrets, as a changed file would. */
+  reseal(...secrets: readonly string[]): void;
+  /** Resolves when it has all of the fleet. */
+  level(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const running = new Set<Member>();
+
+afterEach(async () => {
+  for (const member of running) await member.stop();
+});
+
+/** Starts what takes part in a fleet, with a folder of its own; it is stopped after the test. */
+export async function startMember(engine: Engine, options: MemberOptions = {}): Promise<Member> {
+  const { name = 'origin-1', streams, clock = () => new Date(), around = (local) => local } = options;
+  const folder = options.folder ?? (await temporaryFolder());
+  const config: FleetConfig = {
+    urls: ['http://engine'],
+    secretFile: '',
+    name,
+    streams,
+    prefix: 'packagerdrmapi/',
+    timeoutMs: 5000,
+    tls: {},
+  };
+  let secrets = options.secrets ?? [FLEET_SECRET];
+  let listener = () => {};
+  const { log, lines } = recordedLog();
+  const audit: AuditEntry[] = [];
+  const results: string[] = [];
+  let conflicts = 0;
+  const local = around(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
+  const fleet = openFleet({
+    config,
+    engine,
+    secrets: () => secrets,
+    onSecrets: (heard) => {
+      listener = heard;
+    },
+    folder,
+    log,
+    newId: randomUUID,
+    random: randomBytes,
+    now: () => performance.now(),
+    clock,
+    version: '1.2.3',
+  })(local, {
+    audit: (entry) => audit.push(entry),
+    index: createKeyIndex(),
+    observer: {
+      entry: (result) => results.push(result),
+      applied: () => undefined,
+      conflict: () => {
+        conflicts += 1;
+      },
+    },
+  });
+  fleet.start();
+  const path = (stream: string) => join(folder, `${stream}.key`);
+  const member: Member = {
+    fleet,
+    folder,
+    audit,
+    results,
+    conflicts: () => conflicts,
+    log: lines,
+    put: (stream, text, { awaited = false } = {}) =>
+      fleet.store.write(stream as StreamId, Buffer.from(text), () => true, {
+        by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' },
+        awaited,
+      }),
+    remove: (stream) =>
+      fleet.store.remove(stream as StreamId, undefined, {
+        by: { key: 'tests', address: '127.0.0.1', requestId: 'request-2' },
+        awaited: false,
+      }),
+    file: (stream) => (fs.existsSync(path(stream)) ? fs.readFileSync(path(stream), 'utf8') : undefined),
+    byHand(stream, text) {
+      if (text === undefined) fs.removeSync(path(stream));
+      else fs.outputFileSync(path(stream), text);
+    },
+    reseal(...next) {
+      secrets = next;
+      listener();
+    },
+    level: () => until(() => fleet.figures().state === 'level'),
+    async stop() {
+      if (!running.delete(member)) return;
+      await fleet.close();
+    },
+  };
+  running.add(member);
+  return member;
+}
