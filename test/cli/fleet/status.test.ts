@@ -1,0 +1,297 @@
+import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
+import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
+import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const FILE = Buffer.from('mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n');
+
+let fleet: FakeFleet;
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  fleet = createFakeFleet({
+    here: { name: 'origin-1' },
+    others: [{ name: 'origin-2' }, { name: 'site-b', streams: ['live/'] }],
+  });
+  sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
+  cwd = await temporaryFolder();
+});
+
+function status(args: readonly string[] = [], options: Partial<CliOptions> = {}): Promise<CliRun> {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
+  return cli(['fleet', 'status', ...args], { cwd, ...options, env });
+}
+
+const PACKAGER: FleetPackager = {
+  name: 'p',
+  live: true,
+  streams: null,
+  since: '2030-06-01T12:00:00.000Z',
+  version: '1.2.3',
+  state: 'level',
+  applied: 3,
+  reported: '2030-06-01T12:00:00.000Z',
+  behind: 0,
+  behind_seconds: 0,
+  lacks: [],
+  lacking: 0,
+  clock_ahead_ms: null,
+  propagation_ms: [],
+};
+
+function packager(changes: Partial<FleetPackager>): FleetPackager {
+  return { ...PACKAGER, ...changes };
+}
+
+const HEAD = `\
+fleet     5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e, as origin-1 sees it
+state     level since 2030-06-01 12:00:00 UTC: it has what the engine has, and hears of every change
+`;
+
+test('shows that every packager has everything, and ends with 0', async () => {
+  await fleet.arrive('live/a', FILE);
+  await fleet.arrive('vod/b', FILE);
+  await fleet.arrive('vod/b', undefined);
+  expect(await status()).toEqual({
+    code: 0,
+    stdout: `${HEAD}revision  4
+streams   1 with a key file, 1 deleted
+
+ENGINE              ROLE    VERSION  DATABASE                       ALARMS
+http://etcd-1:2379  leader  3.4.23   24 KiB (16 KiB used) of 2 GiB  -
+
+PACKAGER  LIVE  STATE  BEHIND  KEPT  UNREADABLE  FAILED  OLDER  CLOCK  VERSION  STREAMS
+origin-1  yes   level  -       -     -           -       -      ±1 s   1.2.3    all
+origin-2  yes   level  -       -     -           -       -      ±1 s   1.2.3    all
+site-b    yes   level  -       -     -           -       -      ±1 s   1.2.3    live/
+`,
+    stderr: 'All 3 live packagers have everything.\n',
+  });
+});
+
+test('names what packagers lack, those in trouble first, and ends with 1', async () => {
+  fleet.say({
+    missing: 2,
+    compacted: false,
+    engine: [
+      { url: 'http://etcd-1:2379', fault: 'ECONNREFUSED' },
+      {
+        url: 'http://etcd-2:2379',
+        version: '3.4.23',
+        leader: false,
+        size: 2_000_000_000,
+        alarms: ['NOSPACE'],
+      },
+    ],
+    packagers: [
+      packager({ name: 'a' }),
+      packager({ name: 'b', live: false, behind: 1234, behind_seconds: 4000 }),
+      packager({
+        name: 'c',
+        behind: 1,
+        behind_seconds: 0.42,
+        clock_ahead_ms: -3_600_000,
+        lacking: 3,
+        lacks: [
+          { streamid: 'live/a', why: 'kept' },
+          { streamid: 'live/b', why: 'behind' },
+          { streamid: 'live/c', why: 'failed' },
+        ],
+      }),
+      packager({
+        name: 'd',
+        state: 'wrong_secret',
+        clock_ahead_ms: 2500,
+        lacking: 200,
+        lacks: unreadable(100),
+      }),
+    ],
+  });
+  const { code, stdout, stderr } = await status();
+  expect({ code, stdout: stdout.split('\n').slice(2), stderr }).toEqual({
+    code: 1,
+    stdout: `\
+revision  1
+streams   0 with a key file, 0 deleted, 2 key files here that the engine does not know
+
+ENGINE              ROLE                       VERSION  DATABASE (not compacted)  ALARMS
+http://etcd-1:2379  not reached: ECONNREFUSED
+http://etcd-2:2379  follower                   3.4.23   1.9 GiB                   NOSPACE
+
+PACKAGER  LIVE  STATE         BEHIND                 KEPT  UNREADABLE  FAILED  OLDER  CLOCK    VERSION  STREAMS
+c         yes   level         1 change, 0.4 s        1     -           1       -      -60 min  1.2.3    all
+d         yes   wrong_secret  -                      -     100+        -       -      +2.5 s   1.2.3    all
+b         no    level         1,234 changes, 67 min  -     -           -       -      -        1.2.3    all
+a         yes   level         -                      -     -           -       -      -        1.2.3    all
+
+LACKS
+  c: live/a: kept, a file that is not the fleet's stands there, and stays until a POST replaces it
+  c: live/c: failed, the file could not be written or removed; it is tried again
+${unreadable(20)
+  .map(
+    ({ streamid }) =>
+      `  d: ${streamid}: unreadable, it cannot open what the engine holds: another secret, or damaged\n`,
+  )
+  .join('')}  d: and 180 more; --all names up to 100
+`.split('\n'),
+    stderr: '2 of 3 live packagers have not everything: c, d. 1 packager is not live: b.\n',
+  });
+});
+
+function unreadable(number: number): FleetPackager['lacks'] {
+  return Array.from({ length: number }, (_item, index) => ({ streamid: `s${index}`, why: 'unreadable' }));
+}
+
+test('names 20 packagers, those in trouble among them, and all with --all', async () => {
+  const packagers = Array.from({ length: 300 }, (_item, index) => packager({ name: `p${index}` }));
+  fleet.say({ packagers: [...packagers, packager({ name: 'slow', behind: 2, behind_seconds: 30 })] });
+  const rows = (text: string) => text.split('PACKAGER')[1]?.trim().split('\n').slice(1) ?? [];
+  const some = rows((await status()).stdout);
+  expect([some.length, some[0]?.split(' ')[0], some.at(-1)]).toEqual([
+    21,
+    'slow',
+    'and 281 more; --all names them',
+  ]);
+  expect(rows((await status(['--all'])).stdout)).toHaveLength(301);
+});
+
+test.each<[string, Partial<FleetAnswer>, number, string]>([
+  [
+    'a packager that is not live does not count',
+    { packagers: [packager({ name: 'a' }), packager({ name: 'b', live: false, behind: 2, lacking: 2 })] },
+    0,
+    'The live packager has everything. 1 packager is not live: b.\n',
+  ],
+  [
+    'this sidecar being away does',
+    { state: 'away', packagers: [packager({ name: 'a' })] },
+    1,
+    'This sidecar is not level with the fleet: it does not reach the engine; the key files that are there stay.\n',
+  ],
+])('ends as its sentence says: %s', async (_name, said, code, sentence) => {
+  fleet.say(said);
+  const ended = await status();
+  expect({ code: ended.code, stderr: ended.stderr }).toEqual({ code, stderr: sentence });
+});
+
+test('shows no control character of a name, and prints the API’s answer with --json', async () => {
+  fleet.say({ packagers: [packager({ name: 'a\u001b[2J' })] });
+  expect((await status()).stdout).toContain('a\ufffd[2J');
+  const { stdout } = await status(['--json']);
+  const { body } = await sidecar.api.get('/api/fleet').expect(200);
+  expect(JSON.parse(stdout)).toEqual(body);
+  expect(stdout).not.toContain('\u001b');
+});
+
+describe('of a stream', () => {
+  test('shows who has it, and why not', async () => {
+    fleet.hold('origin-2', 'kept');
+    await fleet.arrive('live/a', FILE, 'site-b', { key: 'ops' });
+    const { stdout, ...end } = await status(['live/a']);
+    const { body } = await sidecar.api.get('/api/fleet/live%2Fa').expect(200);
+    expect({ stdout, ...end }).toEqual({
+      code: 1,
+      stdout: `\
+stream    live/a has a key file, ETag ${body.etag}
+revision  2
+changed   2030-06-01 12:00:00 UTC by the API key ops at site-b
+
+PACKAGER  LIVE  HAS IT  WHY NOT
+origin-1  yes   yes
+origin-2  yes   no      kept: a file that is not the fleet's stands there, and stays until a POST replaces it
+site-b    yes   yes
+`,
+      stderr: '2 of 3 packagers have it.\n',
+    });
+    expect(JSON.parse((await status(['live/a', '--json'])).stdout)).toEqual(body);
+    fleet.setLive('origin-2', false);
+    expect((await status(['live/a'])).code).toBe(0);
+  });
+
+  test('says when the fleet has none, and when it can’t be opened', async () => {
+    expect(await status(['live/a'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: The fleet holds nothing of this stream.\n',
+    });
+    await fleet.arrive('live/a', FILE);
+    fleet.setSealed({ unreadable: ['live/a'] });
+    expect(await status(['live/a'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can’t be opened here\n/),
+      stderr: 'What the fleet holds of it can’t be opened here; 3 of 3 packagers have it.\n',
+    });
+    expect((await status(['../a'])).code).toBe(2);
+  });
+});
+
+describe('--watch', () => {
+  test('draws what changes until Ctrl-C, and leaves the last of it', async () => {
+    const stop = new AbortController();
+    let waits = 0;
+    const { code, stdout } = await status(['--watch'], {
+      typed: '',
+      interrupt: stop.signal,
+      onWait: (ms) => {
+        waits += 1;
+        expect(ms).toBe(1000);
+        if (waits === 1) fleet.say({ packagers: [packager({ name: 'slow', behind: 5, behind_seconds: 9 })] });
+        if (waits === 2) stop.abort();
+      },
+    });
+    expect(code).toBe(1);
+    const screens = stdout.split('\u001b[H');
+    expect(screens).toHaveLength(3);
+    expect(screens[0]).toBe('\u001b[?1049h\u001b[?7l\u001b[?25l');
+    expect(screens[1]).toContain('All 3 live packagers have everything.\u001b[K\r\n');
+    const [last, after] = screens[2]?.split('\u001b[?25h\u001b[?7h\u001b[?1049l') ?? [];
+    expect(last).toMatch(/slow +yes +level +5 changes, 9 s /);
+    expect(last?.endsWith('\u001b[J')).toBe(true);
+    expect(after).toMatch(/^fleet .*slow +yes +level +5 changes, 9 s .*\n$/s);
+  });
+
+  test('goes on while the sidecar does not answer, and says so', async () => {
+    const stop = new AbortController();
+    let waits = 0;
+    fleet.say({
+      get state() {
+        if (waits === 1) throw new TypeError();
+        return 'level' as const;
+      },
+    });
+    const { stdout } = await status(['--watch'], {
+      typed: '',
+      interrupt: stop.signal,
+      onWait: () => {
+        waits += 1;
+        if (waits === 3) stop.abort();
+      },
+    });
+    const screens = stdout.split('\u001b[H');
+    expect(screens[2]).toContain('The service failed.');
+    expect(screens[3]).toContain('All 3 live packagers have everything.');
+  });
+
+  test('writes an answer a line with --json, and needs a terminal without', async () => {
+    const stop = new AbortController();
+    let waits = 0;
+    const { code, stdout } = await status(['--watch', '--json'], {
+      interrupt: stop.signal,
+      onWait: () => {
+        waits += 1;
+        if (waits === 2) stop.abort();
+      },
+    });
+    const lines = stdout.trimEnd().split('\n');
+    expect({ code, states: lines.map((line) => JSON.parse(line).state) }).toEqual({
+      code: 0,
+      states: ['level', 'level'],
+    });
+    expect(await status(['--watch'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: --watch needs a terminal. With --json it writes an answer each second anywhere.\n',
+    });
+  });
+});
