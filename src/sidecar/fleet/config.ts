@@ -35,37 +35,47 @@ const listOf = (text: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/** Answers what is wrong with the address of an engine's server. */
+/** Answers what is wrong with the address of an engine's server. None is quoted: it may hold a password. */
 function urlFault(text: string): string | undefined {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) return `${text} must be an address like http://etcd-1:2379`;
-  if (url.username !== '' || url.password !== '')
+  if (url && (url.username !== '' || url.password !== ''))
     return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
+  if (!url || !isHttp(url)) return 'must be one like http://etcd-1:2379';
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
-    return `${text} must end after the port: the engine's servers have no path`;
+    return "must end after the port: the engine's servers have no path";
   return undefined;
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'http:' || protocol === 'https:';
 }
 
 const urls = z
   .string()
   .transform(listOf)
   .superRefine((list, context) => {
-    const faults = [...new Set(list.map(urlFault))].filter((fault) => fault !== undefined);
-    for (const message of faults) context.addIssue({ code: 'custom', message });
+    const add = (message: string) => context.addIssue({ code: 'custom', message });
+    const parsed = list.map((text) => URL.parse(text)).filter((url) => url !== null && isHttp(url));
+    list.forEach((text, index) => {
+      const fault = urlFault(text);
+      if (fault !== undefined) add(`address ${index + 1} ${fault}`);
+    });
     if (list.length === 0 || list.length > MAX_URLS)
-      context.addIssue({
-        code: 'custom',
-        message: `must be 1 to ${MAX_URLS} addresses, with commas between`,
-      });
-    if (new Set(list.map((text) => URL.parse(text)?.protocol)).size > 1)
-      context.addIssue({ code: 'custom', message: 'must be all http:// or all https://' });
+      add(`must be 1 to ${MAX_URLS} addresses, with commas between`);
+    if (new Set(parsed.map((url) => url.protocol)).size > 1) add('must be all http:// or all https://');
+    if (new Set(parsed.map((url) => url.origin)).size < parsed.length) add('holds an address twice');
   })
   .transform((list) => list.map((text) => new URL(text).origin));
 
 const streams = z
   .string()
   .transform(listOf)
-  .pipe(z.array(beginning).max(100, 'must have at most 100 beginnings of stream ids'));
+  .pipe(
+    z
+      .array(beginning)
+      .min(1, 'holds no beginning of stream ids; leave it out for a packager that takes all')
+      .max(100, 'must have at most 100 beginnings of stream ids'),
+  );
 
 const prefix = z
   .string()
