@@ -364,5 +364,7 @@ test('the test folders mirror the houses', () => {
     .readdirSync(__dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
-  expect(folders.sort()).toEqual([...Object.keys(HOUSES), 'browser', 'e2e', 'fleet', 'support', 'vectors'].sort());
+  expect(folders.sort()).toEqual(
+    [...Object.keys(HOUSES), 'browser', 'e2e', 'fleet', 'support', 'vectors'].sort(),
+  );
 });

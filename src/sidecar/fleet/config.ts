@@ -37,7 +37,7 @@ const listOf = (text: string) =>
 
 /** Answers what is wrong with the address of an engine's server. None is quoted: it may hold a password. */
 function urlFault(text: string): string | undefined {
-  const url = URL.parse(text);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && (url.username !== '' || url.password !== ''))
     return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
   if (!url || !isHttp(url)) return 'must be one like http://etcd-1:2379';
@@ -55,7 +55,10 @@ const urls = z
   .transform(listOf)
   .superRefine((list, context) => {
     const add = (message: string) => context.addIssue({ code: 'custom', message });
-    const parsed = list.map((text) => URL.parse(text)).filter((url) => url !== null && isHttp(url));
+    const parsed = list.flatMap((text) => {
+      const url = URL.canParse(text) ? new URL(text) : undefined;
+      return url && isHttp(url) ? [url] : [];
+    });
     list.forEach((text, index) => {
       const fault = urlFault(text);
       if (fault !== undefined) add(`address ${index + 1} ${fault}`);

@@ -14,7 +14,7 @@ export interface Identity {
   guard(): Promise<Guard>;
   /** Has it read again before the next change. */
   doubt(): void;
-  /** Founds the fleet of this packager again where the engine has none. @throws HttpError @throws EngineError */
+  /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
   found(): Promise<void>;
 }
 
@@ -66,7 +66,10 @@ export function createIdentity({ engine, places, seal, ledger, newId }: Identity
     },
     async found() {
       const { fleet } = ledger.head;
-      if (fleet !== undefined) await write(fleet);
+      const { values } = await engine.read([key]);
+      if (fleet === undefined || values[0])
+        throw apiError('invalid_query', 'The fleet is not lost: leave found out. Nothing was changed.');
+      await write(fleet);
       known = undefined;
     },
   };

@@ -146,7 +146,7 @@ describe('import', () => {
     expect(await run(['import', '--found'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'error: The fleet is not lost. Nothing was changed.\n',
+      stderr: 'error: The fleet is not lost: leave found out. Nothing was changed.\n',
     });
   });
 

@@ -225,12 +225,12 @@ test('a wait names those packagers that a look at each of the changes finds', as
         const { membership } = fleetMember(cluster, 'central');
         const named = await membership.waitFor(
           changes.map(([streamId, revision]) => change(streamId, revision)),
-          0.01,
+          0.2,
         );
         await membership.close();
         expect(named).toEqual(expected);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 15 },
   );
 });

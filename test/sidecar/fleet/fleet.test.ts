@@ -21,6 +21,7 @@ test('a key file that one sidecar is given lies beside every packager', async ()
   await until(() => [one, two, three].every((member) => member?.file('news') === B));
   await three?.remove('news');
   await until(() => [one, two, three].every((member) => member?.file('news') === undefined));
+  await until(() => one.audit.length === 2);
   expect(one.audit.map(({ action, result, key, from }) => [action, result, key, from])).toEqual([
     ['put', 'changed', 'tests', 'origin-2'],
     ['delete', 'deleted', 'tests', 'origin-3'],
