@@ -178,7 +178,11 @@ export function openFleet(options: FleetOptions): OpenFleet {
           if (isThere) missing.delete(streamId);
           else if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
         },
-        onFleetChanged: () => begin(),
+        onFleetChanged() {
+          identity.doubt();
+          // Sealed anew it is the same fleet, of which all is here.
+          identity.guard().catch(begin);
+        },
         onPulse: standing.heard,
         onLost: standing.lost,
         onProgress: (isAwaited) => membership.changed(isAwaited),
