@@ -83,8 +83,8 @@ export function openFleet(options: FleetOptions): OpenFleet {
     let round = new AbortController();
     let closing = false;
     const timers: NodeJS.Timeout[] = [];
-    /** The ids of entries that were made here and are still to come back from the engine, and whether they are applied. */
-    const own = new Map<string, boolean>();
+    /** What became here of the entries that were made here, by id, until they come back from the engine. */
+    const own = new Map<string, 'pending' | 'applied' | 'failed'>();
     const missing = new Set<StreamId>();
     const propagation: number[] = [];
 
@@ -122,7 +122,9 @@ export function openFleet(options: FleetOptions): OpenFleet {
     };
 
     const onApplied = (entry: Entry, applied: Applied, isNews: boolean): void => {
-      const isOwn = own.delete(entry.id);
+      // Of a change that failed here at first, its request has noted that it is made elsewhere.
+      const isOwn = own.get(entry.id) === 'pending';
+      own.delete(entry.id);
       if (applied.result !== 'written' && applied.result !== 'removed') return;
       const { bytes } = entry;
       if (bytes) hooks.index.set(entry.streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
@@ -168,7 +170,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         seal: () => seal,
         apply,
         ranges,
-        isOwn: ({ id }) => own.get(id) === true && own.delete(id),
+        isOwn: ({ id }) => own.get(id) === 'applied' && own.delete(id),
         onApplied,
         onResult: hooks.observer.entry,
         onVersion: seen,
@@ -262,7 +264,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       identity: async () => (await whenOpen()).identity,
       newId: () => {
         const id = newId();
-        own.set(id, false);
+        own.set(id, 'pending');
         if (own.size > MAX_OWN) own.delete(own.keys().next().value ?? '');
         return id;
       },
@@ -276,7 +278,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       apply: async (entry, revision) => {
         const applied = await (await whenOpen()).apply.entry(entry, revision);
         hooks.observer.entry(applied.result);
-        if (applied.result !== 'failed' && own.has(entry.id)) own.set(entry.id, true);
+        if (own.has(entry.id)) own.set(entry.id, applied.result === 'failed' ? 'failed' : 'applied');
         if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
         return applied;
       },

@@ -7,7 +7,7 @@ import type { Seal } from './entry';
 import type { FleetFigures } from './fleet';
 import type { Grouped } from './grouped';
 import { lagOf } from './lag';
-import type { Ledger } from './ledger';
+import type { Ledger, LedgerRecord } from './ledger';
 import type { Membership, Packager } from './packagers';
 import type { Places } from './places';
 import type { Standing } from './standing';
@@ -64,8 +64,16 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     streams: (ledger?.size ?? 0) - deleted,
     deleted,
     missing,
-    packagers: lagOf(packagers, ledger?.records() ?? [], time, streams),
+    packagers: lagOf(packagers, recordsUntil(moment?.revision, ledger), time, streams),
   };
+}
+
+/** Without what came after a revision: the engine was restored or founded again, and nobody can have it from there. */
+function* recordsUntil(
+  revision = Infinity,
+  ledger: Ledger | undefined,
+): Iterable<readonly [StreamId, LedgerRecord]> {
+  for (const entry of ledger?.records() ?? []) if (entry[1].revision <= revision) yield entry;
 }
 
 interface WhereOptions {
