@@ -308,7 +308,7 @@ const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
   },
   kept: {
     isFault: false,
-    todo: 'provision the stream if the fleet’s key is the right one, or leave it: the packager plays with the file that is there',
+    todo: 'if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there',
   },
   older: {
     isFault: false,
