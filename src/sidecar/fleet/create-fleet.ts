@@ -280,7 +280,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       clock,
       isTaken,
       apply: async (entry, revision) => {
-        const applied = await (await whenOpen()).apply.entry(entry, revision);
+        const applied = await (await whenOpen()).apply.entry(entry, revision, 'made');
         hooks.observer.entry(applied.result);
         if (own.has(entry.id)) own.set(entry.id, applied.result === 'failed' ? 'failed' : 'applied');
         if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
