@@ -94,6 +94,13 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     return { result: bytes ? 'written' : 'removed', former, bytes };
   };
 
+  /** At the first join, what could not be looked at is held for somebody else's: so it stays when it can be. */
+  const keepUnseen = async ({ streamId, version, bytes }: Entry, revision: number): Promise<void> => {
+    if (hasLevelled() || ledger.get(streamId)) return;
+    const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
+    await ledger.note(streamId, record).catch(() => undefined);
+  };
+
   const removed = async (
     streamId: StreamId,
     isSame: (now: Buffer | undefined) => boolean,
@@ -135,6 +142,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
               code: toHttpError(cause).problems[0]?.code,
             });
           settle(streamId, 'failed');
+          await keepUnseen(entry, revision);
           return { result: 'failed', cause };
         }
       }),
