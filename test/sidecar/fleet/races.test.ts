@@ -147,3 +147,29 @@ test('a file that is here already goes to the fleet that has none, also from a c
   await until(() => two.file('news') === A);
   expect((await write()).fleet).toEqual(fleet);
 });
+
+test('what another sidecar seals with the former secret, while the fleet is sealed anew, is sealed anew, too', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });
+  const two = await startMember(cluster.connect(), { name: 'two', secrets: [FLEET_SECRET, NEW_SECRET] });
+  await Promise.all([one.level(), two.level()]);
+  await two.put('news', A);
+  await two.put('sport', A);
+  let isFirst = true;
+  engine.before = async ({ method, keys }) => {
+    if (method !== 'change' || !keys.includes(`${KEYS}news`) || !isFirst) return;
+    isFirst = false;
+    await two.put('news', B);
+    // The fleet's description, too, as another reseal does.
+    const fleet = cluster.get('packagerdrmapi/fleet');
+    cluster.set('packagerdrmapi/fleet', fleet?.value);
+  };
+  expect(await one.fleet.resealStep({ after: undefined, limit: 10 })).toMatchObject({
+    resealed: 2,
+    unreadable: [],
+  });
+  const three = await startMember(cluster.connect(), { name: 'three', secrets: [NEW_SECRET] });
+  await three.level();
+  expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
+});
