@@ -13,6 +13,7 @@ import { type Engine, type EngineServer, toFleetError } from './engine';
 import type { Entry, Seal } from './entry';
 import type { Fleet, OpenFleet } from './fleet';
 import { createFleetStore } from './fleet-store';
+import { createFolderLook } from './folder-look';
 import { createFollow, type Follow } from './follow';
 import { groupCalls } from './grouped';
 import { createIdentity, type Identity } from './identity';
@@ -34,6 +35,8 @@ export interface FleetOptions {
   readonly onSecrets: (listener: () => void) => void;
   /** The key-file folder, where the ledger lies. */
   readonly folder: string;
+  /** How often some of its files are compared with the ledger. */
+  readonly folderMs?: number;
   readonly log: Log;
   readonly newId: () => string;
   readonly random: (bytes: number) => Buffer;
@@ -51,11 +54,15 @@ interface Parts {
   readonly identity: Identity;
   readonly follow: Follow;
   readonly membership: Membership;
+  readonly lookAtFolder: ReturnType<typeof createFolderLook>;
 }
 
 /** In milliseconds. */
 const RETRY_MS = 1000;
 const FAILED_RETRY_MS = 2000;
+/** Of a folder of 100,000 files, all are looked at in 17 minutes; a step takes some milliseconds. */
+const FOLDER_MS = 5000;
+const FOLDER_STEP = 500;
 const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
@@ -188,7 +195,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         onLost: standing.lost,
         onProgress: (isAwaited) => membership.changed(isAwaited),
       });
-      parts = { ledger, apply, identity, follow, membership };
+      parts = { ledger, apply, identity, follow, membership, lookAtFolder: createFolderLook(ledger, local) };
       return parts;
     };
 
@@ -252,6 +259,13 @@ export function openFleet(options: FleetOptions): OpenFleet {
         why === 'failed' ? [streamId] : [],
       );
       if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
+    };
+
+    const lookAtFolder = async (): Promise<void> => {
+      if (!parts || !standing.isLevel) return;
+      const streams = parts.lookAtFolder(FOLDER_STEP).filter(isTaken);
+      for (let at = 0; at < streams.length; at += MAX_AGAIN)
+        await parts.follow.again(streams.slice(at, at + MAX_AGAIN));
     };
 
     const lookAtServers = async (): Promise<void> => {
@@ -340,6 +354,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         });
         void run();
         every(FAILED_RETRY_MS, retryFailed);
+        every(options.folderMs ?? FOLDER_MS, lookAtFolder);
         every(SERVERS_MS, lookAtServers);
         every(COLLECT_MS, collect);
       },

@@ -413,3 +413,19 @@ test('a packager that goes through the fleet again stays ready', async () => {
   goOn();
   await one.level();
 });
+
+test('a file that is removed by hand comes back, and one that is edited is reported, while the sidecar runs', async () => {
+  const one = await startMember(new FakeCluster().connect(), { folderMs: 20 });
+  await one.level();
+  for (const stream of ['removed', 'edited', 'deleted']) await one.put(stream, A);
+  await one.remove('deleted');
+  one.byHand('removed', undefined);
+  one.byHand('edited', 'hand: 1\n');
+  one.byHand('deleted', 'hand: 2\n');
+  await until(() => one.file('removed') === A && lacksOf(one).kept === 2);
+  expect(['edited', 'deleted'].map(one.file)).toEqual(['hand: 1\n', 'hand: 2\n']);
+  one.byHand('edited', undefined);
+  one.byHand('deleted', undefined);
+  await until(() => one.file('edited') === A && lacksOf(one).kept === 0);
+  expect(one.file('deleted')).toBeUndefined();
+});
