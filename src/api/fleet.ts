@@ -76,7 +76,10 @@ const fleetPackager = z.object({
   since: z.iso.datetime().meta({ description: 'When it registered.' }),
   version: z.string().meta({ description: 'Of its sidecar.' }),
   state: z.enum(namesOf(FLEET_STATES)).meta({ description: 'How it was at its last report.' }),
-  applied: revision,
+  applied: revision.meta({
+    description:
+      'It has every change of its streams up to this revision, but for `lacks`; of several beginnings the least. `null`: not told yet.',
+  }),
   reported: z.iso.datetime().nullable().meta({ description: 'When it last reported, by its own clock.' }),
   behind: z.int().meta({ description: 'How many changes of its streams it has not heard of yet.' }),
   behind_seconds: z

@@ -17,7 +17,7 @@ import type { SidecarConfig } from './config';
 import { apiError } from './errors';
 import type { Fleet, OpenFleet } from './fleet/fleet';
 import { mountFleetPage } from './fleet/page';
-import { fleetRoutes } from './fleet/routes';
+import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
@@ -157,7 +157,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     newId,
     now,
   });
-  const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths];
+  // The page /fleet asks every two seconds.
+  const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths, FLEET_PATH];
   const { observe, onError: count } = observation.requests;
   const onError: Shell['onError'] = (error, request, response) => {
     count?.(error);

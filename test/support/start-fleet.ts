@@ -20,6 +20,20 @@ export interface FleetSetUp {
   /** Beginnings of the streams that some packagers take, by their names; the others take all. */
   readonly streams?: Readonly<Record<string, readonly string[]>>;
   readonly timeoutMs?: number;
+  /** What some packagers have of their own, by their order. */
+  readonly own?: readonly OwnSetUp[];
+}
+
+/** What a packager has of its own; by default what all have. */
+export interface OwnSetUp {
+  readonly name?: string;
+  /** Stays after the test. */
+  readonly folder?: string;
+  readonly secretFile?: string;
+  /** Of the engine, with its password. */
+  readonly user?: { readonly name: string; readonly password: string };
+  /** By how many milliseconds its clock is ahead; not of a program. */
+  readonly clockAhead?: number;
 }
 
 /** A sidecar of a fleet, with a folder and a way to the engine of its own. */
@@ -30,6 +44,8 @@ export interface FleetPackager {
   /** Sends a request with the API key, to a path such as `/api/keyfile/news`. */
   ask(method: string, path: string, body?: object): Promise<Response>;
   status(): Promise<FleetAnswer>;
+  /** A metric, such as `fleet_kept`, or `fleet_state{state="away"}`; undefined: there is none. */
+  figure(name: string): Promise<number | undefined>;
   /** What its fleet logs since its last start; of a program nothing. */
   log(): readonly LogLine[];
   /** Whether it is ready, which a member of a fleet is once it has all key files. */
@@ -70,6 +86,8 @@ interface Place {
   readonly streams: readonly string[] | undefined;
   readonly secretFile: string;
   readonly timeoutMs: number;
+  readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
+  readonly clockAhead: number;
 }
 
 type Launch = (place: Place) => Promise<Running>;
@@ -82,25 +100,27 @@ afterEach(async () => {
 
 /** Starts sidecars of one fleet in this process; they are stopped after the test. */
 export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
-  return launchFleet(setUp, async ({ folder, secretFile, ...place }) => {
-    const config: FleetConfig = { ...place, secretFile, prefix: 'packagerdrmapi/', tls: {} };
+  return launchFleet(setUp, async ({ folder, secretFile, clockAhead, user, ...place }) => {
+    const signIn = user && { user };
+    const config: FleetConfig = { ...place, ...signIn, secretFile, prefix: 'packagerdrmapi/', tls: {} };
     const { log, lines } = recordedLog();
+    const clock = () => new Date(Date.now() + clockAhead);
     const open = joinFleet(config, {
       log,
       newId: randomUUID,
       random: randomBytes,
       now: () => performance.now(),
-      clock: () => new Date(),
+      clock,
       version: '1.2.3',
     });
-    const ambient = { fleet: open(folder), newId: randomUUID, clock: () => new Date() };
-    return { ...(await startSidecar({ keyFilesPath: folder }, () => new Date(), ambient)), lines };
+    const ambient = { fleet: open(folder), newId: randomUUID, clock };
+    return { ...(await startSidecar({ keyFilesPath: folder }, clock, ambient)), lines };
   });
 }
 
 /** The same with the built program, a process each. */
 export function startBuiltFleet(setUp: FleetSetUp): Promise<TestFleet> {
-  return launchFleet(setUp, async ({ name, folder, urls, streams, secretFile, timeoutMs }) => {
+  return launchFleet(setUp, async ({ name, folder, urls, streams, secretFile, timeoutMs, user }) => {
     const env = {
       PACKAGERDRMAPI_APIKEY: API_KEY,
       PACKAGERDRMAPI_KEYFILESPATH: folder,
@@ -109,6 +129,10 @@ export function startBuiltFleet(setUp: FleetSetUp): Promise<TestFleet> {
       PACKAGERDRMAPI_FLEET_NAME: name,
       PACKAGERDRMAPI_FLEET_TIMEOUTMS: String(timeoutMs),
       ...(streams && { PACKAGERDRMAPI_FLEET_STREAMS: streams.join(',') }),
+      ...(user && {
+        PACKAGERDRMAPI_FLEET_USER: user.name,
+        PACKAGERDRMAPI_FLEET_PASSWORD_FILE: user.passwordFile,
+      }),
     };
     const program: BuiltProgram & { url: string } = await startBuilt('sidecar', { cwd: folder, env });
     const stop = async () => {
@@ -120,21 +144,33 @@ export function startBuiltFleet(setUp: FleetSetUp): Promise<TestFleet> {
 }
 
 async function launchFleet(
-  { urls, packagers: count = 3, streams = {}, timeoutMs = 5000 }: FleetSetUp,
+  { urls, packagers: count = 3, streams = {}, timeoutMs = 5000, own = [] }: FleetSetUp,
   launch: Launch,
 ): Promise<TestFleet> {
   const root = await mkdtemp(join(tmpdir(), 'packager-drm-fleet-'));
   folders.push(root);
   const secretFile = join(root, 'secret');
   await writeFile(secretFile, `${'fleet-secret-of-the-tests-'.repeat(2)}\n`, { mode: 0o600 });
-  const names = Array.from({ length: count }, (_, index) => `packager-${index + 1}`);
   const packagers = await Promise.all(
-    names.map(async (name) => {
-      const folder = join(root, name);
-      await mkdir(folder);
+    Array.from({ length: count }, async (_, index) => {
+      const numbered = `packager-${index + 1}`;
+      const { name = numbered, user, clockAhead = 0, ...has } = own[index] ?? {};
+      const folder = has.folder ?? join(root, numbered);
+      await mkdir(folder, { recursive: true });
+      const passwordFile = join(root, `${numbered}-password`);
+      if (user) await writeFile(passwordFile, user.password, { mode: 0o600 });
       const proxies = await Promise.all(urls.map((url) => startCutProxy(url)));
-      const place = { name, folder, secretFile, timeoutMs, urls: proxies.map(({ url }) => url) };
-      return launchPackager({ ...place, streams: streams[name] }, proxies, launch);
+      const place: Place = {
+        name,
+        folder,
+        urls: proxies.map(({ url }) => url),
+        streams: streams[name],
+        secretFile: has.secretFile ?? secretFile,
+        timeoutMs,
+        user: user && { name: user.name, passwordFile },
+        clockAhead,
+      };
+      return launchPackager(place, proxies, launch);
     }),
   );
   return {
@@ -176,6 +212,11 @@ async function launchPackager(
     url,
     ask,
     status: async () => (await (await ask('GET', '/api/fleet')).json()) as FleetAnswer,
+    async figure(name) {
+      const text = await (await ask('GET', '/metrics')).text();
+      const line = text.split('\n').find((each) => each.startsWith(`packagerdrmapi_${name} `));
+      return line === undefined ? undefined : Number(line.split(' ').at(-1));
+    },
     log: () => running?.lines ?? [],
     isReady: async () => running === undefined || (await fetch(`${url()}/readyz`)).status === 200,
     file: (stream) => readFile(join(folder, `${stream}.key`), 'utf8').catch(() => undefined),

@@ -23,6 +23,8 @@ interface MemberOptions {
   /** Where its key files are; by default a new folder that is removed after the test. */
   readonly folder?: string;
   readonly clock?: () => Date;
+  /** How often it looks at its folder. */
+  readonly folderMs?: number;
   /** What stands between the fleet and the folder. */
   readonly around?: (local: KeyFileStore) => KeyFileStore;
 }
@@ -87,6 +89,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
       listener = heard;
     },
     folder,
+    ...(options.folderMs !== undefined && { folderMs: options.folderMs }),
     log,
     newId: randomUUID,
     random: randomBytes,

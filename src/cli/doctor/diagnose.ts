@@ -5,6 +5,7 @@ import { count } from '../../http/terminal-text';
 import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
+import { fleetSection } from './fleet';
 import { DEFAULT_KEY_DIR } from './installation';
 import {
   type CheckedKeyFile,
@@ -26,7 +27,7 @@ interface JudgedFolder {
   readonly keyFiles: readonly CheckedKeyFile[];
 }
 
-/** Judges what was examined: the sidecar, each application, each key folder, and the streams that the user named. */
+/** Judges what was examined: the sidecar, its fleet, each application, each key folder, and the streams that the user named. */
 export function diagnose(examined: Examined): Section[] {
   const folders = examined.keyFolders.map((folder) => judgeFolder(folder, examined));
   const applications = examined.applications.map((application) =>
@@ -38,8 +39,12 @@ export function diagnose(examined: Examined): Section[] {
     note: 'the sidecar',
     findings: checkSidecar(examined.sidecar),
   };
+  const joined = examined.keyFolders.flatMap(({ path, disk }) =>
+    !('fault' in disk) && disk.hasJoinedFleet ? [path] : [],
+  );
   return [
     sidecar,
+    ...fleetSection(examined.sidecar.fleet, joined),
     ...applications,
     ...folders.map(({ section }) => section),
     ...givenSection(examined, folders),

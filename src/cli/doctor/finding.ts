@@ -15,10 +15,10 @@ export interface Finding {
   readonly command?: string;
 }
 
-/** The findings on the sidecar, on one application, on one key folder, or on the streams that the user names. */
+/** The findings on the sidecar, on its fleet, on one application, on one key folder, or on the streams that the user names. */
 export interface Section {
-  readonly kind: 'sidecar' | 'application' | 'key_folder' | 'streams';
-  /** The sidecar's address, the application's name, or the folder's path. */
+  readonly kind: 'sidecar' | 'fleet' | 'application' | 'key_folder' | 'streams';
+  /** The sidecar's address, the fleet's id, the application's name, or the folder's path. */
   readonly subject: string;
   /** Where it was read, for a person. */
   readonly note: string;

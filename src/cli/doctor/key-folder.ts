@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { FLEET_FOLDER } from '../../api/fleet';
 import { parseStreamId } from '../../api/stream-id';
 import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
@@ -20,6 +21,8 @@ export interface KeyFolder {
   readonly places: readonly FolderPlace[];
   /** The same, and all else that a user passes on the way to it. */
   readonly rights: readonly Rights[];
+  /** Whether a sidecar notes there which files are a fleet's. */
+  readonly hasJoinedFleet: boolean;
 }
 
 /** Larger than any key file; nothing of a larger file is read. */
@@ -35,8 +38,13 @@ export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread>
     const subFolders: string[] = [];
     await readInto(realPath, '', entries, subFolders);
     const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
+    const hasJoinedFleet = await lstat(join(realPath, FLEET_FOLDER)).then(
+      () => true,
+      () => false,
+    );
     const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
-    return { realPath, entries, places, rights: [...places, ...(await Promise.all(links.map(lookAt)))] };
+    const rights = [...places, ...(await Promise.all(links.map(lookAt)))];
+    return { realPath, entries, places, rights, hasJoinedFleet };
   } catch (thrown) {
     return unread(thrown, `make it, or correct KeyDir: ${folder}`);
   }
@@ -61,6 +69,8 @@ async function readInto(
     entries.push(...read.filter((entry) => entry !== undefined));
   }
   for (const entry of found) {
+    // The sidecar's own, which nobody else may enter.
+    if (below === '' && entry.name === FLEET_FOLDER) continue;
     if (!entry.isDirectory() || below.split('/').length >= MAX_DEPTH) continue;
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     subFolders.push(join(root, path));

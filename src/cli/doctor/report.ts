@@ -52,6 +52,7 @@ export function renderReport(
 
 const NOUNS: Readonly<Record<Section['kind'], string>> = {
   application: 'application',
+  fleet: 'fleet',
   key_folder: 'key folder',
   sidecar: 'sidecar',
   streams: 'stream',

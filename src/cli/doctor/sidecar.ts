@@ -6,9 +6,12 @@ import { count } from '../../http/terminal-text';
 import { CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Finding, fault, ok, someOf, warning } from './finding';
+import type { FleetSaid } from './fleet';
 
 /** What the doctor asks of a sidecar. */
-export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'>;
+export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
+  readonly fleet: Pick<SidecarApi['fleet'], 'status'>;
+};
 
 /** What a sidecar said of itself. */
 export interface SidecarState {
@@ -19,6 +22,8 @@ export interface SidecarState {
   readonly folder: FolderIdentity | undefined;
   /** All key files that it lists. */
   readonly listed: readonly ListedKeyFile[] | undefined;
+  /** undefined: it was not asked. */
+  readonly fleet: FleetSaid | undefined;
   /** Why it could not be asked. */
   readonly problems: readonly Problem[];
 }
@@ -33,13 +38,15 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
     notReady: undefined,
     folder: undefined,
     listed: undefined,
+    fleet: undefined,
     problems: [],
   };
   try {
     const sidecar = find();
     state = { ...state, address: sidecar.address };
     state = { ...state, ...(await readiness(sidecar)) };
-    return { ...state, listed: await listAll(sidecar) };
+    state = { ...state, listed: await listAll(sidecar) };
+    return { ...state, fleet: await askFleet(sidecar) };
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
     return { ...state, problems: thrown.problems };
@@ -53,6 +60,18 @@ async function readiness(sidecar: AskedSidecar): Promise<Pick<SidecarState, 'not
     if (thrown instanceof CliError && thrown.exitCode === EXIT.failed)
       return { notReady: thrown.problems, folder: undefined };
     throw thrown;
+  }
+}
+
+/** A sidecar of a former version knows of no fleet. */
+const NO_FLEET: ReadonlySet<string> = new Set(['fleet_not_configured', 'not_a_sidecar']);
+
+async function askFleet({ fleet }: AskedSidecar): Promise<FleetSaid> {
+  try {
+    return { answer: await fleet.status(), problems: [] };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
+    return { answer: undefined, problems: thrown.problems.filter(({ code }) => !NO_FLEET.has(code)) };
   }
 }
 

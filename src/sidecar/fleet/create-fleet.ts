@@ -12,6 +12,7 @@ import { groupCalls } from './engine/grouped';
 import { type Applied, type Apply, createApply } from './entries/apply';
 import type { Entry, Seal } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
+import { createFolderLook } from './entries/folder-look';
 import { createFollow, type Follow } from './entries/follow';
 import { createSeal } from './entries/seal';
 import { collectDeleted, createImport, createReseal } from './entries/steps';
@@ -33,6 +34,8 @@ export interface FleetOptions {
   readonly onSecrets: (listener: () => void) => void;
   /** The key-file folder, where the ledger lies. */
   readonly folder: string;
+  /** How often some of its files are compared with the ledger. */
+  readonly folderMs?: number;
   readonly log: Log;
   readonly newId: () => string;
   readonly random: (bytes: number) => Buffer;
@@ -50,11 +53,15 @@ interface Parts {
   readonly identity: Identity;
   readonly follow: Follow;
   readonly membership: Membership;
+  readonly lookAtFolder: ReturnType<typeof createFolderLook>;
 }
 
 /** In milliseconds. */
 const RETRY_MS = 1000;
 const FAILED_RETRY_MS = 2000;
+/** Of a folder of 100,000 files, all are looked at in 17 minutes; a step takes some milliseconds. */
+const FOLDER_MS = 5000;
+const FOLDER_STEP = 500;
 const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
@@ -83,8 +90,8 @@ export function openFleet(options: FleetOptions): OpenFleet {
     let round = new AbortController();
     let closing = false;
     const timers: NodeJS.Timeout[] = [];
-    /** The ids of entries that were made here and are still to come back from the engine, and whether they are applied. */
-    const own = new Map<string, boolean>();
+    /** What became here of the entries that were made here, by id, until they come back from the engine. */
+    const own = new Map<string, 'pending' | 'applied' | 'failed'>();
     const missing = new Set<StreamId>();
     const propagation: number[] = [];
 
@@ -122,7 +129,9 @@ export function openFleet(options: FleetOptions): OpenFleet {
     };
 
     const onApplied = (entry: Entry, applied: Applied, isNews: boolean): void => {
-      const isOwn = own.delete(entry.id);
+      // Of a change that failed here at first, its request has noted that it is made elsewhere.
+      const isOwn = own.get(entry.id) === 'pending';
+      own.delete(entry.id);
       if (applied.result !== 'written' && applied.result !== 'removed') return;
       const { bytes } = entry;
       if (bytes) hooks.index.set(entry.streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
@@ -168,7 +177,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         seal: () => seal,
         apply,
         ranges,
-        isOwn: ({ id }) => own.get(id) === true && own.delete(id),
+        isOwn: ({ id }) => own.get(id) === 'applied' && own.delete(id),
         onApplied,
         onResult: hooks.observer.entry,
         onVersion: seen,
@@ -176,12 +185,16 @@ export function openFleet(options: FleetOptions): OpenFleet {
           if (isThere) missing.delete(streamId);
           else if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
         },
-        onFleetChanged: () => begin(),
+        onFleetChanged() {
+          identity.doubt();
+          // Sealed anew it is the same fleet, of which all is here.
+          identity.guard().catch(begin);
+        },
         onPulse: standing.heard,
         onLost: standing.lost,
         onProgress: (isAwaited) => membership.changed(isAwaited),
       });
-      parts = { ledger, apply, identity, follow, membership };
+      parts = { ledger, apply, identity, follow, membership, lookAtFolder: createFolderLook(ledger, local) };
       return parts;
     };
 
@@ -244,6 +257,13 @@ export function openFleet(options: FleetOptions): OpenFleet {
       if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
     };
 
+    const lookAtFolder = async (): Promise<void> => {
+      if (!parts || !standing.isLevel) return;
+      const streams = parts.lookAtFolder(FOLDER_STEP).filter(isTaken);
+      for (let at = 0; at < streams.length; at += MAX_AGAIN)
+        await parts.follow.again(streams.slice(at, at + MAX_AGAIN));
+    };
+
     const lookAtServers = async (): Promise<void> => {
       servers = await engine.servers();
     };
@@ -262,7 +282,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       identity: async () => (await whenOpen()).identity,
       newId: () => {
         const id = newId();
-        own.set(id, false);
+        own.set(id, 'pending');
         if (own.size > MAX_OWN) own.delete(own.keys().next().value ?? '');
         return id;
       },
@@ -276,7 +296,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       apply: async (entry, revision) => {
         const applied = await (await whenOpen()).apply.entry(entry, revision);
         hooks.observer.entry(applied.result);
-        if (applied.result !== 'failed' && own.has(entry.id)) own.set(entry.id, true);
+        if (own.has(entry.id)) own.set(entry.id, applied.result === 'failed' ? 'failed' : 'applied');
         if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
         return applied;
       },
@@ -330,6 +350,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         });
         void run();
         every(FAILED_RETRY_MS, retryFailed);
+        every(options.folderMs ?? FOLDER_MS, lookAtFolder);
         every(SERVERS_MS, lookAtServers);
         every(COLLECT_MS, collect);
       },

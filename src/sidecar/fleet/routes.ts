@@ -11,7 +11,7 @@ import { refuseQuery, unknownParameter } from '../key-files/dry-run';
 import { actorOf, streamIdOf } from '../key-files/routes';
 import type { Fleet } from './fleet';
 
-const FLEET_PATH = '/api/fleet';
+export const FLEET_PATH = '/api/fleet';
 const IMPORT = 'import';
 const RESEAL = 'reseal';
 

@@ -122,7 +122,9 @@ export function createStanding({ log, now, clock, onChange }: StandingOptions): 
       settle(thrown);
     },
     checkReady(hasJoined) {
-      if (told.state === 'level' || (told.state === 'away' && hasJoined)) return;
+      // Who has to look at all of the fleet again has its key files meanwhile.
+      const isAgain = told.state === 'joining' && lastLevel !== undefined;
+      if (told.state === 'level' || isAgain || (told.state === 'away' && hasJoined)) return;
       throw apiError(isTrouble(told.state) ? CODES[told.state] : 'fleet_joining');
     },
   };

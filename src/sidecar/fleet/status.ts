@@ -6,7 +6,7 @@ import type { Engine, EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
 import type { Seal } from './entries/entry';
 import type { FleetFigures } from './fleet';
-import type { Ledger } from './ledger/ledger';
+import type { Ledger, LedgerRecord } from './ledger/ledger';
 import { lagOf } from './packagers/lag';
 import type { Membership, Packager } from './packagers/packagers';
 import { whoHas } from './packagers/who-has';
@@ -64,8 +64,16 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     streams: (ledger?.size ?? 0) - deleted,
     deleted,
     missing,
-    packagers: lagOf(packagers, ledger?.records() ?? [], time, streams),
+    packagers: lagOf(packagers, recordsUntil(moment?.revision, ledger), time, streams),
   };
+}
+
+/** Without what came after a revision: the engine was restored or founded again, and nobody can have it from there. */
+function* recordsUntil(
+  revision = Infinity,
+  ledger: Ledger | undefined,
+): Iterable<readonly [StreamId, LedgerRecord]> {
+  for (const entry of ledger?.records() ?? []) if (entry[1].revision <= revision) yield entry;
 }
 
 interface WhereOptions {

@@ -9,6 +9,7 @@ import { askSidecar } from '../../../src/cli/doctor/sidecar';
 import { runCli } from '../../../src/cli/run';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { cli } from '../../support/run-cli';
+import { NO_FLEET } from '../doctor/run-doctor';
 
 const NEWS = {
   streamid: 'live/news',
@@ -281,7 +282,11 @@ test('ends a list of full pages at a number that no folder reaches', async () =>
   });
   expect(asked).toBe(10_001);
   asked = 0;
-  const { listed, problems } = await askSidecar(() => ({ ...sidecar, ready: async () => undefined }));
+  const { listed, problems } = await askSidecar(() => ({
+    ...sidecar,
+    ready: async () => undefined,
+    fleet: NO_FLEET,
+  }));
   expect({ listed, codes: problems.map(({ code }) => code), asked }).toEqual({
     listed: undefined,
     codes: ['list_too_long'],
@@ -294,6 +299,7 @@ test('the doctor, too, ends a list whose cursor comes again', async () => {
   const { listed, problems } = await askSidecar(() => ({
     address: 'http://sidecar',
     ready: async () => undefined,
+    fleet: NO_FLEET,
     list: async () => {
       asked += 1;
       if (asked > 5) throw new CliError(1, { code: 'asked_on', description: '' });

@@ -124,6 +124,14 @@ export async function troubles(
   return JSON.parse(text.replaceAll(`${packager}/`, ''));
 }
 
+/** What a sidecar says of its fleet that is in none. */
+export const NO_FLEET: AskedSidecar['fleet'] = {
+  status: () =>
+    Promise.reject(
+      new CliError(EXIT.failed, { code: 'fleet_not_configured', description: 'It is in no fleet.' }),
+    ),
+};
+
 /** A sidecar on a folder: ready, saying which it is, and listing the files as they are. */
 export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): AskedSidecar {
   return {
@@ -133,6 +141,7 @@ export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): 
       return { device: String(dev), inode: String(ino) };
     },
     list: async () => ({ keyfiles: await listed(folder), cursor: null }),
+    fleet: NO_FLEET,
     ...changes,
   };
 }

@@ -377,3 +377,55 @@ test('another fleet in the engine is told, and nothing is taken from it', async 
   await expect(moved.put('news', C)).rejects.toMatchObject({ problems: [{ code: 'fleet_other' }] });
   expect([moved.file('news'), founder.file('news')]).toEqual([A, B]);
 });
+
+test('a fleet that is sealed anew is not gone through again by its packagers', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(cluster.connect(), { name: 'one', secrets: [FLEET_SECRET, OTHER_SECRET] });
+  const two = await startMember(engine, { name: 'two', secrets: [FLEET_SECRET, OTHER_SECRET] });
+  await Promise.all([one.level(), two.level()]);
+  await one.put('news', A);
+  await settled(one, two);
+  one.reseal(OTHER_SECRET, FLEET_SECRET);
+  await one.level();
+  const lists = () =>
+    engine.calls.filter(({ method, keys }) => method === 'list' && keys[0] === KEY('')).length;
+  const before = lists();
+  await one.fleet.resealStep({ after: undefined, limit: 10 });
+  await settled(one, two);
+  expect([before, lists(), stateOf(two)]).toEqual([1, 1, 'level']);
+});
+
+test('a packager that goes through the fleet again stays ready', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(engine, { name: 'one' });
+  expect(() => one.fleet.checkReady()).toThrow('fleet_joining');
+  await one.level();
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  engine.before = ({ method }) => (method === 'list' ? held : undefined);
+  one.reseal(FLEET_SECRET, OTHER_SECRET);
+  await until(() => stateOf(one) === 'joining');
+  expect(() => one.fleet.checkReady()).not.toThrow();
+  goOn();
+  await one.level();
+});
+
+test('a file that is removed by hand comes back, and one that is edited is reported, while the sidecar runs', async () => {
+  const one = await startMember(new FakeCluster().connect(), { folderMs: 20 });
+  await one.level();
+  for (const stream of ['removed', 'edited', 'deleted']) await one.put(stream, A);
+  await one.remove('deleted');
+  one.byHand('removed', undefined);
+  one.byHand('edited', 'hand: 1\n');
+  one.byHand('deleted', 'hand: 2\n');
+  await until(() => one.file('removed') === A && lacksOf(one).kept === 2);
+  expect(['edited', 'deleted'].map(one.file)).toEqual(['hand: 1\n', 'hand: 2\n']);
+  one.byHand('edited', undefined);
+  one.byHand('deleted', undefined);
+  await until(() => one.file('edited') === A && lacksOf(one).kept === 0);
+  expect(one.file('deleted')).toBeUndefined();
+});

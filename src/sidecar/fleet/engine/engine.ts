@@ -18,8 +18,8 @@ export interface Engine {
   /** What a range of keys holds, in the order of the keys. @throws EngineError */
   list(range: KeyRange, options?: ListOptions): Promise<Page>;
   /**
-   * Makes each change whose key has still the revision that it is expected to have. All are decided in one transaction, and
-   * nothing is done at all when the guard's key has another revision than it says. They are of different keys, and all
+   * Makes each change whose key has still the revision that it is expected to have: all in one transaction, and if some can't
+   * be made, the others in a further one. Nothing is done when the guard's key has another revision than it says. They are of different keys, and all
    * together have less than 1 MiB. Safe to repeat: a change that was made is not made again, and its answer shows what
    * stands there. It is repeated here while its answer is lost; so one that was made may be answered as not made, with its
    * own value as what is present, or with `undefined` when it changed the guard's key.

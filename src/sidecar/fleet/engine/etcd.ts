@@ -121,17 +121,24 @@ export function createEtcd(options: EtcdOptions): Engine {
       if (changes.length > MAX_CHANGES) throw new RangeError(`More than ${MAX_CHANGES} changes at once`);
       if (new Set(changes.map(({ key }) => key)).size < changes.length)
         throw new RangeError('Two changes of one key at once');
-      const nested = changes.map(toNested);
-      const success = guard ? [{ request_txn: { compare: [compareOf(guard)], success: nested } }] : nested;
-      const body = { success, failure: neverMade(changes) };
-      const { answer, at } = await calls.linearizable('/v3/kv/txn', body, { isChange: true });
-      const decided = guard ? fields(fields(list(answer.responses)[0]).response_txn) : answer;
-      if (decided.succeeded !== true) return undefined;
-      const responses = list(decided.responses);
-      const answers = changes.map((_change, index) =>
-        toAnswer(fields(fields(responses[index]).response_txn), at),
-      );
-      return { at, answers };
+      const answers = new Map<Change, ChangeAnswer>();
+      for (let left = changes; ; left = left.filter((change) => !answers.has(change))) {
+        const { answer, at } = await calls.linearizable('/v3/kv/txn', toTransaction(left, guard), {
+          isChange: true,
+        });
+        const isMade = answer.succeeded === true;
+        const found = list(answer.responses).map((response) => firstOf(fields(response).response_range));
+        if (!isMade && guard && (found[left.length]?.revision ?? 0) !== guard.revision) return undefined;
+        for (const [index, change] of left.entries()) {
+          const present = found[index];
+          if (isMade) answers.set(change, { made: true, revision: at.revision });
+          else if ((present?.revision ?? 0) !== change.expected)
+            answers.set(change, { made: false, present });
+        }
+        // Those that would have been made but for others are made without them.
+        if (answers.size === changes.length)
+          return { at, answers: changes.flatMap((change) => answers.get(change) ?? []) };
+      }
     },
 
     async put(key, value, lease) {
@@ -241,33 +248,25 @@ function compareOf({ key, revision }: Guard) {
   return { key: encodeKey(key), target: 'MOD', result: 'EQUAL', mod_revision: String(revision) };
 }
 
-function toNested({ key: name, expected, value, lease }: Change) {
-  const key = encodeKey(name);
-  const made =
-    value === undefined
-      ? { request_delete_range: { key } }
-      : { request_put: { key, value: value.toString('base64'), ...(lease && { lease }) } };
-  return {
-    request_txn: {
-      compare: [compareOf({ key: name, revision: expected })],
-      success: [made],
-      failure: [{ request_range: { key } }],
-    },
-  };
-}
-
 /**
- * What is not done, since a transaction that compares nothing succeeds. Of nested transactions etcd counts nothing against
- * its quota (seen with 3.4.23: it grows beyond it without an alarm), of this it does.
+ * All of the changes or, when one of the keys is not as expected, what stands at each of them and last at the guard's. One
+ * transaction that nests others would decide each for itself, but etcd checks neither the rights of a user (before 3.4.42,
+ * 3.5.28 and 3.6.9: CVE-2026-33343) nor its quota (seen with 3.4.23) in nested ones.
  */
-function neverMade(changes: readonly Change[]) {
-  const put = changes.find(({ value }) => value !== undefined);
-  return put ? [{ request_put: { key: encodeKey(put.key) } }] : [];
-}
-
-function toAnswer(nested: Fields, at: Moment): ChangeAnswer {
-  if (nested.succeeded === true) return { made: true, revision: at.revision };
-  return { made: false, present: firstOf(fields(list(nested.responses)[0]).response_range) };
+function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
+  const compare = changes.map(({ key, expected }) => compareOf({ key, revision: expected }));
+  const keys = changes.map(({ key }) => key);
+  return {
+    compare: guard ? [...compare, compareOf(guard)] : compare,
+    success: changes.map(({ key: name, value, lease }) => {
+      const key = encodeKey(name);
+      if (value === undefined) return { request_delete_range: { key } };
+      return { request_put: { key, value: value.toString('base64'), ...(lease && { lease }) } };
+    }),
+    failure: (guard ? [...keys, guard.key] : keys).map((key) => ({
+      request_range: { key: encodeKey(key) },
+    })),
+  };
 }
 
 async function askServer(calls: Calls, server: EtcdServer): Promise<EngineServer> {
@@ -278,7 +277,10 @@ async function askServer(calls: Calls, server: EtcdServer): Promise<EngineServer
     ask(ALARM, { action: 'GET' }),
     readQuota(server),
   ]);
-  if (status.status === 'rejected') return { url, fault: faultText(status.reason) };
+  if (status.status === 'rejected') {
+    // Some versions tell it to nobody but root (etcd 3.5.28 to 3.5.31): the server answers all the same.
+    return isDenied(status.reason) ? { url } : { url, fault: faultText(status.reason) };
+  }
   const { header, version, leader, dbSize, dbSizeInUse } = status.value;
   const member = fields(header).member_id;
   return {
@@ -305,6 +307,10 @@ async function readQuota({ exchange }: EtcdServer): Promise<number | undefined> 
   const { status, body } = await exchange.ask({ path: '/metrics', silenceMs: SERVER_MS });
   const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(body.toString('latin1')) ?? [];
   return status === 200 && quota !== undefined ? Number(quota) : undefined;
+}
+
+function isDenied(thrown: unknown): boolean {
+  return thrown instanceof Failed && thrown.fault.kind === 'denied';
 }
 
 function faultText(thrown: unknown): string {

@@ -4,6 +4,7 @@ import {
   type Engine,
   EngineError,
   type Guard,
+  MAX_CHANGES,
   type StoredValue,
 } from './engine';
 
@@ -24,8 +25,6 @@ export interface Grouped {
   change(change: Change, guard: Guard): Promise<KeyChange>;
 }
 
-/** As many operations the engine takes in one transaction, by far. */
-export const MAX_GROUP = 64;
 /** Of values, in bytes: the engine's limit of a request is 1.5 MiB, and each is a third larger on its way. */
 const MAX_GROUP_BYTES = 768 * 1024;
 
@@ -82,7 +81,7 @@ function createGroups<Asked, Answer>(
     let bytes = 0;
     const end = waiting.findIndex(({ asked }, index) => {
       bytes += bytesOf(asked);
-      return index === MAX_GROUP || (index > 0 && bytes > MAX_GROUP_BYTES);
+      return index === MAX_CHANGES || (index > 0 && bytes > MAX_GROUP_BYTES);
     });
     const group = end < 0 ? waiting : waiting.slice(0, end);
     waiting = end < 0 ? [] : waiting.slice(end);

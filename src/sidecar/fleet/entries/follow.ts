@@ -52,6 +52,8 @@ export function createFollow(options: FollowOptions): Follow {
     options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
   let applied: number[] = [];
+  /** Of the last level. */
+  let since: Moment | undefined;
 
   /** Takes an entry as the engine holds it; undefined for a key that is none. */
   const take = async (key: string, value: Buffer, revision: number, isNews: boolean): Promise<boolean> => {
@@ -98,12 +100,13 @@ export function createFollow(options: FollowOptions): Follow {
     },
     async level() {
       const seen = new Set<StreamId>();
-      let revision: number | undefined;
+      let begun: Moment | undefined;
       for (const range of ranges) {
-        let page = engine.list(range, { limit: PAGE, ...(revision !== undefined && { revision }) });
+        let page = engine.list(range, { limit: PAGE, ...(begun && { revision: begun.revision }) });
         for (;;) {
           const { at, values, more } = await page;
-          revision ??= at.revision;
+          begun ??= at;
+          const { revision } = begun;
           const after = values.at(-1)?.key;
           const isLast = !more || after === undefined;
           // The next page comes while this one is written.
@@ -117,7 +120,8 @@ export function createFollow(options: FollowOptions): Follow {
           if (isLast) break;
         }
       }
-      applied = ranges.map(() => revision ?? 0);
+      since = begun;
+      applied = ranges.map(() => begun?.revision ?? 0);
       onProgress(false);
       return seen;
     },
@@ -131,7 +135,7 @@ export function createFollow(options: FollowOptions): Follow {
         };
         signal.addEventListener('abort', end);
         const { onPulse, onLost } = options;
-        const from = Math.min(...applied) + 1;
+        const begun = { from: Math.min(...applied) + 1, ...(since && { since }), onEnd: end };
         for (const [index, range] of ranges.entries()) {
           const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
             const isAwaited = await takeEvents(events);
@@ -139,11 +143,11 @@ export function createFollow(options: FollowOptions): Follow {
             onPulse(at);
             onProgress(isAwaited);
           };
-          watches.push(engine.watch(range, { from, onEvents, onPulse, onLost, onEnd: end }));
+          watches.push(engine.watch(range, { ...begun, onEvents, onPulse, onLost }));
         }
         // Who empties the engine, or seals it anew, changes this too.
         const onEvents = async () => options.onFleetChanged();
-        watches.push(engine.watch({ prefix: places.fleet }, { from, onEvents, onEnd: end }));
+        watches.push(engine.watch({ prefix: places.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
     async again(streams) {

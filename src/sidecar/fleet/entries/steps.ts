@@ -8,8 +8,8 @@ import { cached } from '../../cached';
 import { searchesFor } from '../../listing/search';
 import { walk } from '../../listing/walk';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
-import { type Engine, toFleetError } from '../engine/engine';
-import { type Grouped, MAX_GROUP } from '../engine/grouped';
+import { type Engine, MAX_CHANGES, toFleetError } from '../engine/engine';
+import type { Grouped } from '../engine/grouped';
 import type { Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
@@ -169,8 +169,8 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
       // Who was faster has sealed it with a secret of its own: the next run tells.
       resealed += 1;
     };
-    for (let begin = 0; begin < page.values.length; begin += MAX_GROUP) {
-      await Promise.all(page.values.slice(begin, begin + MAX_GROUP).map(reseal));
+    for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
+      await Promise.all(page.values.slice(begin, begin + MAX_CHANGES).map(reseal));
       await yieldToEventLoop();
     }
     const last = page.values.at(-1)?.key;
@@ -212,8 +212,8 @@ export async function collectDeleted(options: CollectOptions): Promise<void> {
   const old = [...ledger.records()].filter(
     ([, { tag, kept, version }]) => tag === undefined && !kept && version < time - KEPT_MS,
   );
-  for (let begin = 0; begin < old.length; begin += MAX_GROUP) {
-    const group = old.slice(begin, begin + MAX_GROUP);
+  for (let begin = 0; begin < old.length; begin += MAX_CHANGES) {
+    const group = old.slice(begin, begin + MAX_CHANGES);
     const { values } = await engine.read(group.map(([streamId]) => places.entry(streamId)));
     const changes = group.flatMap(([streamId, { version }], index) => {
       const found = values[index];

@@ -116,7 +116,7 @@ function describe(
     since: new Date(since).toISOString(),
     version,
     state: report?.state ?? 'joining',
-    applied: applied.length === 0 ? null : Math.max(...applied),
+    applied: applied.length === 0 ? null : Math.min(...applied),
     reported: report ? new Date(report.at).toISOString() : null,
     behind,
     behind_seconds: behind === 0 ? 0 : Math.max(0, now - oldest) / 1000,

@@ -1,0 +1,325 @@
+import {
+  FLEET_FOLDER,
+  FLEET_STATES,
+  type FleetAnswer,
+  type FleetPackager,
+  type FleetState,
+  LACK_REASONS,
+  type LackReason,
+} from '../../api/fleet';
+import type { Problem } from '../../http/errors';
+import { count, shellWord } from '../../http/terminal-text';
+import { ageText, clockText } from '../fleet/status-text';
+import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
+
+/** What a sidecar said of the fleet that it is in. */
+export interface FleetSaid {
+  /** undefined: it is in none, or did not say. */
+  readonly answer: FleetAnswer | undefined;
+  /** Why it didn't say though it may be in one. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Judges the fleet of packagers; nothing is said where there is none.
+ * @param joined the key folders here that have joined a fleet.
+ */
+export function fleetSection(said: FleetSaid | undefined, joined: readonly string[]): Section[] {
+  const { answer, problems = [] } = said ?? {};
+  if (answer) {
+    const note = `the fleet of packagers, as ${answer.name} sees it`;
+    return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, findings: checkFleet(answer) }];
+  }
+  const isAlone = said !== undefined && problems.length === 0;
+  const findings = [...problems.map(notShown), ...(isAlone ? joined.map(fleetLeft) : [])];
+  if (findings.length === 0) return [];
+  return [{ kind: 'fleet', subject: 'not shown', note: 'the fleet of packagers', findings }];
+}
+
+function notShown({ code, description }: Problem): Finding {
+  return warning(
+    'fleet_not_shown',
+    `The sidecar does not show its fleet (${code}): ${description}`,
+    code === 'forbidden'
+      ? 'give an API key without streams, by --key-file or PACKAGERDRM_APIKEY'
+      : 'look into it, and run this again',
+  );
+}
+
+function fleetLeft(path: string): Finding {
+  return warning(
+    'fleet_left',
+    `${path} has joined a fleet, and the sidecar is in none: what is changed elsewhere does not arrive here`,
+    `set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE again; if it is to leave the fleet, retire it there, and remove ${FLEET_FOLDER} in the folder`,
+  );
+}
+
+function checkFleet(answer: FleetAnswer): Finding[] {
+  return [
+    stateFinding(answer),
+    ...checkEngine(answer),
+    ...checkMissing(answer),
+    ...checkClocks(answer),
+    ...checkPackagers(answer),
+  ];
+}
+
+interface Verdict {
+  readonly isFault: boolean;
+  readonly todo: string;
+}
+
+/** What to do about a state; one that passes by itself is no fault. */
+const STATES: Readonly<Record<Exclude<FleetState, 'level'>, Verdict>> = {
+  joining: { isFault: false, todo: 'wait, and run this again; if it stays so, its log says why' },
+  away: {
+    isFault: true,
+    todo: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
+  },
+  wrong_secret: {
+    isFault: true,
+    todo: 'put the secret of the fleet into the file of PACKAGERDRMAPI_FLEET_SECRET_FILE; it is read again by itself',
+  },
+  other_fleet: {
+    isFault: true,
+    todo: 'correct PACKAGERDRMAPI_FLEET_URLS or PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet',
+  },
+  lost_fleet: {
+    isFault: true,
+    todo: 'restore a backup of the engine, or found the fleet again from the packager with the newest key files: packager-drm fleet import --found',
+  },
+  name_taken: {
+    isFault: true,
+    todo: 'give each sidecar a PACKAGERDRMAPI_FLEET_NAME of its own; copied machines may have one host name',
+  },
+  denied: {
+    isFault: true,
+    todo: 'check PACKAGERDRMAPI_FLEET_USER, its password and the rights of its role; a client certificate must have no CN',
+  },
+  no_folder: { isFault: true, todo: 'check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner' },
+};
+
+function judged({ isFault, todo }: Verdict, code: string, message: string, where = ''): Finding {
+  return (isFault ? fault : warning)(code, message, `${where}${todo}`);
+}
+
+function stateFinding({ name, state, since }: FleetAnswer): Finding {
+  if (state === 'level') return ok('fleet_state', `${name} is level with the fleet`);
+  const message = `${name} is not level with the fleet: ${FLEET_STATES[state]} (${state}, since ${since})`;
+  return judged(STATES[state], `fleet_${state}`, message);
+}
+
+function checkEngine(answer: FleetAnswer): Finding[] {
+  const { compacted } = answer;
+  return [
+    serversFinding(answer),
+    ...checkAlarms(answer),
+    ...checkQuota(answer),
+    ...(compacted === false
+      ? [
+          warning(
+            'fleet_compaction_off',
+            'The engine is not compacted: it keeps every former revision until its quota is used up',
+            'start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
+          ),
+        ]
+      : []),
+  ];
+}
+
+function serversFinding({ engine, state }: FleetAnswer): Finding {
+  const gone = engine.filter((server) => server.fault !== undefined);
+  const names = someOf(gone.map(({ url, fault: why }) => `${url} (${why})`));
+  const reached = engine.length - gone.length;
+  if (gone.length === 0) {
+    const all = engine.length === 1 ? 'The server' : `All ${engine.length} servers`;
+    return ok('fleet_engine', `${all} of the engine can be reached`);
+  }
+  // Who is level has a majority, whatever addresses lead to its servers.
+  if (reached * 2 <= engine.length && state !== 'level')
+    return fault(
+      'fleet_no_majority',
+      `The engine has no majority: ${reached} of ${count(engine.length, 'server')} answer; not ${names}`,
+      'start the servers: until more than half of them run nothing can be changed, and what is there stays',
+    );
+  return warning(
+    'fleet_server_unreachable',
+    `${count(gone.length, 'server')} of the engine can't be reached: ${names}`,
+    'start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: when more than half are gone nothing can be changed',
+  );
+}
+
+function checkAlarms(answer: FleetAnswer): Finding[] {
+  const { engine } = answer;
+  const alarms = [...new Set(engine.flatMap((server) => server.alarms ?? []))];
+  return alarms.map((alarm) => {
+    const urls = engine.filter((server) => server.alarms?.includes(alarm)).map(({ url }) => url);
+    const message = `The engine warns of ${alarm} (${someOf(urls)})`;
+    if (alarm !== 'NOSPACE')
+      return fault(
+        'fleet_engine_alarm',
+        message,
+        'a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how',
+      );
+    return {
+      ...fault(
+        'fleet_engine_alarm',
+        `${message}: its quota is used up, and it takes no change`,
+        'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
+      ),
+      ...spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']),
+    };
+  });
+}
+
+/** A line for a shell that gives the engine space again. */
+function spaceCommand(
+  { engine, revision }: FleetAnswer,
+  steps: readonly ('compact' | 'defrag' | 'alarm disarm')[],
+): Pick<Finding, 'command'> {
+  const urls = engine.filter((server) => server.fault === undefined).map(({ url }) => url);
+  if (revision === null || urls.length === 0) return {};
+  const etcdctl = `etcdctl --endpoints=${shellWord(urls.join(','))}`;
+  const command = steps
+    .map((step) => `${etcdctl} ${step}${step === 'compact' ? ` ${revision}` : ''}`)
+    .join(' && ');
+  return { command };
+}
+
+/** The least part of the quota that is warned of. */
+const QUOTA_PART = 0.8;
+/** What etcd takes when it is given none: 2 GiB. */
+const USUAL_QUOTA = 2 * 1024 ** 3;
+
+function checkQuota(answer: FleetAnswer): Finding[] {
+  const { engine } = answer;
+  const full = engine.flatMap(({ url, size = 0, quota = USUAL_QUOTA, alarms = [] }) => {
+    const part = size / quota;
+    // The alarm says it already.
+    return part > QUOTA_PART && !alarms.includes('NOSPACE') ? [`${url} (${Math.floor(part * 100)} %)`] : [];
+  });
+  if (full.length === 0) return [];
+  const isTold = engine.every(({ quota, fault: why }) => quota !== undefined || why !== undefined);
+  const quota = isTold ? 'the quota' : 'the quota (2 GiB unless --quota-backend-bytes says another)';
+  return [
+    {
+      ...warning(
+        'fleet_quota',
+        `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,
+        'compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes',
+      ),
+      ...spaceCommand(answer, ['compact', 'defrag']),
+    },
+  ];
+}
+
+function checkMissing({ missing }: FleetAnswer): Finding[] {
+  if (missing === 0) return [];
+  return [
+    warning(
+      'fleet_missing',
+      `${count(missing, 'key file')} of the fleet ${missing === 1 ? 'is' : 'are'} here that the engine no longer knows`,
+      'they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored',
+    ),
+  ];
+}
+
+/** Milliseconds. The difference is known to about a second. */
+const CLOCK = { warning: 2000, fault: 60_000 } as const;
+
+function checkClocks({ packagers }: FleetAnswer): Finding[] {
+  const off = (least: number, most: number) =>
+    packagers.flatMap(({ name, clock_ahead_ms: ahead }) => {
+      if (ahead === null || Math.abs(ahead) <= least || Math.abs(ahead) > most) return [];
+      return [`${name} (${clockText(ahead)})`];
+    });
+  const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
+  const tell = (names: readonly string[], say: typeof fault) =>
+    names.length === 0
+      ? []
+      : [say('fleet_clock', `The clock differs from the engine's: ${someOf(names)}`, todo)];
+  return [
+    ...tell(off(CLOCK.fault, Number.POSITIVE_INFINITY), fault),
+    ...tell(off(CLOCK.warning, CLOCK.fault), warning),
+  ];
+}
+
+/** Reports come every five seconds; who is behind for no longer is not late. */
+const LATE_SECONDS = 10;
+
+function checkPackagers({ name: here, packagers }: FleetAnswer): Finding[] {
+  const findings = [
+    ...packagers.flatMap((packager) => (packager.live ? checkLive(packager, here) : [notLive(packager)])),
+    ...REASONS.flatMap((why) => checkLacks(packagers, why)),
+  ];
+  if (findings.length > 0) return findings;
+  const all =
+    packagers.length === 1
+      ? 'The packager is live and has'
+      : `All ${packagers.length} packagers are live and have`;
+  return [ok('fleet_packagers', `${all} everything`)];
+}
+
+function notLive({ name, reported, behind }: FleetPackager): Finding {
+  const last = reported === null ? '' : `, and reported last at ${reported}`;
+  const late = behind > 0 ? `; it is ${count(behind, 'change')} behind` : '';
+  return {
+    ...warning(
+      'fleet_packager_not_live',
+      `${name} is not live${last}${late}`,
+      'start its sidecar, or let it reach the engine; one that is no more is retired by',
+    ),
+    command: `packager-drm fleet retire ${shellWord(name)}`,
+  };
+}
+
+function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Finding[] {
+  const findings: Finding[] = [];
+  // This sidecar's own state stands above.
+  if (state !== 'level' && name !== here) {
+    const message = `${name}: ${FLEET_STATES[state]} (${state})`;
+    findings.push(judged(STATES[state], `fleet_packager_${state}`, message, `at ${name}: `));
+  }
+  if (behind > 0 && behind_seconds > LATE_SECONDS)
+    findings.push(
+      warning(
+        'fleet_packager_behind',
+        `${name} is ${count(behind, 'change')} behind, for ${ageText(behind_seconds)}`,
+        'look at its load, its disk and its way to the engine; its log says more',
+      ),
+    );
+  return findings;
+}
+
+const REASONS = ['unreadable', 'failed', 'kept', 'older'] as const satisfies readonly LackReason[];
+
+const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
+  unreadable: {
+    isFault: true,
+    todo: 'give it the secret that they were sealed with; what is damaged is written anew by a POST',
+  },
+  failed: {
+    isFault: true,
+    todo: 'free space on its disk, or correct the rights of its folder; its log says more',
+  },
+  kept: {
+    isFault: false,
+    todo: 'provision the stream if the fleet’s key is the right one, or leave it: the packager plays with the file that is there',
+  },
+  older: {
+    isFault: false,
+    todo: 'the packager keeps the newer file; provision the stream again, or restore a newer backup',
+  },
+};
+
+function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS)[number]): Finding[] {
+  const names = packagers.flatMap(({ name, lacks }) =>
+    lacks.flatMap(({ streamid, why }) => (why === wanted ? [`${streamid} at ${name}`] : [])),
+  );
+  if (names.length === 0) return [];
+  // Of one packager only some are named.
+  const more = packagers.some(({ lacks, lacking }) => lacking > lacks.length) ? ', and maybe more' : '';
+  const them = names.length === 1 ? 'it' : 'them';
+  const message = `${count(names.length, 'stream')} not as the fleet has ${them}, since ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
+  return [judged(LACKS[wanted], `fleet_${wanted}`, message)];
+}

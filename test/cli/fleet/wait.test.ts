@@ -1,0 +1,187 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { apiError } from '../../../src/sidecar/errors';
+import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
+import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+
+const KEY = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
+const CSV = `streamid,cenc.keyid,cenc.contentkey
+live/a,RNpS70UjCY5oVHd+4yJoHQ==,lnA03mLuxnL3toiRMxV4Zw==
+vod/b,RNpS70UjCY5oVHd+4yJoHQ==,lnA03mLuxnL3toiRMxV4Zw==
+`;
+
+let fleet: FakeFleet;
+let sidecar: TestSidecar;
+let cwd: string;
+
+beforeEach(async () => {
+  fleet = createFakeFleet({
+    here: { name: 'origin-1' },
+    others: [{ name: 'origin-2' }, { name: 'site-b', streams: ['vod/'] }],
+  });
+  sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
+  cwd = await temporaryFolder();
+  await fs.writeFile(join(cwd, 'many.csv'), CSV);
+});
+
+function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
+  return cli(args, { cwd, ...options, env });
+}
+
+const apply = (args: readonly string[], options?: Partial<CliOptions>) =>
+  run(['apply', 'many.csv', '--yes', ...args], options);
+
+const noted = ({ code, stderr }: CliRun) => ({ code, stderr });
+
+describe('of one stream', () => {
+  test('put and delete wait in the sidecar, and end with 0 when every packager has it', async () => {
+    expect((await run(['put', 'live/a', ...KEY, '--wait'])).code).toBe(0);
+    expect(await run(['delete', 'live/a', '--wait', '5'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'Removed the key file of live/a.\n',
+    });
+    expect(fleet.waits.map(({ seconds }) => seconds)).toEqual([30, 5]);
+  });
+
+  test('they end with 1, and name who is behind, when it takes longer', async () => {
+    fleet.hold('origin-2');
+    const behind =
+      'warning: fleet_behind: not everything is at origin-2 after 1 second; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it\n';
+    const put = await run(['put', 'live/a', ...KEY, '--wait', '1']);
+    expect(put.code).toBe(1);
+    expect(put.stderr).toContain(behind);
+    expect(put.stderr).toContain('Wrote the key file of live/a, ETag ');
+    expect(await run(['delete', 'live/a', '--wait', '1'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `${behind}Removed the key file of live/a.\n`,
+    });
+  });
+
+  test('without --wait, what is accepted and not yet here is done, with a warning', async () => {
+    fleet.failHere(apiError('insufficient_storage'));
+    const { code, stderr } = await run(['put', 'live/a', ...KEY]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('warning: fleet_not_here: the fleet has accepted the change');
+    const { stdout } = await run(['delete', 'live/a', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ result: 'deleted', warnings: [{ code: 'fleet_not_here' }] });
+  });
+
+  test.each([
+    [['put', 'live/a', ...KEY, '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
+    [['delete', 'live/a', '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
+    [['put', 'live/a', ...KEY, '--dry-run', '--wait'], 'leave --wait out.'],
+    [['delete', 'live/a', '--dry-run', '--wait'], 'leave --wait out.'],
+    [['apply', 'many.csv', '--dry-run', '--wait'], 'leave --wait out.'],
+    [['put', 'live/a', ...KEY, '--wait', 'long'], 'It must be a whole number from 1.'],
+  ])('%j is wrong usage', async (args, sentence) => {
+    const { code, stderr } = await run(args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(sentence);
+  });
+});
+
+describe('apply --wait', () => {
+  test('ends when every packager has everything', async () => {
+    fleet.hold('origin-2');
+    let waits = 0;
+    const onWait = (ms: number) => {
+      waits += 1;
+      expect(ms).toBe(500);
+      if (waits === 3) fleet.release('origin-2');
+    };
+    expect(noted(await apply(['--wait'], { onWait }))).toEqual({
+      code: 0,
+      stderr: 'many.csv: 2 created.\nAll 3 packagers have everything.\n',
+    });
+    expect(waits).toBe(3);
+    // The packagers are asked to report at once by the last request alone, which waits for a second.
+    expect(fleet.waits.map(({ seconds }) => seconds)).toEqual([1]);
+  });
+
+  test('waits for what was there before, too', async () => {
+    fleet.hold('origin-2');
+    await apply([]);
+    expect(noted(await apply(['--wait', '1']))).toEqual({
+      code: 1,
+      stderr: `\
+There is nothing to write.
+Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.
+`,
+    });
+  });
+
+  test('does not wait for a packager that takes none of the streams', async () => {
+    await fleet.arrive('vod/other', Buffer.from('x: 1\n'));
+    fleet.hold('site-b', 'kept');
+    await fleet.arrive('vod/other', Buffer.from('x: 2\n'));
+    await fs.writeFile(join(cwd, 'many.csv'), CSV.replace(/vod\/b.*\n/, ''));
+    expect(noted(await apply(['--wait']))).toEqual({
+      code: 0,
+      stderr: 'many.csv: 1 created.\nAll 2 packagers have everything.\n',
+    });
+  });
+
+  test('names a packager whose file stays as it is, with --json, too', async () => {
+    fleet.hold('site-b', 'kept');
+    const { code, stdout } = await apply(['--wait', '1', '--json']);
+    expect({ code, fleet: JSON.parse(stdout).fleet }).toEqual({
+      code: 1,
+      fleet: {
+        end: 'timeout',
+        packagers: 3,
+        behind: [{ name: 'site-b', live: true, behind: 0, lacks: [{ streamid: 'vod/b', why: 'kept' }] }],
+      },
+    });
+  });
+
+  test('names a packager that is not live, and ends with 130 when the user stops waiting', async () => {
+    fleet.setLive('origin-2', false);
+    const stop = new AbortController();
+    expect(noted(await apply(['--wait'], { interrupt: stop.signal, onWait: () => stop.abort() }))).toEqual({
+      code: 130,
+      stderr:
+        'many.csv: 2 created.\nStopped waiting: 2 of 3 packagers have everything, not origin-2 (not live). The fleet has accepted the changes.\n',
+    });
+  });
+
+  test('shows on a terminal how many packagers have everything', async () => {
+    expect((await apply(['--wait'], { typed: '' })).stderr).toMatch(/Packagers with everything [█░]+ 3 of 3/);
+  });
+
+  test('sends nothing when the sidecar is in no fleet, or does not show it', async () => {
+    const alone = await startSidecar();
+    expect(noted(await apply(['--wait'], { env: { PACKAGERDRM_URL: alone.url } }))).toEqual({
+      code: 1,
+      stderr:
+        'error: This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one. Or leave --wait out. Nothing was sent.\n',
+    });
+    expect(await alone.files()).toEqual({});
+    const keys = join(cwd, 'keys.json');
+    await fs.writeJson(keys, { keys: [{ name: 'live', key: 'k'.repeat(32), streams: ['live/'] }] });
+    const limited = await startSidecar({ apiKeysFile: keys }, undefined, { fleet: createFakeFleet().open });
+    const env = { PACKAGERDRM_URL: limited.url, PACKAGERDRM_APIKEY: 'k'.repeat(32) };
+    const { code, stderr } = await apply(['--wait'], { env });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(
+        '--wait needs an API key without streams: it looks at the whole fleet. Nothing was sent.\n',
+      ),
+    });
+    expect(await limited.files()).toEqual({});
+  });
+});
+
+test('delete --wait of several waits for all of them to be gone', async () => {
+  await apply([]);
+  expect(noted(await run(['delete', 'live/a', 'vod/b', '--yes', '--wait']))).toEqual({
+    code: 0,
+    stderr: 'Key files: 2 deleted.\nAll 3 packagers have everything.\n',
+  });
+  await apply([]);
+  fleet.hold('origin-2');
+  expect((await run(['delete', '--prefix', 'vod/', '--yes', '--wait', '1'])).code).toBe(1);
+});

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
+import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
+import { type FleetPackager, startFleet, type TestFleet } from '../support/start-fleet';
+import { until } from '../support/until';
+
+// Few and short by default. The published figures are those of 50 kills, and of 60 seconds.
+const KILLS = Number(process.env.CHAOS_KILLS ?? 8);
+const PARTITION_SECONDS = Number(process.env.CHAOS_PARTITION_SECONDS ?? 5);
+
+/** What etcd itself takes for an election when nobody sets it. */
+const USUAL_ELECTIONS = ['--heartbeat-interval=100', '--election-timeout=1000'];
+const LEVEL_WITHIN_MS = 5000;
+
+const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A body of its own for each number, and the key file that comes of it. */
+function numbered(number: number): { body: object; text: string } {
+  const contentkey = Buffer.from(number.toString(16).padStart(32, '7'), 'hex').toString('base64');
+  const cenc = { ...POST_MANUAL.cenc, contentkey };
+  return { body: { cenc }, text: CENC_ONLY_FILE.replace(POST_MANUAL.cenc.contentkey, contentkey) };
+}
+
+interface Written {
+  /** What may stand beside each packager: what was acknowledged last, and what was sent since without an answer. */
+  readonly texts: Map<string, readonly string[]>;
+  /** Status and code of each answer, counted. */
+  readonly answers: Record<string, number>;
+  longestMs: number;
+}
+
+/** Status and code of an answer. */
+function nameOf({ ok, status }: Response, text: string): string {
+  return ok ? String(status) : `${status} ${/"code":"(\w+)"/.exec(text)?.[1]}`;
+}
+
+/** Sends changes through a sidecar, each stream twice, until it is told to end. */
+async function writeThrough(through: FleetPackager, written: Written, signal: AbortSignal): Promise<void> {
+  for (let count = 0; !signal.aborted; count += 1) {
+    const stream = `${through.name}/${Math.floor(count / 2)}`;
+    const { body, text } = numbered(count);
+    const began = performance.now();
+    const response = await through.ask('POST', path(stream), body);
+    const answer = await response.text();
+    written.longestMs = Math.max(written.longestMs, performance.now() - began);
+    const name = nameOf(response, answer);
+    written.answers[name] = (written.answers[name] ?? 0) + 1;
+    if (response.ok) written.texts.set(stream, [text]);
+    // Of a stream that nothing was acknowledged of, nothing is demanded.
+    else if (response.status === 504 && written.texts.has(stream))
+      written.texts.set(stream, [...(written.texts.get(stream) ?? []), text]);
+    await pause(25);
+  }
+}
+
+/** Resolves when a change that is made from now on has come to all packagers; answers after how many milliseconds. */
+async function untilLevel(fleet: TestFleet, stream: string): Promise<number> {
+  const began = performance.now();
+  const { body, text } = numbered(0);
+  await until(async () => (await fleet.packager(0).ask('POST', path(stream), body)).ok);
+  await fleet.untilFile(stream, text);
+  return performance.now() - began;
+}
+
+async function killLeader(etcd: EtcdCluster, fleet: TestFleet, round: number): Promise<number> {
+  const leader = await etcd.leader();
+  const [killed, ms] = await Promise.all([etcd.kill(leader), untilLevel(fleet, `probe/${round}`)]);
+  await etcd.restart(killed);
+  await pause(300);
+  return ms;
+}
+
+/** Figures go to standard output, past the reporter of the tests. */
+async function tell(title: string, figures: object): Promise<void> {
+  if (!process.stdout.write(`${title}: ${JSON.stringify(figures)}\n`)) await once(process.stdout, 'drain');
+}
+
+const rounded = (values: readonly number[]) => {
+  const sorted = values.map(Math.round).sort((one, other) => one - other);
+  return { p50: sorted[Math.floor(sorted.length / 2)], worst: sorted.at(-1) };
+};
+
+test(
+  'nothing that was acknowledged is lost, and all packagers are level within 5 s, each time the leading server is killed',
+  async () => {
+    const etcd = await startEtcdCluster({ flags: USUAL_ELECTIONS });
+    const fleet = await startFleet({ urls: etcd.urls });
+    await fleet.level();
+    const written: Written = { texts: new Map(), answers: {}, longestMs: 0 };
+    const ending = new AbortController();
+    const writers = fleet.packagers.map((each) => writeThrough(each, written, ending.signal));
+    const levelMs: number[] = [];
+    for (let round = 0; round < KILLS; round += 1) levelMs.push(await killLeader(etcd, fleet, round));
+    ending.abort();
+    await Promise.all(writers);
+    await untilLevel(fleet, 'probe/end');
+    const wrong: string[] = [];
+    for (const [stream, texts] of written.texts) {
+      const files = await Promise.all(fleet.packagers.map((each) => each.file(stream)));
+      if (new Set(files).size > 1 || !texts.includes(files[0] ?? '')) wrong.push(stream);
+    }
+    const { answers, longestMs, texts } = written;
+    const figures = {
+      ...{ kills: KILLS, levelMs: rounded(levelMs), longestPostMs: Math.round(longestMs) },
+      ...{ answers, streams: texts.size, lost: wrong.length },
+    };
+    await tell('leader kills', figures);
+    expect(wrong).toEqual([]);
+    expect(Object.keys(answers).filter((name) => !EXPECTED.includes(name))).toEqual([]);
+    expect(Math.max(...levelMs)).toBeLessThan(LEVEL_WITHIN_MS);
+  },
+  60_000 + KILLS * 15_000,
+);
+
+const EXPECTED = ['200', '202', '503 fleet_unavailable', '504 fleet_outcome_unknown'];
+
+test(
+  'a packager that was cut off for a while is level within 5 s, with all that was changed and deleted meanwhile',
+  async () => {
+    const { urls } = await startEtcdCluster();
+    const fleet = await startFleet({ urls });
+    await fleet.level();
+    const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
+    const post = async (stream: string, number: number) => {
+      expect((await one.ask('POST', path(stream), numbered(number).body)).status).toBe(200);
+    };
+    for (const stream of ['kept', 'changed', 'gone']) await post(stream, 1);
+    await fleet.untilFile('gone', numbered(1).text);
+    three.partition();
+    const healed = pause(PARTITION_SECONDS * 1000);
+    await post('changed', 2);
+    expect((await two.ask('DELETE', path('gone'))).status).toBe(200);
+    await post('new', 3);
+    await until(async () => (await three.figure('fleet_state{state="away"}')) === 1);
+    expect(await three.isReady()).toBe(true);
+    const refused = await three.ask('POST', path('refused'), numbered(4).body);
+    expect(['503 fleet_unavailable', '504 fleet_outcome_unknown']).toContain(
+      nameOf(refused, await refused.text()),
+    );
+    await healed;
+    expect([await three.file('changed'), await three.file('gone'), await three.file('new')]).toEqual([
+      ...[numbered(1).text, numbered(1).text, undefined],
+    ]);
+    three.heal();
+    const began = performance.now();
+    await fleet.untilFile('new', numbered(3).text);
+    await fleet.untilFile('changed', numbered(2).text);
+    await fleet.untilFile('gone', undefined);
+    const levelMs = Math.round(performance.now() - began);
+    await tell('partition', { seconds: PARTITION_SECONDS, levelMs });
+    expect(await three.file('kept')).toBe(numbered(1).text);
+    expect((await three.ask('POST', path('refused'), numbered(4).body)).status).toBe(200);
+    await fleet.untilFile('refused', numbered(4).text);
+    expect(levelMs).toBeLessThan(LEVEL_WITHIN_MS);
+  },
+  60_000 + PARTITION_SECONDS * 1000,
+);
