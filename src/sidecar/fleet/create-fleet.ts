@@ -3,6 +3,7 @@ import type { StreamId } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import type { Log } from '../../http/log';
 import { cached } from '../cached';
+import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/key-index';
 import { toStorageError } from '../storage/key-file-store';
@@ -12,12 +13,12 @@ import { groupCalls } from './engine/grouped';
 import { type Applied, type Apply, createApply } from './entries/apply';
 import type { Entry, Seal } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
-import { createFolderLook } from './entries/folder-look';
 import { createFollow, type Follow } from './entries/follow';
 import { createSeal } from './entries/seal';
 import { collectDeleted, createImport, createReseal } from './entries/steps';
 import type { Fleet, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
+import { createFolderLook } from './ledger/folder-look';
 import { type Ledger, openLedger } from './ledger/ledger';
 import { createMembership, type Membership, type Report } from './packagers/packagers';
 import { placesUnder } from './places';
@@ -211,13 +212,16 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const begin = (): void => round.abort();
 
     const goRound = async (): Promise<void> => {
-      const { ledger, identity, follow, membership } = await whenOpen();
+      const { ledger, apply, identity, follow, membership } = await whenOpen();
       identity.doubt();
       await identity.guard();
       standing.admitted();
       await membership.join();
       const there = await follow.level();
       missing.clear();
+      // What is neither here nor noted would seem to be new to the fleet later.
+      if (ledger.head.levelled !== streamsText && isUnseen(apply, ledger))
+        throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
       await ledger.noteHead({ levelled: streamsText, highest });
@@ -294,7 +298,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       clock,
       isTaken,
       apply: async (entry, revision) => {
-        const applied = await (await whenOpen()).apply.entry(entry, revision);
+        const applied = await (await whenOpen()).apply.entry(entry, revision, 'made');
         hooks.observer.entry(applied.result);
         if (own.has(entry.id)) own.set(entry.id, applied.result === 'failed' ? 'failed' : 'applied');
         if (applied.result === 'written' || applied.result === 'removed') arrived(entry);
@@ -378,6 +382,12 @@ export function openFleet(options: FleetOptions): OpenFleet {
       },
     };
   };
+}
+
+/** Whether there are files that could not be looked at, of which the ledger has no word. */
+function isUnseen({ lacks }: Apply, ledger: Ledger): boolean {
+  for (const [streamId, why] of lacks) if (why === 'failed' && !ledger.get(streamId)) return true;
+  return false;
 }
 
 /** Waits, but not when the signal says that it is no use. */

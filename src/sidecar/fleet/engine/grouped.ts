@@ -34,7 +34,7 @@ export function groupCalls(engine: Engine): Grouped {
       const { at, values } = await engine.read(keys);
       return values.map((present) => ({ present, revision: at.revision }));
     },
-    () => 0,
+    { bytesOf: () => 0, keyOf: () => undefined },
   );
   const changes = createGroups<{ readonly change: Change; readonly guard: Guard }, KeyChange>(
     async (asked) => {
@@ -55,7 +55,7 @@ export function groupCalls(engine: Engine): Grouped {
         );
       });
     },
-    ({ change }) => change.value?.length ?? 0,
+    { bytesOf: ({ change }) => change.value?.length ?? 0, keyOf: ({ change }) => change.key },
   );
   return { read: reads, change: (change, guard) => changes({ change, guard }) };
 }
@@ -69,18 +69,28 @@ interface Waiting<Asked, Answer> {
 /** Two, so that one which hangs with its server does not hold up all; more would make smaller groups. */
 const MAX_CALLS = 2;
 
+interface Limits<Asked> {
+  bytesOf(asked: Asked): number;
+  /** What only one of a group may have. */
+  keyOf(asked: Asked): string | undefined;
+}
+
 /** Makes calls of what is asked: what comes while they are under way waits, and goes together. */
 function createGroups<Asked, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
-  bytesOf: (asked: Asked) => number,
+  { bytesOf, keyOf }: Limits<Asked>,
 ): (asked: Asked) => Promise<Answer> {
   let waiting: Waiting<Asked, Answer>[] = [];
   let underWay = 0;
 
   const take = (): Waiting<Asked, Answer>[] => {
     let bytes = 0;
+    const keys = new Set<string>();
     const end = waiting.findIndex(({ asked }, index) => {
       bytes += bytesOf(asked);
+      const key = keyOf(asked);
+      if (key !== undefined && keys.has(key)) return true;
+      if (key !== undefined) keys.add(key);
       return index === MAX_CHANGES || (index > 0 && bytes > MAX_GROUP_BYTES);
     });
     const group = end < 0 ? waiting : waiting.slice(0, end);

@@ -21,11 +21,17 @@ export interface Applied {
   readonly cause?: unknown;
 }
 
+/**
+ * Where an entry comes from: the engine, in the order of its changes (`told`) or read out of that order (`reread`); this
+ * sidecar, which made it just now (`made`); the engine after it was applied as such (`returned`).
+ */
+export type Origin = 'told' | 'reread' | 'made' | 'returned';
+
 /** Brings the folder to what the fleet wants there, one stream at a time and each change of it in its order. */
 export interface Apply {
-  entry(entry: Entry, revision: number): Promise<Applied>;
-  /** Notes that an entry can't be opened. */
-  unreadable(streamId: StreamId): void;
+  entry(entry: Entry, revision: number, origin: Origin): Promise<Applied>;
+  /** Notes that an entry can't be opened; undefined: that there is none any more. */
+  without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void>;
   /** The streams here that are not as the fleet has them, and why. */
   readonly lacks: ReadonlyMap<StreamId, Lack>;
 }
@@ -42,8 +48,9 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
   const lacks = new Map<StreamId, Lack>();
 
   const settle = (streamId: StreamId, lack: Lack | undefined) => {
-    if (lack === undefined) lacks.delete(streamId);
-    else lacks.set(streamId, lack);
+    // To the end: what can never be written must not keep others from their turn.
+    lacks.delete(streamId);
+    if (lack !== undefined) lacks.set(streamId, lack);
   };
 
   /** One look and what follows from it; undefined: somebody else changed the file meanwhile. */
@@ -87,6 +94,13 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     return { result: bytes ? 'written' : 'removed', former, bytes };
   };
 
+  /** At the first join, what could not be looked at is held for somebody else's: so it stays when it can be. */
+  const keepUnseen = async ({ streamId, version, bytes }: Entry, revision: number): Promise<void> => {
+    if (hasLevelled() || ledger.get(streamId)) return;
+    const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
+    await ledger.note(streamId, record).catch(() => undefined);
+  };
+
   const removed = async (
     streamId: StreamId,
     isSame: (now: Buffer | undefined) => boolean,
@@ -105,15 +119,20 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
 
   return {
     lacks,
-    entry: (entry, revision) =>
+    entry: (entry, revision, origin) =>
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
+        // What came late from before it may have been taken for what the engine holds.
+        if (origin === 'returned' && !lacks.has(streamId)) return { result: 'unchanged' };
         try {
           for (;;) {
             const applied = await step(entry, revision);
             if (!applied) continue;
             const { result } = applied;
-            settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
+            // A newer one came in between: what became of that stands.
+            const isPassed =
+              result === 'older' && (origin === 'made' || (origin === 'reread' && !lacks.has(streamId)));
+            if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
             return applied;
           }
         } catch (cause) {
@@ -123,9 +142,10 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
               code: toHttpError(cause).problems[0]?.code,
             });
           settle(streamId, 'failed');
+          await keepUnseen(entry, revision);
           return { result: 'failed', cause };
         }
       }),
-    unreadable: (streamId) => settle(streamId, 'unreadable'),
+    without: (streamId, lack) => inTurn(streamId, async () => settle(streamId, lack)),
   };
 }

@@ -136,7 +136,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       const former = fileOf(streamId, present);
       const wants = isUnreadable(present)
         ? decideBlindly(decide)
-        : decide(former) || isOtherHere(streamId, former, decide);
+        : decide(former) || isOtherElsewhere(streamId, former, present, decide);
       const { stored, revision } = present;
       if (!wants) {
         const fleet = { revision: stored?.revision ?? revision, isHere: isTaken(streamId) };
@@ -148,11 +148,25 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       return { former, notSynced: undefined, fleet: await accepted(entry, made) };
     });
 
-  /** Whether the file here is not the fleet's, so that what would leave the fleet as it is changes something all the same. */
-  const isOtherHere = (streamId: StreamId, former: Buffer | undefined, decide: Decide): boolean => {
+  /** Whether what would leave the file as it is changes something all the same: the fleet has none, or not the one here. */
+  const isOtherElsewhere = (
+    streamId: StreamId,
+    former: Buffer | undefined,
+    { entry }: Present,
+    decide: Decide,
+  ): boolean => {
     if (!former || !isTaken(streamId)) return false;
+    // Whether its condition is met was decided by the fleet's file.
+    const wants = (file: Buffer | undefined) => {
+      try {
+        return decide(file);
+      } catch {
+        return false;
+      }
+    };
+    if (!entry?.bytes) return wants(undefined);
     const here = local.read(streamId);
-    return (!here || etagOf(here) !== etagOf(former)) && decide(here);
+    return (!here || etagOf(here) !== etagOf(former)) && wants(here);
   };
 
   const remove: KeyFileStore['remove'] = (streamId, check, context = NOBODY) =>

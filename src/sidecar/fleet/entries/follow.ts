@@ -1,6 +1,6 @@
 import type { StreamId } from '../../../api/stream-id';
 import { createSemaphore } from '../../../http/semaphore';
-import type { Engine, EngineError, KeyRange, Moment, Watch, WatchedEvent } from '../engine/engine';
+import type { Engine, EngineError, KeyRange, Moment, StoredValue, Watch, WatchedEvent } from '../engine/engine';
 import type { EntryResult } from '../fleet';
 import type { Places } from '../places';
 import type { Applied, Apply } from './apply';
@@ -42,6 +42,9 @@ export interface Follow {
   again(streams: readonly StreamId[]): Promise<void>;
 }
 
+/** How an entry came to be looked at. */
+type How = 'level' | 'news' | 'again';
+
 /** Entries of one answer: a megabyte or two. */
 const PAGE = 500;
 /** How many files are written at a time: they share the syncs of the ledger and of the folder. */
@@ -56,38 +59,44 @@ export function createFollow(options: FollowOptions): Follow {
   let since: Moment | undefined;
 
   /** Takes an entry as the engine holds it; undefined for a key that is none. */
-  const take = async (key: string, value: Buffer, revision: number, isNews: boolean): Promise<boolean> => {
+  const take = async ({ key, value, revision }: StoredValue, how: How): Promise<boolean> => {
     const streamId = places.streamOf(key);
     if (streamId === undefined) return false;
     onPresence(streamId, true);
     const opened = seal().open(key, value, streamId);
-    if (!opened.ok) {
-      apply.unreadable(streamId);
-      onResult('unreadable');
-      return false;
-    }
-    const { entry } = opened;
-    onVersion(entry.version);
-    if (options.isOwn(entry)) return entry.awaited;
     const leave = await underWay.enter();
     try {
-      const done = await apply.entry(entry, revision);
+      if (!opened.ok) {
+        await apply.without(streamId, 'unreadable');
+        onResult('unreadable');
+        return false;
+      }
+      const { entry } = opened;
+      onVersion(entry.version);
+      if (options.isOwn(entry)) {
+        await apply.entry(entry, revision, 'returned');
+        return entry.awaited;
+      }
+      const done = await apply.entry(entry, revision, how === 'again' ? 'reread' : 'told');
       onResult(done.result);
-      onApplied(entry, done, isNews);
+      onApplied(entry, done, how === 'news');
+      return entry.awaited;
     } finally {
       leave();
     }
-    return entry.awaited;
   };
 
   /** Answers whether somebody waits for one of them. */
   const takeEvents = async (events: readonly WatchedEvent[]): Promise<boolean> => {
     const awaited = await Promise.all(
-      events.map(({ key, value, revision }) => {
-        if (value) return take(key, value, revision, true);
+      events.map(async ({ key, value, revision }) => {
+        if (value) return take({ key, value, revision }, 'news');
         // What is absent deletes nothing: the file stays until the fleet says otherwise.
         const streamId = places.streamOf(key);
-        if (streamId !== undefined) onPresence(streamId, false);
+        if (streamId !== undefined) {
+          onPresence(streamId, false);
+          await apply.without(streamId, undefined);
+        }
         return false;
       }),
     );
@@ -116,7 +125,7 @@ export function createFollow(options: FollowOptions): Follow {
             const streamId = places.streamOf(key);
             if (streamId !== undefined) seen.add(streamId);
           }
-          await Promise.all(values.map(({ key, value, revision: of }) => take(key, value, of, false)));
+          await Promise.all(values.map((found) => take(found, 'level')));
           if (isLast) break;
         }
       }
@@ -152,7 +161,7 @@ export function createFollow(options: FollowOptions): Follow {
       }),
     async again(streams) {
       const { values } = await engine.read(streams.map(places.entry));
-      await Promise.all(values.map((found) => found && take(found.key, found.value, found.revision, false)));
+      await Promise.all(values.map((found) => found && take(found, 'again')));
       onProgress(false);
     },
   };

@@ -5,10 +5,11 @@ import { HttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { createPause, yieldToEventLoop } from '../../../http/semaphore';
 import { cached } from '../../cached';
+import { apiError } from '../../errors';
 import { searchesFor } from '../../listing/search';
 import { walk } from '../../listing/walk';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
-import { type Engine, MAX_CHANGES, toFleetError } from '../engine/engine';
+import { type Engine, MAX_CHANGES, type StoredValue, toFleetError } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
 import type { Step } from '../fleet';
 import type { Identity } from '../identity';
@@ -80,9 +81,9 @@ export function createImport({ folder, local, ledger, offer, isTaken, now }: Imp
 
 const REFUSALS = {
   differs:
-    'The fleet has another key file of this stream. POST the one that is right; remove this one, to get that of the fleet.',
+    'The fleet has another key file of this stream. POST the one that is right. For that of the fleet, remove the file from this packager’s folder and restart its sidecar: a DELETE would delete the stream in the whole fleet.',
   deleted:
-    'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove this file.',
+    'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove the file from this packager’s folder.',
   unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it anew.',
   not_a_key_file: 'This is no key file that could be read. Look at it with packager-drm check.',
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
@@ -127,6 +128,9 @@ interface ResealOptions {
   readonly grouped: Grouped;
 }
 
+/** So often an entry is sealed anew that others change. */
+const MAX_TRIES = 20;
+
 /** Makes what seals with the first secret, step by step, what is sealed with another. Entries keep id and version: no file changes. */
 export function createReseal({ engine, places, seal, identity, grouped }: ResealOptions) {
   /** The description of the fleet; it guards what follows. */
@@ -144,7 +148,6 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
   const step = async ({ after, limit }: Step): Promise<FleetResealAnswer> => {
     await (await identity()).guard();
     if (after === undefined) await resealFleet();
-    const guard = await (await identity()).guard();
     const [range] = places.entries(undefined);
     if (!range) throw new Error('There is no range of all entries');
     const from = after === undefined ? undefined : places.entry(after as StreamId);
@@ -152,22 +155,39 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
     const unreadable: string[] = [];
     let resealed = 0;
     let current = 0;
-    const reseal = async ({ key, value, revision }: (typeof page.values)[number]): Promise<void> => {
+    const reseal = async (found: StoredValue): Promise<void> => {
+      const { key } = found;
       const streamId = places.streamOf(key);
       if (streamId === undefined) return;
-      const opened = seal().open(key, value, streamId);
-      if (!opened.ok) {
-        unreadable.push(streamId);
-        return;
+      let present: StoredValue | undefined = found;
+      for (let tries = 0; present && tries < MAX_TRIES; tries += 1) {
+        const { value, revision }: StoredValue = present;
+        const opened = seal().open(key, value, streamId);
+        if (!opened.ok) {
+          unreadable.push(streamId);
+          return;
+        }
+        if (seal().isCurrent(value)) {
+          if (tries === 0) current += 1;
+          else resealed += 1;
+          return;
+        }
+        const entry = { ...opened.entry, awaited: false };
+        const known = await identity();
+        const answer = await grouped.change(
+          { key, expected: revision, value: seal().seal(key, entry) },
+          await known.guard(),
+        );
+        if (answer?.made) {
+          resealed += 1;
+          return;
+        }
+        // Somebody was faster, with whatever secret, or seals the fleet itself anew.
+        if (answer) present = answer.present;
+        else known.doubt();
       }
-      if (seal().isCurrent(value)) {
-        current += 1;
-        return;
-      }
-      const entry = { ...opened.entry, awaited: false };
-      await grouped.change({ key, expected: revision, value: seal().seal(key, entry) }, guard);
-      // Who was faster has sealed it with a secret of its own: the next run tells.
-      resealed += 1;
+      // One that was removed meanwhile is none any more.
+      if (present) throw apiError('fleet_unavailable');
     };
     for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
       await Promise.all(page.values.slice(begin, begin + MAX_CHANGES).map(reseal));

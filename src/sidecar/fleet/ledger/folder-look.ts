@@ -1,7 +1,7 @@
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../http/etag';
 import type { KeyFileStore } from '../../storage/key-file-store';
-import type { Ledger, LedgerRecord } from '../ledger/ledger';
+import type { Ledger, LedgerRecord } from './ledger';
 
 /**
  * Makes what goes through the folder beside everything else, some files at a call and then from the front again, and

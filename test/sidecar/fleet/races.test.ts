@@ -1,0 +1,175 @@
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import fs from 'fs-extra';
+import type { StreamId } from '../../../src/api/stream-id';
+import type { WatchedEvent } from '../../../src/sidecar/fleet/engine/engine';
+import { FakeCluster, type FakeEngine } from '../../support/fake-engine';
+import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { until } from '../../support/until';
+
+const A = 'a: 1\n';
+const B = 'b: 2\n';
+const NEW_SECRET = 'the-next-secret-of-the-tests-0123456789-abc';
+const KEYS = 'packagerdrmapi/keys/';
+
+const lacksOf = (member: Member) => member.fleet.figures().lacks;
+const NO_LACKS = { kept: 0, unreadable: 0, failed: 0, older: 0 };
+
+/** Has the changes of key files wait, all that come together, until they are let through. */
+function holdEvents(engine: FakeEngine): () => void {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { watch } = engine;
+  engine.watch = (range, options) => {
+    if (range.prefix !== KEYS) return watch.call(engine, range, options);
+    let held: WatchedEvent[] | undefined;
+    const onEvents: typeof options.onEvents = async (events, at) => {
+      if (held) {
+        held.push(...events);
+        return;
+      }
+      held = [...events];
+      released.then(async () => {
+        const all = held ?? [];
+        held = undefined;
+        await options.onEvents(all, at);
+      });
+    };
+    return watch.call(engine, range, { ...options, onEvents });
+  };
+  return release;
+}
+
+async function startTwo(cluster: FakeCluster, engine: FakeEngine) {
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  const two = await startMember(engine, { name: 'two' });
+  await Promise.all([one.level(), two.level()]);
+  return [one, two] as const;
+}
+
+test('a packager lacks nothing when it hears late of a change before its own', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const release = holdEvents(engine);
+  const [one, two] = await startTwo(cluster, engine);
+  await one.put('news', A);
+  await two.put('news', B);
+  await one.put('later', A);
+  release();
+  await until(() => two.file('later') === A);
+  await until(() => isDeepStrictEqual(lacksOf(two), NO_LACKS));
+  expect(two.file('news')).toBe(B);
+});
+
+test('a packager lacks nothing when it hears late of garbage that its own change mended', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const release = holdEvents(engine);
+  const [one, two] = await startTwo(cluster, engine);
+  cluster.set(`${KEYS}news`, 'garbage');
+  await two.put('news', B);
+  await one.put('later', A);
+  release();
+  await until(() => two.file('later') === A);
+  await until(() => isDeepStrictEqual(lacksOf(two), NO_LACKS));
+  expect(two.file('news')).toBe(B);
+});
+
+test('a packager lacks what it cannot open, also when it hears of a former change at the same time', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const release = holdEvents(engine);
+  const [one, two] = await startTwo(cluster, engine);
+  await one.put('news', A);
+  one.reseal(NEW_SECRET, FLEET_SECRET);
+  await one.put('news', B);
+  one.reseal(FLEET_SECRET, NEW_SECRET);
+  await one.put('later', A);
+  release();
+  await until(() => two.file('later') === A && two.file('news') === A);
+  await until(() => lacksOf(two).unreadable === 1);
+});
+
+test('what can no longer be opened is lacked no longer when it is gone from the engine', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster, cluster.connect());
+  cluster.set(`${KEYS}news`, 'garbage');
+  await until(() => lacksOf(one).unreadable === 1 && lacksOf(two).unreadable === 1);
+  cluster.set(`${KEYS}news`, undefined);
+  await until(() => lacksOf(one).unreadable === 0 && lacksOf(two).unreadable === 0);
+});
+
+test('a file made by hand that could not be read at the join stays when it can be', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  await one.put('news', A);
+  await one.put('sport', A);
+  const folder = await temporaryFolder();
+  fs.writeFileSync(join(folder, 'news.key'), 'hand: 1\n');
+  let isBroken = true;
+  const two = await startMember(cluster.connect(), {
+    name: 'two',
+    folder,
+    around: (local) => ({
+      ...local,
+      read(streamId) {
+        if (isBroken) throw Object.assign(new Error('broken'), { code: 'EIO' });
+        return local.read(streamId);
+      },
+    }),
+  });
+  await two.level();
+  expect(lacksOf(two)).toEqual({ ...NO_LACKS, failed: 2 });
+  isBroken = false;
+  await until(() => lacksOf(two).failed === 0);
+  expect([two.file('news'), two.file('sport'), lacksOf(two)]).toEqual([
+    'hand: 1\n',
+    A,
+    { ...NO_LACKS, kept: 1 },
+  ]);
+  await one.put('news', B);
+  await until(() => two.file('news') === B);
+});
+
+test('a file that is here already goes to the fleet that has none, also from a change that leaves it as it is', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster, cluster.connect());
+  one.byHand('news', A);
+  const isOther = (present: Buffer | undefined) => present?.toString() !== A;
+  const write = () => one.fleet.store.write('news' as StreamId, Buffer.from(A), isOther);
+  const { former, fleet } = await write();
+  expect(former?.toString()).toBe(A);
+  expect(fleet?.revision).toBe((await one.fleet.whereIs('news' as StreamId)).revision);
+  await until(() => two.file('news') === A);
+  expect((await write()).fleet).toEqual(fleet);
+});
+
+test('what another sidecar seals with the former secret, while the fleet is sealed anew, is sealed anew, too', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startMember(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });
+  const two = await startMember(cluster.connect(), { name: 'two', secrets: [FLEET_SECRET, NEW_SECRET] });
+  await Promise.all([one.level(), two.level()]);
+  await two.put('news', A);
+  await two.put('sport', A);
+  let isFirst = true;
+  engine.before = async ({ method, keys }) => {
+    if (method !== 'change' || !keys.includes(`${KEYS}news`) || !isFirst) return;
+    isFirst = false;
+    await two.put('news', B);
+    // The fleet's description, too, as another reseal does.
+    const fleet = cluster.get('packagerdrmapi/fleet');
+    cluster.set('packagerdrmapi/fleet', fleet?.value);
+  };
+  expect(await one.fleet.resealStep({ after: undefined, limit: 10 })).toMatchObject({
+    resealed: 2,
+    unreadable: [],
+  });
+  const three = await startMember(cluster.connect(), { name: 'three', secrets: [NEW_SECRET] });
+  await three.level();
+  expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
+});
