@@ -27,7 +27,7 @@ import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
 /** What a fleet takes from its process. */
-export interface FleetOptions {
+interface FleetOptions {
   readonly config: FleetConfig;
   readonly engine: Engine;
   /** Those in force: the first seals, all open. */
