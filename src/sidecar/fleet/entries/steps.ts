@@ -33,15 +33,17 @@ const LISTED_MS = 30_000;
 
 /** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
 export function createImport({ folder, local, ledger, offer, isTaken, now }: ImportOptions) {
-  const list = cached(LISTED_MS, now, async () => {
-    const found: StreamId[] = [];
-    const pause = createPause(500);
-    for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
-      if (streamId) found.push(streamId);
-      await pause();
-    }
-    return found.sort();
-  });
+  const newList = () =>
+    cached(LISTED_MS, now, async () => {
+      const found: StreamId[] = [];
+      const pause = createPause(500);
+      for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
+        if (streamId) found.push(streamId);
+        await pause();
+      }
+      return found.sort();
+    });
+  let list = newList();
 
   /** Why a key file is not imported, or undefined. */
   const one = async (streamId: StreamId, by: ChangedBy): Promise<'imported' | 'same' | Refusal> => {
@@ -56,6 +58,8 @@ export function createImport({ folder, local, ledger, offer, isTaken, now }: Imp
   };
 
   return async ({ after, limit }: Step, by: ChangedBy): Promise<FleetImportAnswer> => {
+    // Who imports again has perhaps just brought in what the last import did not find.
+    if (after === undefined) list = newList();
     const all = await list();
     const begin = after === undefined ? 0 : firstAfter(all, after);
     const chosen = all.slice(begin, begin + limit);
