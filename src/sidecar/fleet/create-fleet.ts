@@ -23,7 +23,7 @@ import { placesUnder } from './places';
 import { createSeal } from './seal';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
-import { collectDeleted, createImport, createReseal } from './steps';
+import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './steps';
 
 /** What a fleet takes from its process. */
 export interface FleetOptions {
@@ -66,8 +66,6 @@ const FOLDER_STEP = 500;
 const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
-/** What goes into one reading of entries that are tried again. */
-const MAX_AGAIN = 64;
 const MAX_PROPAGATION = 50;
 const MAX_REPORTED_LACKS = 1000;
 /** Of changes made here whose return from the engine is still to come. */
@@ -220,7 +218,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       const there = await follow.level();
       missing.clear();
       // What is neither here nor noted would seem to be new to the fleet later.
-      if (ledger.head.levelled !== streamsText && isUnseen(apply, ledger))
+      if (ledger.head.levelled !== streamsText && apply.hasUnseen())
         throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
@@ -233,13 +231,18 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const run = async (): Promise<void> => {
       while (!closing) {
         round = new AbortController();
+        const began = now();
+        let isRest = true;
         try {
           await goRound();
+          // Rounds end at once by themselves, too, as with servers of two clusters.
+          isRest = now() - began < RETRY_MS;
         } catch (thrown) {
+          if (closing) return;
           standing.failed(thrown);
-          await rest(RETRY_MS, round.signal);
         }
         standing.level(false);
+        if (isRest && !round.signal.aborted) await rest(RETRY_MS, round.signal);
       }
     };
 
@@ -254,11 +257,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     };
 
     const retryFailed = async (): Promise<void> => {
-      if (!parts || !standing.isLevel) return;
-      const streams = [...parts.apply.lacks].flatMap(([streamId, why]) =>
-        why === 'failed' ? [streamId] : [],
-      );
-      if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
+      if (parts && standing.isLevel) await tryAgain(parts.apply, parts.follow);
     };
 
     const lookAtFolder = async (): Promise<void> => {
@@ -382,12 +381,6 @@ export function openFleet(options: FleetOptions): OpenFleet {
       },
     };
   };
-}
-
-/** Whether there are files that could not be looked at, of which the ledger has no word. */
-function isUnseen({ lacks }: Apply, ledger: Ledger): boolean {
-  for (const [streamId, why] of lacks) if (why === 'failed' && !ledger.get(streamId)) return true;
-  return false;
 }
 
 /** Waits, but not when the signal says that it is no use. */

@@ -9,10 +9,12 @@ import { apiError } from '../errors';
 import { searchesFor } from '../listing/search';
 import { walk } from '../listing/walk';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
+import type { Apply } from './apply';
 import { type Engine, MAX_CHANGES, type StoredValue, toFleetError } from './engine';
 import type { Seal } from './entry';
 import type { Step } from './fleet';
 import type { Offer } from './fleet-store';
+import type { Follow } from './follow';
 import type { Grouped } from './grouped';
 import type { Identity } from './identity';
 import type { Ledger } from './ledger';
@@ -207,6 +209,20 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
 function streamOf(places: Places, key: string): string {
   const [range] = places.entries(undefined);
   return key.slice(range?.prefix.length ?? 0);
+}
+
+/** What goes into one reading of entries that are tried again. */
+export const MAX_AGAIN = 64;
+
+/** Tries again what could not be written here. */
+export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
+  const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
+  for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
+    const group = streams.slice(begin, begin + MAX_AGAIN);
+    await again(group);
+    // When nothing can be written, more need not be tried. Others are the first the next time.
+    if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
+  }
 }
 
 const DAY_MS = 24 * 60 * 60_000;
