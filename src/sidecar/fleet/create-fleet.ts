@@ -16,7 +16,7 @@ import type { Entry, Seal } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
 import { createFollow, type Follow } from './entries/follow';
 import { createSeal } from './entries/seal';
-import { collectDeleted, createImport, createReseal } from './entries/steps';
+import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './entries/steps';
 import type { Fleet, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderLook } from './ledger/folder-look';
@@ -67,8 +67,6 @@ const FOLDER_STEP = 500;
 const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
-/** What goes into one reading of entries that are tried again. */
-const MAX_AGAIN = 64;
 const MAX_PROPAGATION = 50;
 const MAX_REPORTED_LACKS = 1000;
 /** Of changes made here whose return from the engine is still to come. */
@@ -221,7 +219,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       const there = await follow.level();
       missing.clear();
       // What is neither here nor noted would seem to be new to the fleet later.
-      if (ledger.head.levelled !== streamsText && isUnseen(apply, ledger))
+      if (ledger.head.levelled !== streamsText && apply.hasUnseen())
         throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
@@ -234,22 +232,23 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const run = async (): Promise<void> => {
       while (!closing) {
         round = new AbortController();
+        const began = now();
+        let isRest = true;
         try {
           await goRound();
+          // Rounds end at once by themselves, too, as with servers of two clusters.
+          isRest = now() - began < RETRY_MS;
         } catch (thrown) {
+          if (closing) return;
           standing.failed(thrown);
-          await rest(RETRY_MS, round.signal);
         }
         standing.level(false);
+        if (isRest && !round.signal.aborted) await rest(RETRY_MS, round.signal);
       }
     };
 
     const retryFailed = async (): Promise<void> => {
-      if (!parts || !standing.isLevel) return;
-      const streams = [...parts.apply.lacks].flatMap(([streamId, why]) =>
-        why === 'failed' ? [streamId] : [],
-      );
-      if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
+      if (parts && standing.isLevel) await tryAgain(parts.apply, parts.follow);
     };
 
     const lookAtFolder = async (): Promise<void> => {
@@ -373,12 +372,6 @@ export function openFleet(options: FleetOptions): OpenFleet {
       },
     };
   };
-}
-
-/** Whether there are files that could not be looked at, of which the ledger has no word. */
-function isUnseen({ lacks }: Apply, ledger: Ledger): boolean {
-  for (const [streamId, why] of lacks) if (why === 'failed' && !ledger.get(streamId)) return true;
-  return false;
 }
 
 /** Waits, but not when the signal says that it is no use. */

@@ -15,8 +15,10 @@ import type { Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
 import type { Places } from '../places';
+import type { Apply } from './apply';
 import type { Seal } from './entry';
 import type { Offer } from './fleet-store';
+import type { Follow } from './follow';
 
 interface ImportOptions {
   readonly folder: string;
@@ -211,6 +213,20 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
 function streamOf(places: Places, key: string): string {
   const [range] = places.entries(undefined);
   return key.slice(range?.prefix.length ?? 0);
+}
+
+/** What goes into one reading of entries that are tried again. */
+export const MAX_AGAIN = 64;
+
+/** Tries again what could not be written here. */
+export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
+  const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
+  for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
+    const group = streams.slice(begin, begin + MAX_AGAIN);
+    await again(group);
+    // When nothing can be written, more need not be tried. Others are the first the next time.
+    if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
+  }
 }
 
 const DAY_MS = 24 * 60 * 60_000;
