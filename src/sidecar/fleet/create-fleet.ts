@@ -7,6 +7,7 @@ import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/key-index';
 import { toStorageError } from '../storage/key-file-store';
+import { createChores } from './chores';
 import type { FleetConfig } from './config';
 import { type Engine, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
@@ -15,7 +16,7 @@ import type { Entry, Seal } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
 import { createFollow, type Follow } from './entries/follow';
 import { createSeal } from './entries/seal';
-import { collectDeleted, createImport, createReseal } from './entries/steps';
+import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './entries/steps';
 import type { Fleet, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderLook } from './ledger/folder-look';
@@ -66,8 +67,6 @@ const FOLDER_STEP = 500;
 const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
-/** What goes into one reading of entries that are tried again. */
-const MAX_AGAIN = 64;
 const MAX_PROPAGATION = 50;
 const MAX_REPORTED_LACKS = 1000;
 /** Of changes made here whose return from the engine is still to come. */
@@ -90,7 +89,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     let servers: readonly EngineServer[] = [];
     let round = new AbortController();
     let closing = false;
-    const timers: NodeJS.Timeout[] = [];
+    const chores = createChores();
     /** What became here of the entries that were made here, by id, until they come back from the engine. */
     const own = new Map<string, 'pending' | 'applied' | 'failed'>();
     const missing = new Set<StreamId>();
@@ -220,7 +219,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       const there = await follow.level();
       missing.clear();
       // What is neither here nor noted would seem to be new to the fleet later.
-      if (ledger.head.levelled !== streamsText && isUnseen(apply, ledger))
+      if (ledger.head.levelled !== streamsText && apply.hasUnseen())
         throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
@@ -233,32 +232,23 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const run = async (): Promise<void> => {
       while (!closing) {
         round = new AbortController();
+        const began = now();
+        let isRest = true;
         try {
           await goRound();
+          // Rounds end at once by themselves, too, as with servers of two clusters.
+          isRest = now() - began < RETRY_MS;
         } catch (thrown) {
+          if (closing) return;
           standing.failed(thrown);
-          await rest(RETRY_MS, round.signal);
         }
         standing.level(false);
+        if (isRest && !round.signal.aborted) await rest(RETRY_MS, round.signal);
       }
     };
 
-    const every = (ms: number, what: () => Promise<unknown>): void => {
-      const timer = setTimeout(async () => {
-        // What fails is tried again; the state tells of it.
-        await what().catch(() => undefined);
-        if (!closing) every(ms, what);
-      }, ms).unref();
-      timers.push(timer);
-      if (timers.length > 16) timers.shift();
-    };
-
     const retryFailed = async (): Promise<void> => {
-      if (!parts || !standing.isLevel) return;
-      const streams = [...parts.apply.lacks].flatMap(([streamId, why]) =>
-        why === 'failed' ? [streamId] : [],
-      );
-      if (streams.length > 0) await parts.follow.again(streams.slice(0, MAX_AGAIN));
+      if (parts && standing.isLevel) await tryAgain(parts.apply, parts.follow);
     };
 
     const lookAtFolder = async (): Promise<void> => {
@@ -346,10 +336,10 @@ export function openFleet(options: FleetOptions): OpenFleet {
           begin();
         });
         void run();
-        every(FAILED_RETRY_MS, retryFailed);
-        every(options.folderMs ?? FOLDER_MS, lookAtFolder);
-        every(SERVERS_MS, lookAtServers);
-        every(COLLECT_MS, collect);
+        chores.every(FAILED_RETRY_MS, retryFailed);
+        chores.every(options.folderMs ?? FOLDER_MS, lookAtFolder);
+        chores.every(SERVERS_MS, lookAtServers);
+        chores.every(COLLECT_MS, collect);
       },
       checkReady: () => standing.checkReady(parts?.ledger.head.levelled !== undefined),
       status,
@@ -367,7 +357,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       figures: () => fleetFigures(standing, parts?.apply.lacks.values() ?? [], servers),
       async close() {
         closing = true;
-        for (const timer of timers) clearTimeout(timer);
+        chores.close();
         round.abort();
         await parts?.membership.close();
         engine.close();
@@ -375,12 +365,6 @@ export function openFleet(options: FleetOptions): OpenFleet {
       },
     };
   };
-}
-
-/** Whether there are files that could not be looked at, of which the ledger has no word. */
-function isUnseen({ lacks }: Apply, ledger: Ledger): boolean {
-  for (const [streamId, why] of lacks) if (why === 'failed' && !ledger.get(streamId)) return true;
-  return false;
 }
 
 /** Waits, but not when the signal says that it is no use. */

@@ -4,6 +4,11 @@ import type { Seal } from './entries/entry';
 import type { Ledger } from './ledger/ledger';
 import type { Places } from './places';
 
+/** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */
+export interface FleetGuard extends Guard {
+  readonly cluster: string;
+}
+
 /** Which fleet the engine holds, and whether it is the one of this packager. */
 export interface Identity {
   /**
@@ -11,7 +16,7 @@ export interface Identity {
    * this packager has joined none.
    * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
    */
-  guard(): Promise<Guard>;
+  guard(): Promise<FleetGuard>;
   /** Has it read again before the next change. */
   doubt(): void;
   /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
@@ -28,21 +33,21 @@ interface IdentityOptions {
 
 export function createIdentity({ engine, places, seal, ledger, newId }: IdentityOptions): Identity {
   const key = places.fleet;
-  let known: Promise<Guard> | undefined;
+  let known: Promise<FleetGuard> | undefined;
 
   const write = (id: string) =>
     engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);
 
-  const look = async (): Promise<Guard> => {
+  const look = async (): Promise<FleetGuard> => {
     for (;;) {
-      const { values } = await engine.read([key]);
+      const { at, values } = await engine.read([key]);
       const [present] = values;
       if (present) {
         const id = idIn(seal().openText(key, present.value));
         if (id === undefined) throw apiError('fleet_wrong_secret');
         if (ledger.head.fleet === undefined) await ledger.noteHead({ fleet: id });
         if (ledger.head.fleet !== id) throw apiError('fleet_other');
-        return { key, revision: present.revision };
+        return { key, revision: present.revision, cluster: at.cluster };
       }
       if (ledger.head.fleet !== undefined) throw apiError('fleet_lost');
       // Several may found it at a time: all join the one that was first.

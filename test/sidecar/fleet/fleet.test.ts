@@ -63,3 +63,13 @@ test('an engine that was emptied removes no file, and is not written to', async 
   await two.level();
   expect(two.file('news')).toBe(A);
 });
+
+test('an import that is repeated at once takes the files that were added meanwhile', async () => {
+  const [one] = await startMembers(new FakeCluster(), 1);
+  const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-4' };
+  const all = { after: undefined, limit: 10 };
+  one.byHand('first', A);
+  expect(await one.fleet.importStep(all, by)).toMatchObject({ imported: 1, total: 1 });
+  one.byHand('second', B);
+  expect(await one.fleet.importStep(all, by)).toMatchObject({ imported: 1, same: 1, total: 2 });
+});

@@ -173,3 +173,92 @@ test('what another sidecar seals with the former secret, while the fleet is seal
   await three.level();
   expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
 });
+
+test('a file that the fleet gets while the one made by hand is deleted stays', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  let meanwhile = async () => {};
+  const two = await startMember(cluster.connect(), {
+    name: 'two',
+    around: (local) => ({
+      ...local,
+      async remove(...asked) {
+        await meanwhile();
+        return local.remove(...asked);
+      },
+    }),
+  });
+  await two.level();
+  two.byHand('news', 'hand: 1\n');
+  let isFirst = true;
+  meanwhile = async () => {
+    if (!isFirst) return;
+    isFirst = false;
+    await one.put('news', A);
+    await until(() => two.file('news') === A);
+  };
+  // Decided again, it is a deletion in the whole fleet.
+  await two.remove('news');
+  await until(() => one.file('news') === undefined && two.file('news') === undefined);
+});
+
+test('files that can never be written keep no others from being written', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  let isFull = true;
+  const two = await startMember(cluster.connect(), {
+    name: 'two',
+    around: (local) => ({
+      ...local,
+      write(...asked) {
+        if (isFull || asked[0].startsWith('never'))
+          return Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+        return local.write(...asked);
+      },
+    }),
+  });
+  await Promise.all([one.level(), two.level()]);
+  for (let count = 0; count < 64; count += 1) await one.put(`never-${count}`, A);
+  await one.put('news', A);
+  await until(() => lacksOf(two).failed === 65);
+  isFull = false;
+  await until(() => two.file('news') === A);
+  expect(lacksOf(two).failed).toBe(64);
+});
+
+test('a watch that ends at once again and again is not begun at full speed', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const { watch } = engine;
+  let ends = 0;
+  engine.watch = (range, options) => {
+    if (range.prefix === KEYS)
+      setImmediate(() => {
+        ends += 1;
+        options.onEnd({ kind: 'restored', at: cluster.moment });
+      });
+    return watch.call(engine, range, options);
+  };
+  await startMember(engine, { name: 'one' });
+  await until(() => ends > 0);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(ends).toBeLessThan(3);
+});
+
+test('a change does not go to another fleet that the engine has all at once', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const { watch } = engine;
+  // As between two looks at the engine.
+  engine.watch = (range, options) => watch.call(engine, range, { ...options, onEnd: () => undefined });
+  const one = await startMember(engine, { name: 'one' });
+  await one.level();
+  const other = new FakeCluster();
+  const founder = await startMember(other.connect(), { name: 'two' });
+  await founder.level();
+  await founder.stop();
+  cluster.restore(other.backup(), { id: 'cluster-2' });
+  await expect(one.put('news', A)).rejects.toMatchObject({ problems: [{ code: 'fleet_other' }] });
+  expect([cluster.get(`${KEYS}news`), one.file('news')]).toEqual([undefined, undefined]);
+});

@@ -12,6 +12,8 @@ import {
 interface KeyRead {
   readonly present: StoredValue | undefined;
   readonly revision: number;
+  /** Of which servers. */
+  readonly cluster: string;
 }
 
 /** `undefined`: the guard failed. */
@@ -32,7 +34,7 @@ export function groupCalls(engine: Engine): Grouped {
   const reads = createGroups<string, KeyRead>(
     async (keys) => {
       const { at, values } = await engine.read(keys);
-      return values.map((present) => ({ present, revision: at.revision }));
+      return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
     },
     { bytesOf: () => 0, keyOf: () => undefined },
   );

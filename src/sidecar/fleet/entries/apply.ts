@@ -34,6 +34,8 @@ export interface Apply {
   without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void>;
   /** The streams here that are not as the fleet has them, and why. */
   readonly lacks: ReadonlyMap<StreamId, Lack>;
+  /** Whether there are files that could not be looked at, of which the ledger has no word. */
+  hasUnseen(): boolean;
 }
 
 interface ApplyOptions {
@@ -146,6 +148,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
           return { result: 'failed', cause };
         }
       }),
+    hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     without: (streamId, lack) => inTurn(streamId, async () => settle(streamId, lack)),
   };
 }

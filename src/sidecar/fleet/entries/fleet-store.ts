@@ -46,6 +46,8 @@ interface Present {
   /** undefined: there is none, or it can't be opened. */
   readonly entry: Entry | undefined;
   readonly revision: number;
+  /** Of the servers that told it. */
+  readonly cluster: string;
 }
 
 /** So often a change is decided anew that others were faster with. */
@@ -64,11 +66,11 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const look = async (streamId: StreamId): Promise<Present> => {
     const key = places.entry(streamId);
-    const { present: stored, revision } = await grouped.read(key);
+    const { present: stored, revision, cluster } = await grouped.read(key);
     const opened = stored && seal().open(key, stored.value, streamId);
-    if (!opened?.ok) return { stored, entry: undefined, revision };
+    if (!opened?.ok) return { stored, entry: undefined, revision, cluster };
     options.seen(opened.entry.version);
-    return { stored, entry: opened.entry, revision };
+    return { stored, entry: opened.entry, revision, cluster };
   };
 
   /** The key file as a condition sees it: the fleet's, or one here that the fleet knows nothing of. */
@@ -78,14 +80,19 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
   const isUnreadable = ({ stored, entry }: Present): boolean => stored !== undefined && entry === undefined;
 
   /** Puts an entry in the place of what was read; undefined: somebody was faster, or the fleet is another by now. */
-  const put = async (entry: Entry, { stored }: Present): Promise<number | undefined> => {
+  const put = async (
+    entry: Entry,
+    { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
+  ): Promise<number | undefined> => {
     const key = places.entry(entry.streamId);
     const identity = await options.identity();
     const value = seal().seal(key, entry);
-    const answer = await grouped.change(
-      { key, expected: stored?.revision ?? 0, value },
-      await identity.guard(),
-    );
+    const guard = await identity.guard();
+    if (guard.cluster !== cluster) {
+      identity.doubt();
+      return undefined;
+    }
+    const answer = await grouped.change({ key, expected: stored?.revision ?? 0, value }, guard);
     if (!answer) {
       identity.doubt();
       return undefined;
@@ -169,6 +176,24 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     return (!here || etagOf(here) !== etagOf(former)) && wants(here);
   };
 
+  /** Removes the file here that the fleet has nothing of; undefined: it is another one by now, of the fleet's perhaps. */
+  const removeHere = async (
+    streamId: StreamId,
+    former: Buffer,
+    check?: (present: Buffer | undefined) => void,
+  ): Promise<Change | undefined> => {
+    const changed = new Error('changed meanwhile');
+    try {
+      return await local.remove(streamId, (now) => {
+        if (now && !now.equals(former)) throw changed;
+        check?.(now);
+      });
+    } catch (thrown) {
+      if (thrown === changed) return undefined;
+      throw thrown;
+    }
+  };
+
   const remove: KeyFileStore['remove'] = (streamId, check, context = NOBODY) =>
     change<Change>(streamId, async () => {
       const present = await look(streamId);
@@ -182,7 +207,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
         check?.(former);
         if (!former) return { former, notSynced: undefined };
         // A file that the fleet never had, or has no more, goes from this folder alone.
-        if (!present.entry?.bytes) return local.remove(streamId, check);
+        if (!present.entry?.bytes) return removeHere(streamId, former, check);
       }
       const entry = entryOf(streamId, undefined, context);
       const made = await put(entry, present);
@@ -198,14 +223,14 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     offer: (streamId, bytes, by, mayReplace) =>
       change(streamId, async () => {
         const present = await look(streamId);
-        const { entry, stored } = present;
+        const { entry } = present;
         if (isUnreadable(present)) return 'unreadable';
         if (entry && !mayReplace(entry)) {
           if (!entry.bytes) return 'deleted';
           return entry.bytes.equals(bytes) ? 'same' : 'differs';
         }
         const offered = entryOf(streamId, bytes, { by, awaited: false });
-        const made = await put(offered, { stored, entry, revision: present.revision });
+        const made = await put(offered, present);
         if (made === undefined) return undefined;
         await accepted(offered, made);
         return 'imported';

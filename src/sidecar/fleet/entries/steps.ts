@@ -16,8 +16,10 @@ import type { Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
 import type { Places } from '../places';
+import type { Apply } from './apply';
 import type { Seal } from './entry';
 import type { Offer } from './fleet-store';
+import type { Follow } from './follow';
 
 interface ImportOptions {
   readonly folder: string;
@@ -33,15 +35,17 @@ const LISTED_MS = 30_000;
 
 /** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
 export function createImport({ folder, local, offer, isTaken, now }: ImportOptions) {
-  const list = cached(LISTED_MS, now, async () => {
-    const found: StreamId[] = [];
-    const pause = createPause(500);
-    for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
-      if (streamId) found.push(streamId);
-      await pause();
-    }
-    return found.sort();
-  });
+  const newList = () =>
+    cached(LISTED_MS, now, async () => {
+      const found: StreamId[] = [];
+      const pause = createPause(500);
+      for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
+        if (streamId) found.push(streamId);
+        await pause();
+      }
+      return found.sort();
+    });
+  let list = newList();
 
   /** What becomes of a key file. */
   const one = async (
@@ -59,6 +63,8 @@ export function createImport({ folder, local, offer, isTaken, now }: ImportOptio
   };
 
   return async ({ after, limit }: Step, by: ChangedBy, ledger: Ledger): Promise<FleetImportAnswer> => {
+    // Who imports again has perhaps just brought in what the last import did not find.
+    if (after === undefined) list = newList();
     const all = await list();
     const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
     const chosen = rest.slice(0, limit);
@@ -80,7 +86,7 @@ export function createImport({ folder, local, offer, isTaken, now }: ImportOptio
 
 const REFUSALS = {
   differs:
-    'The fleet has another key file of this stream. POST the one that is right. For that of the fleet, remove the file from this packager’s folder and restart its sidecar: a DELETE would delete the stream in the whole fleet.',
+    'The fleet has another key file of this stream. POST the one that is right. Or remove the file from this packager’s folder: that of the fleet comes by itself. A DELETE would delete the stream in the whole fleet.',
   deleted:
     'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove the file from this packager’s folder.',
   unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it anew.',
@@ -187,6 +193,20 @@ export function createReseal({ engine, places, seal, grouped }: ResealOptions) {
 function streamOf(places: Places, key: string): string {
   const [range] = places.entries(undefined);
   return key.slice(range?.prefix.length ?? 0);
+}
+
+/** What goes into one reading of entries that are tried again. */
+export const MAX_AGAIN = 64;
+
+/** Tries again what could not be written here. */
+export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
+  const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
+  for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
+    const group = streams.slice(begin, begin + MAX_AGAIN);
+    await again(group);
+    // When nothing can be written, more need not be tried. Others are the first the next time.
+    if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
+  }
 }
 
 const DAY_MS = 24 * 60 * 60_000;

@@ -1,0 +1,92 @@
+import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
+import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
+import { startFleet } from '../support/start-fleet';
+import { until } from '../support/until';
+
+const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
+const MILAN = { name: 'milan-1', password: 'milan-password' };
+const OPERATOR = { name: 'operator', password: 'operator-password' };
+
+/** Users and roles as docs/fleet.md has them. */
+async function setUpUsers(etcd: EtcdCluster): Promise<void> {
+  const grant = (role: string, right: string, key: string, ...rest: readonly string[]) =>
+    etcd.control('role', 'grant-permission', role, right, `packagerdrmapi/${key}`, ...rest);
+  await etcd.control('user', 'add', 'root:root-password');
+  await etcd.control('user', 'grant-role', 'root', 'root');
+  for (const role of ['fleet-member', 'streams-milan', 'packager-milan-1', 'fleet-operator'])
+    await etcd.control('role', 'add', role);
+  for (const kind of ['fleet', 'packagers/', 'live/', 'reports/'])
+    await grant('fleet-member', 'read', kind, '--prefix');
+  await grant('streams-milan', 'readwrite', 'keys/milan/', '--prefix');
+  for (const kind of ['packagers', 'live', 'reports'])
+    await grant('packager-milan-1', 'readwrite', `${kind}/milan-1`);
+  await grant('fleet-operator', 'readwrite', '', '--prefix');
+  for (const { name, password } of [MILAN, OPERATOR])
+    await etcd.control('user', 'add', `${name}:${password}`);
+  for (const role of ['fleet-member', 'streams-milan', 'packager-milan-1'])
+    await etcd.control('user', 'grant-role', 'milan-1', role);
+  await etcd.control('user', 'grant-role', 'operator', 'fleet-operator');
+  await etcd.control('auth', 'enable');
+}
+
+test('a site whose user has the rights of its own streams gets those alone, and gives no other', async () => {
+  const etcd = await startEtcdCluster({ servers: 3 });
+  await setUpUsers(etcd);
+  const founder = await startFleet({
+    urls: etcd.urls,
+    packagers: 1,
+    own: [{ name: 'central', user: OPERATOR }],
+  });
+  await founder.level();
+  const site = await startFleet({
+    urls: etcd.urls,
+    packagers: 1,
+    streams: { 'milan-1': ['milan/'] },
+    own: [{ name: 'milan-1', user: MILAN }],
+  });
+  await site.level();
+  const [central, milan] = [founder.packager(0), site.packager(0)];
+  for (const stream of ['milan/news', 'rome/news'])
+    expect((await central.ask('POST', path(stream), CENC_ONLY)).status).toBe(200);
+  await site.untilFile('milan/news', CENC_ONLY_FILE);
+  expect((await milan.ask('POST', `${path('milan/sport')}?wait=5`, PLAIN)).status).toBe(200);
+  expect([await central.file('milan/sport'), await milan.file('rome/news')]).toEqual([PLAIN_FILE, undefined]);
+  const refused = await milan.ask('POST', path('rome/sport'), PLAIN);
+  expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('fleet_denied')]);
+  expect((await milan.ask('DELETE', path('milan/news'))).status).toBe(200);
+  await founder.untilFile('milan/news', undefined);
+  await until(async () => {
+    const { packagers, state } = await milan.status();
+    const all = packagers.map((each) => [each.name, each.live, each.state, each.lacking]);
+    return (
+      state === 'level' && JSON.stringify(all) === '[["central",true,"level",0],["milan-1",true,"level",0]]'
+    );
+  });
+  // A new leader knows the tokens of nobody who signed in at the former one, or does: either way all goes on.
+  await etcd.restart(await etcd.kill());
+  await until(async () => (await central.ask('POST', path('milan/late'), CENC_ONLY)).status === 200);
+  await site.untilFile('milan/late', CENC_ONLY_FILE);
+  expect((await milan.ask('POST', path('milan/late'), PLAIN)).status).toBe(200);
+});
+
+test('a site that follows streams beyond the rights of its user is told to be denied, and writes nothing', async () => {
+  const etcd = await startEtcdCluster({ servers: 1 });
+  await setUpUsers(etcd);
+  const founder = await startFleet({
+    urls: etcd.urls,
+    packagers: 1,
+    own: [{ name: 'central', user: OPERATOR }],
+  });
+  await founder.level();
+  expect((await founder.packager(0).ask('POST', path('milan/news'), CENC_ONLY)).status).toBe(200);
+  const site = await startFleet({ urls: etcd.urls, packagers: 1, own: [{ name: 'milan-1', user: MILAN }] });
+  const milan = site.packager(0);
+  await until(async () => (await milan.figure('fleet_state{state="denied"}')) === 1);
+  expect([await milan.isReady(), await milan.file('milan/news')]).toEqual([false, undefined]);
+  await etcd.control(
+    ...['--user=root:root-password', 'role', 'grant-permission', 'packager-milan-1'],
+    ...['read', 'packagerdrmapi/keys/', '--prefix'],
+  );
+  await site.level();
+  expect(await milan.file('milan/news')).toBe(CENC_ONLY_FILE);
+});
