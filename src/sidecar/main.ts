@@ -10,7 +10,7 @@ import { openTls } from '../http/tls';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
-import { joinFleet } from './fleet/join';
+import type { joinFleet as JoinFleet } from './fleet/join';
 import { openAudit } from './observe/audit';
 import { openCpixRecipient } from './provisioning/cpix-recipient';
 import { HEADERS_VARIABLE, openProviderHeaders } from './provisioning/provider-headers';
@@ -31,15 +31,17 @@ const GRACE_MS = 10_000;
 const ANSWER_MS = 3000;
 const LOG_BATCH_MS = 10;
 
-function main(): void {
+async function main(): Promise<void> {
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readSidecarConfig(process.env, readSecret));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
-  const access = configOrExit(VARIABLES, () => openAccess(config, log));
+  // A sidecar without a fleet starts without its code.
+  const fleet = config.fleet && (await import('./fleet/join'));
+  const access = configOrExit(VARIABLES, () => openAccess(config, log, fleet?.joinFleet));
   void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
 }
 
-function openAccess(config: SidecarConfig, log: Log) {
+function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet | undefined) {
   const { apiKey, apiKeysFile, tls, cpix, host, demo = false, providerCache, keyFilesPath } = config;
   const { keyProviderHeadersFile: headersFile } = config;
   refuseUnreadable({
@@ -61,7 +63,7 @@ function openAccess(config: SidecarConfig, log: Log) {
     recipient: cpix && openCpixRecipient(cpix, options),
     fleet:
       config.fleet &&
-      joinFleet(config.fleet, {
+      joinFleet?.(config.fleet, {
         ...options,
         newId: randomUUID,
         random: randomBytes,
@@ -144,4 +146,4 @@ function openFolder(path: string, log: Log): string {
   }
 }
 
-main();
+void main();

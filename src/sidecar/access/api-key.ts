@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { takes } from '../../api/fleet';
 import type { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
 import { apiError } from '../errors';
@@ -30,7 +31,7 @@ export interface ApiKey {
 export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
 
 export function mayRead({ streams }: ApiKey, streamId: string): boolean {
-  return streams === undefined || streams.some((beginning) => streamId.startsWith(beginning));
+  return takes(streams, streamId);
 }
 
 export function mayWrite(key: ApiKey, streamId: string): boolean {

@@ -300,18 +300,11 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const importStep = createImport({
       folder,
       local,
-      ledger: async () => (await whenOpen()).ledger,
       offer: store.offer,
       isTaken,
       now,
     });
-    const resealStep = createReseal({
-      engine,
-      places,
-      seal: () => seal,
-      identity: async () => (await whenOpen()).identity,
-      grouped,
-    });
+    const resealStep = createReseal({ engine, places, seal: () => seal, grouped });
 
     /** Runs what asks the engine, and answers its errors as those of the API. */
     const asked = async <Answer>(ask: (parts: Parts) => Promise<Answer>): Promise<Answer> => {
@@ -353,13 +346,13 @@ export function openFleet(options: FleetOptions): OpenFleet {
       whereIs: (streamId) =>
         asked(({ membership }) => whereStream({ streamId, places, grouped, seal, membership })),
       waitFor: (changes, seconds) => asked(({ membership }) => membership.waitFor(changes, seconds)),
-      importStep: (step, by) => asked(() => importStep(step, by)),
+      importStep: (step, by) => asked(({ ledger }) => importStep(step, by, ledger)),
       found: () =>
         asked(async ({ identity }) => {
           await identity.found();
           begin();
         }),
-      resealStep,
+      resealStep: (step) => asked(({ identity }) => resealStep(step, identity)),
       retire: (name) => asked(({ membership }) => membership.retire(name)),
       figures: () => fleetFigures(standing, parts?.apply.lacks.values() ?? [], servers),
       async close() {

@@ -93,7 +93,7 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
   ): Promise<PutOutcome> => {
     const { keyFile } = provisioned;
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
-    if (bytes.length > MAX_FILE_BYTES) throw tooLarge(bytes.length);
+    if (bytes.length > MAX_KEY_FILE_BYTES) throw tooLarge(bytes.length);
     const decide = (present: Buffer | undefined) => {
       precondition?.(present);
       return !dryRun && !(skipUnchanged && present?.equals(bytes));
@@ -185,10 +185,10 @@ const NOT_DURABLE: Finding = {
 };
 
 /** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
-const MAX_FILE_BYTES = 64 * 1024;
+export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
 function tooLarge(bytes: number): HttpError {
-  const description = `The key file would have ${bytes} bytes; ${MAX_FILE_BYTES} are the most. Look for a value that is too long.`;
+  const description = `The key file would have ${bytes} bytes; ${MAX_KEY_FILE_BYTES} are the most. Look for a value that is too long.`;
   return apiError('invalid_body', description);
 }
 

@@ -6,10 +6,11 @@ import { etagOf } from '../../../http/etag';
 import { createPause, yieldToEventLoop } from '../../../http/semaphore';
 import { cached } from '../../cached';
 import { apiError } from '../../errors';
+import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { searchesFor } from '../../listing/search';
 import { walk } from '../../listing/walk';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
-import { type Engine, MAX_CHANGES, type StoredValue, toFleetError } from '../engine/engine';
+import { type Engine, MAX_CHANGES, type StoredValue } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
 import type { Step } from '../fleet';
 import type { Identity } from '../identity';
@@ -23,7 +24,6 @@ import type { Follow } from './follow';
 interface ImportOptions {
   readonly folder: string;
   readonly local: KeyFileStore;
-  readonly ledger: () => Promise<Ledger>;
   readonly offer: Offer;
   readonly isTaken: (streamId: StreamId) => boolean;
   /** Monotonic milliseconds. */
@@ -34,7 +34,7 @@ interface ImportOptions {
 const LISTED_MS = 30_000;
 
 /** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
-export function createImport({ folder, local, ledger, offer, isTaken, now }: ImportOptions) {
+export function createImport({ folder, local, offer, isTaken, now }: ImportOptions) {
   const newList = () =>
     cached(LISTED_MS, now, async () => {
       const found: StreamId[] = [];
@@ -47,29 +47,28 @@ export function createImport({ folder, local, ledger, offer, isTaken, now }: Imp
     });
   let list = newList();
 
-  /** Why a key file is not imported, or undefined. */
-  const one = async (streamId: StreamId, by: ChangedBy): Promise<'imported' | 'same' | Refusal> => {
+  /** What becomes of a key file. */
+  const one = async (
+    streamId: StreamId,
+    by: ChangedBy,
+    { get }: Ledger,
+  ): Promise<'imported' | 'same' | Refusal> => {
     if (!isTaken(streamId)) return 'not_taken';
     const bytes = readOr(() => local.read(streamId));
     if (!bytes || !isKeyFile(bytes)) return 'not_a_key_file';
-    const { get } = await ledger();
     const record = get(streamId);
     const isOurs = record !== undefined && !record.kept && record.tag === etagOf(bytes);
     // The engine was restored from a backup that is older than what this packager has had from the fleet.
     return offer(streamId, bytes, by, ({ version }) => isOurs && version < record.version);
   };
 
-  return async ({ after, limit }: Step, by: ChangedBy): Promise<FleetImportAnswer> => {
+  return async ({ after, limit }: Step, by: ChangedBy, ledger: Ledger): Promise<FleetImportAnswer> => {
     // Who imports again has perhaps just brought in what the last import did not find.
     if (after === undefined) list = newList();
     const all = await list();
-    const begin = after === undefined ? 0 : firstAfter(all, after);
-    const chosen = all.slice(begin, begin + limit);
-    const results = await Promise.all(chosen.map((streamId) => one(streamId, by))).catch(
-      (thrown: unknown) => {
-        throw toFleetError(thrown);
-      },
-    );
+    const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
+    const chosen = rest.slice(0, limit);
+    const results = await Promise.all(chosen.map((streamId) => one(streamId, by, ledger)));
     const count = (wanted: string) => results.filter((result) => result === wanted).length;
     return {
       imported: count('imported'),
@@ -79,7 +78,7 @@ export function createImport({ folder, local, ledger, offer, isTaken, now }: Imp
           ? []
           : [{ streamid: chosen[index] ?? '', code, description: REFUSALS[code] }],
       ),
-      next: begin + limit < all.length ? (chosen.at(-1) ?? null) : null,
+      next: rest.length > limit ? (chosen.at(-1) ?? null) : null,
       total: all.length,
     };
   };
@@ -107,30 +106,16 @@ function readOr(read: () => Buffer | undefined): Buffer | undefined {
   }
 }
 
-const MAX_FILE_BYTES = 64 * 1024;
-
 function isKeyFile(bytes: Buffer): boolean {
-  if (bytes.length > MAX_FILE_BYTES) return false;
+  if (bytes.length > MAX_KEY_FILE_BYTES) return false;
   const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
   return lines.length > 0 && unreadable.length === 0;
-}
-
-/** Where in sorted names the first one after `after` stands. */
-function firstAfter(sorted: readonly string[], after: string): number {
-  let low = 0;
-  for (let high = sorted.length; low < high; ) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? '') <= after) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 interface ResealOptions {
   readonly engine: Engine;
   readonly places: Places;
   readonly seal: () => Seal;
-  readonly identity: () => Promise<Identity>;
   readonly grouped: Grouped;
 }
 
@@ -138,9 +123,9 @@ interface ResealOptions {
 const MAX_TRIES = 20;
 
 /** Makes what seals with the first secret, step by step, what is sealed with another. Entries keep id and version: no file changes. */
-export function createReseal({ engine, places, seal, identity, grouped }: ResealOptions) {
+export function createReseal({ engine, places, seal, grouped }: ResealOptions) {
   /** The description of the fleet; it guards what follows. */
-  const resealFleet = async (): Promise<void> => {
+  const resealFleet = async (identity: Identity): Promise<void> => {
     const { values } = await engine.read([places.fleet]);
     const [present] = values;
     if (!present || seal().isCurrent(present.value)) return;
@@ -148,12 +133,12 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
     if (!opened.ok) return;
     const value = seal().sealText(places.fleet, opened.text);
     await engine.change([{ key: places.fleet, expected: present.revision, value }]);
-    (await identity()).doubt();
+    identity.doubt();
   };
 
-  const step = async ({ after, limit }: Step): Promise<FleetResealAnswer> => {
-    await (await identity()).guard();
-    if (after === undefined) await resealFleet();
+  return async ({ after, limit }: Step, identity: Identity): Promise<FleetResealAnswer> => {
+    await identity.guard();
+    if (after === undefined) await resealFleet(identity);
     const [range] = places.entries(undefined);
     if (!range) throw new Error('There is no range of all entries');
     const from = after === undefined ? undefined : places.entry(after as StreamId);
@@ -179,10 +164,9 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
           return;
         }
         const entry = { ...opened.entry, awaited: false };
-        const known = await identity();
         const answer = await grouped.change(
           { key, expected: revision, value: seal().seal(key, entry) },
-          await known.guard(),
+          await identity.guard(),
         );
         if (answer?.made) {
           resealed += 1;
@@ -190,7 +174,7 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
         }
         // Somebody was faster, with whatever secret, or seals the fleet itself anew.
         if (answer) present = answer.present;
-        else known.doubt();
+        else identity.doubt();
       }
       // One that was removed meanwhile is none any more.
       if (present) throw apiError('fleet_unavailable');
@@ -203,10 +187,6 @@ export function createReseal({ engine, places, seal, identity, grouped }: Reseal
     const total = (await engine.list(range, { limit: 1, keysOnly: true })).count;
     return { resealed, current, unreadable, next: page.more && last ? streamOf(places, last) : null, total };
   };
-  return (asked: Step): Promise<FleetResealAnswer> =>
-    step(asked).catch((thrown: unknown) => {
-      throw toFleetError(thrown);
-    });
 }
 
 /** Also of a key that is no stream's, which a step ended at. */
