@@ -17,4 +17,6 @@ export interface Plan {
   readonly listedFiles: number;
   /** Of the longer of two access logs. */
   readonly logLines: number;
+  /** In the engine when a packager of a fleet starts without any. */
+  readonly fleetKeys: number;
 }

@@ -35,6 +35,7 @@ export async function start(
   env: Record<string, string>,
   readyPath: string,
   log = '/dev/null',
+  mostMs = 20_000,
 ): Promise<Started> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -51,7 +52,8 @@ export async function start(
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   while (!(await answers(url + readyPath))) {
     if (child.exitCode !== null) throw new Error(`${script} ended with ${child.exitCode}; see ${log}`);
-    if (performance.now() - begun > 20_000) throw new Error(`${script} did not answer in 20 s; see ${log}`);
+    if (performance.now() - begun > mostMs)
+      throw new Error(`${script} did not answer in ${mostMs / 1000} s; see ${log}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   const readyMs = performance.now() - begun;
@@ -66,6 +68,12 @@ export async function start(
 export function residentMiB(child: ChildProcess): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+}
+
+/** The most resident memory that a process has had, in MiB. */
+export function peakMiB(child: ChildProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
 /** Processor time a process has used, in milliseconds. */
@@ -114,7 +122,8 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function freePort(): Promise<number> {
+/** A port of loopback that nobody listens on. */
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo;

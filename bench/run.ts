@@ -6,6 +6,7 @@ import { checks } from './checks';
 import { cpix } from './cpix';
 import { exports } from './exports';
 import type { Figure, Plan } from './figure';
+import { fleet } from './fleet';
 import { listing } from './listing';
 import { median } from './load';
 import { manyFiles } from './many-files';
@@ -29,6 +30,7 @@ const FULL: Plan = {
   manyFiles: 100_000,
   listedFiles: 1_000_000,
   logLines: 1_000_000,
+  fleetKeys: 100_000,
 };
 const QUICK: Plan = {
   rounds: 2,
@@ -37,6 +39,7 @@ const QUICK: Plan = {
   manyFiles: 2000,
   listedFiles: 20_000,
   logLines: 20_000,
+  fleetKeys: 20_000,
 };
 /** Needs ffmpeg and chromium, and so runs only when it is named. */
 const NAMED_GROUPS = { chain: realChain };
@@ -57,6 +60,7 @@ const GROUPS = {
   migration,
   queries,
   cpix,
+  fleet,
 };
 
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */

@@ -46,7 +46,11 @@ function removeFolder(folder: string): void {
   folders.delete(folder);
 }
 
-export function startSidecar(folder: string, env: Record<string, string> = {}): Promise<Started> {
+export function startSidecar(
+  folder: string,
+  env: Record<string, string> = {},
+  mostMs?: number,
+): Promise<Started> {
   const keys = join(folder, 'keys');
   mkdirSync(keys, { recursive: true });
   const variables = {
@@ -54,7 +58,7 @@ export function startSidecar(folder: string, env: Record<string, string> = {}): 
     PACKAGERDRMAPI_KEYFILESPATH: keys,
     PACKAGERDRMAPI_HOST: '127.0.0.1',
   };
-  return start('sidecar/main.js', { ...variables, ...env }, '/readyz', join(folder, 'sidecar.log'));
+  return start('sidecar/main.js', { ...variables, ...env }, '/readyz', join(folder, 'sidecar.log'), mostMs);
 }
 
 /** Loads a server as `load` does, and answers how much processor time it took for a request, too. */

@@ -147,6 +147,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     log,
     onError: observation.requests.onError,
     stopping: () => hurrying,
+    hasFleet: fleet !== undefined,
   });
   const list = createList({
     folder: config.keyFilesPath,

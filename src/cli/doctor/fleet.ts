@@ -308,22 +308,24 @@ const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
   },
   kept: {
     isFault: false,
-    todo: 'provision the stream if the fleet’s key is the right one, or leave it: the packager plays with the file that is there',
+    todo: 'if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there',
   },
   older: {
     isFault: false,
-    todo: 'the packager keeps the newer file; provision the stream again, or restore a newer backup',
+    todo: 'the packager keeps its newer state; bring it back by packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup',
   },
 };
 
 function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS)[number]): Finding[] {
-  const names = packagers.flatMap(({ name, lacks }) =>
-    lacks.flatMap(({ streamid, why }) => (why === wanted ? [`${streamid} at ${name}`] : [])),
+  const lacking = packagers.flatMap(({ name, lacks }) =>
+    lacks.flatMap(({ streamid, why }) => (why === wanted ? [{ streamid, name }] : [])),
   );
-  if (names.length === 0) return [];
+  if (lacking.length === 0) return [];
   // Of one packager only some are named.
-  const more = packagers.some(({ lacks, lacking }) => lacking > lacks.length) ? ', and maybe more' : '';
-  const them = names.length === 1 ? 'it' : 'them';
-  const message = `${count(names.length, 'stream')} not as the fleet has ${them}, since ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
+  const more = packagers.some((one) => one.lacking > one.lacks.length) ? ', and maybe more' : '';
+  const streams = new Set(lacking.map(({ streamid }) => streamid)).size;
+  const them = streams === 1 ? 'it' : 'them';
+  const names = lacking.map(({ streamid, name }) => `${streamid} at ${name}`);
+  const message = `${count(streams, 'stream')} not as the fleet has ${them}, since ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
   return [judged(LACKS[wanted], `fleet_${wanted}`, message)];
 }

@@ -173,7 +173,9 @@ export function statusSentence(answer: FleetAnswer): { readonly text: string; re
   }
   const all = live.length === 1 ? 'The live packager has' : `All ${count(live.length, 'live packager')} have`;
   const isFull = engine.some(({ alarms }) => alarms?.includes('NOSPACE'));
-  const full = isFull ? ' The engine has used up its quota and takes no change: see packager-drm doctor.' : '';
+  const full = isFull
+    ? ' The engine has used up its quota and takes no change: see packager-drm doctor.'
+    : '';
   return {
     text: `${all} everything.${others}${full}`,
     style: isFull ? 'red' : gone > 0 ? 'yellow' : 'green',

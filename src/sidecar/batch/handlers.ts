@@ -31,6 +31,8 @@ export interface BatchContext {
   readonly onError?: ((error: HttpError) => void) | undefined;
   /** Whether the service stops: no further stream is begun then. */
   readonly stopping: () => boolean;
+  /** Whether what is written goes to a fleet. */
+  readonly hasFleet?: boolean;
   /** How long a body may take to arrive. */
   readonly mostReceiveMs?: number;
 }
@@ -52,8 +54,9 @@ const STEPS_AT_A_STRETCH = 20;
  * its client goes away, as a single POST is.
  */
 export function createBatch(context: BatchContext): Batch {
-  const { changes, provision, rules, refusals, wait, log, onError, stopping, mostReceiveMs } = context;
-  const runBatch = createRunBatch({ changes, provision, rules, stopping });
+  const { changes, provision, rules, refusals, wait, log, onError, stopping, hasFleet, mostReceiveMs } =
+    context;
+  const runBatch = createRunBatch({ changes, provision, rules, stopping, hasFleet });
   const receiveBody = createReceiveBody(mostReceiveMs);
   let underWay = 0;
   const whenIdle = new Set<() => void>();

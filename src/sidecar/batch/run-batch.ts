@@ -12,8 +12,12 @@ import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
 import type { Provision } from '../provisioning/provision';
 import { createCircuitBreaker } from './circuit-breaker';
 
-/** How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. */
+/**
+ * How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. A write
+ * of a fleet waits for its engine most of the time, which decides 64 in one transaction; two of these are under way.
+ */
 const MAX_WRITES = 32;
+const MAX_FLEET_WRITES = 128;
 const MAX_PROVISIONINGS = 8;
 
 /** Takes what became of one of the planned. */
@@ -37,6 +41,8 @@ interface RunContext {
   readonly rules?: ProviderRules | undefined;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
+  /** Whether what is written goes to a fleet. */
+  readonly hasFleet?: boolean | undefined;
 }
 
 type Task = () => Promise<void>;
@@ -50,8 +56,9 @@ export function createRunBatch({
   provision,
   rules,
   stopping,
+  hasFleet = false,
 }: RunContext): (run: BatchRun) => Promise<void> {
-  const writes = createSemaphore(MAX_WRITES);
+  const writes = createSemaphore(hasFleet ? MAX_FLEET_WRITES : MAX_WRITES);
   const provisionings = createSemaphore(MAX_PROVISIONINGS);
 
   const documents = createSemaphore(1);

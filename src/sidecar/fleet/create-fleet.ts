@@ -7,6 +7,7 @@ import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/key-index';
 import { toStorageError } from '../storage/key-file-store';
+import { createChores } from './chores';
 import type { FleetConfig } from './config';
 import { type Engine, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
@@ -26,7 +27,7 @@ import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
 /** What a fleet takes from its process. */
-export interface FleetOptions {
+interface FleetOptions {
   readonly config: FleetConfig;
   readonly engine: Engine;
   /** Those in force: the first seals, all open. */
@@ -90,7 +91,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     let servers: readonly EngineServer[] = [];
     let round = new AbortController();
     let closing = false;
-    const timers: NodeJS.Timeout[] = [];
+    const chores = createChores();
     /** What became here of the entries that were made here, by id, until they come back from the engine. */
     const own = new Map<string, 'pending' | 'applied' | 'failed'>();
     const missing = new Set<StreamId>();
@@ -243,16 +244,6 @@ export function openFleet(options: FleetOptions): OpenFleet {
       }
     };
 
-    const every = (ms: number, what: () => Promise<unknown>): void => {
-      const timer = setTimeout(async () => {
-        // What fails is tried again; the state tells of it.
-        await what().catch(() => undefined);
-        if (!closing) every(ms, what);
-      }, ms).unref();
-      timers.push(timer);
-      if (timers.length > 16) timers.shift();
-    };
-
     const retryFailed = async (): Promise<void> => {
       if (!parts || !standing.isLevel) return;
       const streams = [...parts.apply.lacks].flatMap(([streamId, why]) =>
@@ -353,10 +344,10 @@ export function openFleet(options: FleetOptions): OpenFleet {
           begin();
         });
         void run();
-        every(FAILED_RETRY_MS, retryFailed);
-        every(options.folderMs ?? FOLDER_MS, lookAtFolder);
-        every(SERVERS_MS, lookAtServers);
-        every(COLLECT_MS, collect);
+        chores.every(FAILED_RETRY_MS, retryFailed);
+        chores.every(options.folderMs ?? FOLDER_MS, lookAtFolder);
+        chores.every(SERVERS_MS, lookAtServers);
+        chores.every(COLLECT_MS, collect);
       },
       checkReady: () => standing.checkReady(parts?.ledger.head.levelled !== undefined),
       status,
@@ -374,7 +365,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
       figures: () => fleetFigures(standing, parts?.apply.lacks.values() ?? [], servers),
       async close() {
         closing = true;
-        for (const timer of timers) clearTimeout(timer);
+        chores.close();
         round.abort();
         await parts?.membership.close();
         engine.close();

@@ -14,7 +14,7 @@ export interface Accepted {
 }
 
 /** What an answer says of a fleet. */
-export interface Settled {
+interface Settled {
   /** 202: accepted, but not every packager has it that should. */
   readonly status: 200 | 202;
   readonly warnings: readonly Finding[];

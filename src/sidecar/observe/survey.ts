@@ -32,6 +32,8 @@ const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
 /** What is written is looked at later, and hardly while more is written: a look takes a fifth of the time of a write. */
 const BUSY_REST_MS = 50;
+/** Of a batch of a fleet, writes come in groups: so many rests without one say that it is over. */
+const QUIET_RESTS = 4;
 /** Beyond so many streams each is looked at at once. */
 const MAX_WAITING = 100_000;
 
@@ -75,8 +77,10 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
 
   const lookAtWritten = async (): Promise<void> => {
     isLooking = true;
+    let quiet = 0;
     while (written.size > 0 && !isClosed) {
-      const isBusy = writes > 0;
+      quiet = writes > 0 ? 0 : quiet + 1;
+      const isBusy = quiet < QUIET_RESTS;
       writes = 0;
       await wait(isBusy ? BUSY_REST_MS : REST_MS, undefined, { ref: false });
       let count = isBusy ? 1 : FILES_AT_A_STRETCH;

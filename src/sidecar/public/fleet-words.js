@@ -60,7 +60,7 @@ export const REASONS = {
   kept: [
     'wait',
     "has a file in its place that is not the fleet's, and stays",
-    'If the fleet is right, send the POST of the stream again; if the stream is deleted there, remove the file from the folder. If the file is right, provision the stream with its keys.',
+    'If the fleet is right, remove the file from the folder of the packager: that of the fleet comes by itself. If the file is right, provision the stream with its keys.',
   ],
   older: [
     'wait',

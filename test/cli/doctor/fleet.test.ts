@@ -214,6 +214,23 @@ test.each<[string, Partial<FleetAnswer>, Partial<Finding>]>([
     },
   ],
   [
+    'one stream of which two packagers have a newer state',
+    {
+      packagers: ['a', 'b'].map((name) => ({
+        ...PACKAGER,
+        name,
+        lacking: 1,
+        lacks: [{ streamid: 'news', why: 'older' as const }],
+      })),
+    },
+    {
+      severity: 'warning',
+      code: 'fleet_older',
+      message:
+        '1 stream not as the fleet has it, since the engine holds an older state than the packager: a backup, or something replayed: news at a, news at b',
+    },
+  ],
+  [
     'what cannot be opened',
     { packagers: [{ ...PACKAGER, lacking: 101, lacks: [{ streamid: 'x', why: 'unreadable' }] }] },
     {

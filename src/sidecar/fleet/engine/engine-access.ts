@@ -8,14 +8,14 @@ import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
 
 /** PEM texts, as Node's TLS takes them. */
-export interface EngineTls {
+interface EngineTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;
 }
 
 /** How the sidecar signs in to the engine. */
-export interface EngineAccess {
+interface EngineAccess {
   /** What is in force: the same object until a file changes. */
   tls(): EngineTls;
   /** Of the engine's user; undefined: there is none. */

@@ -113,7 +113,7 @@ export interface Guard {
 }
 
 /** `undefined`: the guard's key had another revision, and nothing was done. */
-export type ChangeAnswers = { readonly at: Moment; readonly answers: readonly ChangeAnswer[] } | undefined;
+type ChangeAnswers = { readonly at: Moment; readonly answers: readonly ChangeAnswer[] } | undefined;
 
 export type ChangeAnswer =
   | { readonly made: true; readonly revision: number }

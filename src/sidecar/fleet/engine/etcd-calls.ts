@@ -23,7 +23,7 @@ export interface EtcdServer {
   readonly exchange: Exchange;
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** Whether it changes something: when it fails, it matters whether it may be done. */
   readonly isChange?: boolean;
 }
@@ -62,7 +62,7 @@ export interface Calls {
   close(): void;
 }
 
-export interface Told {
+interface Told {
   readonly answer: Fields;
   readonly at: Moment;
 }
@@ -299,7 +299,7 @@ function createTokens(
 }
 
 /** What a majority told, to see that the engine was restored or replaced. */
-export interface History {
+interface History {
   /** To be taken before a question. */
   mark(): Moment | undefined;
   /** Takes the answer, and answers its moment. */

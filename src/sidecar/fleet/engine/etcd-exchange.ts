@@ -18,7 +18,7 @@ export interface Ask {
   readonly silenceMs: number;
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   /** Of the server's clock. */
   readonly date: string | undefined;

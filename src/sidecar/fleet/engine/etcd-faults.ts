@@ -4,7 +4,7 @@ import type { NoAnswer } from './etcd-exchange';
 import { type Fields, fields, text, whole } from './etcd-json';
 
 /** What was wrong with one attempt at one server, and what follows from it. */
-export interface Fault {
+interface Fault {
   readonly kind: EngineFault;
   /** As the rest of a sentence about the server. */
   readonly why: string;

@@ -44,7 +44,7 @@ export function decodeKey(value: unknown): string {
 }
 
 /** The end of a range of all keys with this beginning: the first key after them; `\0`: there is none after them. */
-export function endOf(prefix: string): string {
+function endOf(prefix: string): string {
   const kept = prefix.replace(/\xff+$/, '');
   if (kept === '') return '\0';
   return `${kept.slice(0, -1)}${String.fromCharCode(kept.charCodeAt(kept.length - 1) + 1)}`;

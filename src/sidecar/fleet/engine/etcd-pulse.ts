@@ -3,7 +3,7 @@ import type { Calls, EtcdServer } from './etcd-calls';
 import { Failed } from './etcd-faults';
 
 /** One watch of a server, which wants to know whether that still has a majority. */
-export interface PulseListener {
+interface PulseListener {
   /** A key that it may read, as it is sent. */
   readonly key: string;
   readonly onPulse: (at: Moment) => void;

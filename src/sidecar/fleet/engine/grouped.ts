@@ -9,13 +9,13 @@ import {
 } from './engine';
 
 /** A key as it was read, and when. */
-export interface KeyRead {
+interface KeyRead {
   readonly present: StoredValue | undefined;
   readonly revision: number;
 }
 
 /** `undefined`: the guard failed. */
-export type KeyChange = (ChangeAnswer & { readonly revision: number }) | undefined;
+type KeyChange = (ChangeAnswer & { readonly revision: number }) | undefined;
 
 /** Reads and changes of single keys. Those that wait while others are under way go together. */
 export interface Grouped {

@@ -19,7 +19,7 @@ import type { Applied } from './apply';
 import type { Entry, Seal } from './entry';
 
 /** What a sidecar needs to change key files for the whole fleet. */
-export interface FleetStoreOptions {
+interface FleetStoreOptions {
   /** The packager's, which its sidecar's folder has. */
   readonly name: string;
   readonly local: KeyFileStore;

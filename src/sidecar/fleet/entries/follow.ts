@@ -1,6 +1,14 @@
 import type { StreamId } from '../../../api/stream-id';
 import { createSemaphore } from '../../../http/semaphore';
-import type { Engine, EngineError, KeyRange, Moment, StoredValue, Watch, WatchedEvent } from '../engine/engine';
+import type {
+  Engine,
+  EngineError,
+  KeyRange,
+  Moment,
+  StoredValue,
+  Watch,
+  WatchedEvent,
+} from '../engine/engine';
 import type { EntryResult } from '../fleet';
 import type { Places } from '../places';
 import type { Applied, Apply } from './apply';

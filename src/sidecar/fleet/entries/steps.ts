@@ -85,7 +85,7 @@ export function createImport({ folder, local, ledger, offer, isTaken, now }: Imp
 
 const REFUSALS = {
   differs:
-    'The fleet has another key file of this stream. POST the one that is right. For that of the fleet, remove the file from this packager’s folder and restart its sidecar: a DELETE would delete the stream in the whole fleet.',
+    'The fleet has another key file of this stream. POST the one that is right. Or remove the file from this packager’s folder: that of the fleet comes by itself. A DELETE would delete the stream in the whole fleet.',
   deleted:
     'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove the file from this packager’s folder.',
   unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it anew.',

@@ -1,7 +1,7 @@
 import type { LedgerRecord } from '../ledger/ledger';
 
 /** What the fleet holds of a stream, as far as it decides over the file here. */
-export interface Wanted {
+interface Wanted {
   readonly version: number;
   /** The entity tag of its key file; undefined: it was deleted. */
   readonly tag: string | undefined;

@@ -11,7 +11,7 @@ export interface FolderLock {
 }
 
 /** Who holds the lock of a folder, in words. */
-export interface Held {
+interface Held {
   readonly holder: string;
 }
 

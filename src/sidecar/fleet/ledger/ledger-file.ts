@@ -37,7 +37,7 @@ const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
 /** Lines on disk, to which lines are appended. One thing at a time is done with it, but for a replacement. */
-export interface LedgerFile {
+interface LedgerFile {
   /** How many lines it has. */
   readonly lines: number;
   /**
@@ -51,7 +51,7 @@ export interface LedgerFile {
 }
 
 /** A file that is written beside the ledger, and takes its place at once. */
-export interface Replacement {
+interface Replacement {
   write(lines: readonly string[]): Promise<void>;
   /** Brings what is written to the disk: what is left to the end is little then. */
   sync(): Promise<void>;
@@ -61,7 +61,7 @@ export interface Replacement {
   abandon(): Promise<void>;
 }
 
-export interface OpenedLedgerFile {
+interface OpenedLedgerFile {
   readonly file: LedgerFile;
   /** Whether another process is kept out. */
   readonly isLocked: boolean;

@@ -4,7 +4,7 @@ import { parseStreamId, type StreamId } from '../../../api/stream-id';
 import type { LedgerHead, LedgerRecord } from './ledger';
 
 /** What a line of the ledger says. The last line of a stream, and the last head, are in force. */
-export type LedgerLine =
+type LedgerLine =
   | { readonly kind: 'head'; readonly head: LedgerHead }
   | { readonly kind: 'record'; readonly streamId: StreamId; readonly record: LedgerRecord }
   | { readonly kind: 'forgotten'; readonly streamId: StreamId };

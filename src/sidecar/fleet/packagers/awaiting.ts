@@ -15,7 +15,7 @@ import {
 } from './roll';
 import { isCut } from './who-has';
 
-export interface AwaitingOptions {
+interface AwaitingOptions {
   readonly engine: Engine;
   readonly places: Places;
   readonly log: Log;
@@ -31,7 +31,7 @@ export interface AwaitingPace {
 }
 
 /** Those who wait until packagers have what they changed. They share one watch. */
-export interface Awaiting {
+interface Awaiting {
   /** @see Fleet.waitFor @throws EngineError when it never came to know who the packagers are. */
   waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
   close(): void;

@@ -6,7 +6,7 @@ import type { Places } from '../places';
 import { lifeValue, readLife, readRegistration, registrationValue } from './roll';
 
 /** What a packager is called, and how it is known that it is the same one. */
-export interface PresenceOptions {
+interface PresenceOptions {
   readonly engine: Engine;
   readonly places: Places;
   readonly name: string;

@@ -7,7 +7,7 @@ import type { Report } from './packagers';
 import type { Presence } from './presence';
 import { reportText, reportValue } from './roll';
 
-export interface ReportingOptions {
+interface ReportingOptions {
   readonly engine: Engine;
   readonly places: Places;
   readonly name: string;
@@ -32,7 +32,7 @@ export interface ReportingPace {
 }
 
 /** Tells the others what this packager has. */
-export interface Reporting {
+interface Reporting {
   /** @see Membership.changed */
   changed(isAwaited: boolean): void;
   /** Has the report made whatever was sent before: the engine may have lost it. */

@@ -14,7 +14,7 @@ export interface KeptReport extends Report {
 }
 
 /** Who lives under a name. The lease tells two sidecars from each other whose folders are copies. */
-export interface Life {
+interface Life {
   readonly id: string;
   readonly lease: string;
 }

@@ -1,5 +1,5 @@
-import { groupCalls } from '../../../src/sidecar/fleet/engine/grouped';
-import { FakeCluster } from '../../support/fake-engine';
+import { groupCalls } from '../../../../src/sidecar/fleet/engine/grouped';
+import { FakeCluster } from '../../../support/fake-engine';
 
 test('two changes of one key at a time are decided one after the other, and hold up no others', async () => {
   const cluster = new FakeCluster();
