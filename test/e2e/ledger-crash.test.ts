@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../src/api/stream-id';
-import { openLedger } from '../../src/sidecar/fleet/ledger';
+import { openLedger } from '../../src/sidecar/fleet/ledger/ledger';
 import { bundledScript, runScript } from '../support/built-program';
 import { recordedLog } from '../support/recorded-log';
 import { temporaryFolder } from '../support/start-sidecar';

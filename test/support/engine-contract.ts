@@ -1,6 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Engine, Moment, StoredValue, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine';
-import { createEtcd, type EtcdOptions } from '../../src/sidecar/fleet/etcd';
+import type {
+  Engine,
+  Moment,
+  StoredValue,
+  WatchEnd,
+  WatchedEvent,
+} from '../../src/sidecar/fleet/engine/engine';
+import { createEtcd, type EtcdOptions } from '../../src/sidecar/fleet/engine/etcd';
 import { recordedLog } from './recorded-log';
 import { until } from './until';
 

@@ -13,7 +13,7 @@ import {
   type WatchEnd,
   type WatchedEvent,
   type WatchOptions,
-} from '../../src/sidecar/fleet/engine';
+} from '../../src/sidecar/fleet/engine/engine';
 
 /** What an engine was asked for. `keys` holds the keys, or the beginning of a range. */
 export interface EngineCall {

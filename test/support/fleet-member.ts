@@ -3,7 +3,7 @@ import {
   type Membership,
   type MembershipOptions,
   type Report,
-} from '../../src/sidecar/fleet/packagers';
+} from '../../src/sidecar/fleet/packagers/packagers';
 import { placesUnder } from '../../src/sidecar/fleet/places';
 import type { FakeCluster, FakeEngine } from './fake-engine';
 import { type LogLine, recordedLog } from './recorded-log';

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import type { StreamId } from '../../src/api/stream-id';
-import { type Ledger, openLedger } from '../../src/sidecar/fleet/ledger';
+import { type Ledger, openLedger } from '../../src/sidecar/fleet/ledger/ledger';
 
 const [folder = '', firstVersion] = process.argv.slice(2);
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];

@@ -113,7 +113,7 @@ export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
       clock,
       version: '1.2.3',
     });
-    const ambient = { fleet: open(folder), newId: randomUUID, clock };
+    const ambient = { fleet: open(folder), newId: randomUUID, clock, now: () => performance.now() };
     return { ...(await startSidecar({ keyFilesPath: folder }, clock, ambient)), lines };
   });
 }

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import type { StreamId } from '../../src/api/stream-id';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import { openFleet } from '../../src/sidecar/fleet/create-fleet';
-import type { Engine } from '../../src/sidecar/fleet/engine';
+import type { Engine } from '../../src/sidecar/fleet/engine/engine';
 import type { Fleet } from '../../src/sidecar/fleet/fleet';
 import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';

@@ -247,7 +247,11 @@ function checkClocks({ packagers }: FleetAnswer): Finding[] {
 /** Reports come every five seconds; who is behind for no longer is not late. */
 const LATE_SECONDS = 10;
 
-function checkPackagers({ name: here, packagers }: FleetAnswer): Finding[] {
+/** Who is registered there may be of another fleet, and is not to be retired then. */
+const FOREIGN: ReadonlySet<FleetState> = new Set(['wrong_secret', 'other_fleet', 'lost_fleet']);
+
+function checkPackagers({ name: here, packagers, state }: FleetAnswer): Finding[] {
+  if (FOREIGN.has(state) || packagers.length === 0) return [];
   const findings = [
     ...packagers.flatMap((packager) => (packager.live ? checkLive(packager, here) : [notLive(packager)])),
     ...REASONS.flatMap((why) => checkLacks(packagers, why)),

@@ -153,7 +153,7 @@ function lackLines({ packagers }: FleetAnswer, style: Output['style'], all: bool
 
 /** One line that sums a fleet up, and whether all is well. */
 export function statusSentence(answer: FleetAnswer): { readonly text: string; readonly style: Style } {
-  const { packagers, state } = answer;
+  const { packagers, state, engine } = answer;
   const live = packagers.filter((packager) => packager.live);
   const gone = packagers.length - live.length;
   const lacking = live.filter(isLacking);
@@ -168,11 +168,18 @@ export function statusSentence(answer: FleetAnswer): { readonly text: string; re
     };
   if (lacking.length > 0) {
     const number_ = `${number(lacking.length)} of ${count(live.length, 'live packager')}`;
-    const verb = lacking.length === 1 ? 'has' : 'have';
-    return { text: `${number_} ${verb} not everything: ${someNames(lacking)}.${others}`, style: 'red' };
+    const verb = lacking.length === 1 ? 'lacks' : 'lack';
+    return { text: `${number_} ${verb} something: ${someNames(lacking)}.${others}`, style: 'red' };
   }
   const all = live.length === 1 ? 'The live packager has' : `All ${count(live.length, 'live packager')} have`;
-  return { text: `${all} everything.${others}`, style: gone > 0 ? 'yellow' : 'green' };
+  const isFull = engine.some(({ alarms }) => alarms?.includes('NOSPACE'));
+  const full = isFull
+    ? ' The engine has used up its quota and takes no change: see packager-drm doctor.'
+    : '';
+  return {
+    text: `${all} everything.${others}${full}`,
+    style: isFull ? 'red' : gone > 0 ? 'yellow' : 'green',
+  };
 }
 
 const MAX_IN_SENTENCE = 5;

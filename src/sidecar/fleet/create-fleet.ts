@@ -7,23 +7,23 @@ import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/key-index';
 import { toStorageError } from '../storage/key-file-store';
-import { type Applied, type Apply, createApply } from './apply';
 import type { FleetConfig } from './config';
-import { type Engine, type EngineServer, toFleetError } from './engine';
-import type { Entry, Seal } from './entry';
+import { type Engine, type EngineServer, toFleetError } from './engine/engine';
+import { groupCalls } from './engine/grouped';
+import { type Applied, type Apply, createApply } from './entries/apply';
+import type { Entry, Seal } from './entries/entry';
+import { createFleetStore } from './entries/fleet-store';
+import { createFollow, type Follow } from './entries/follow';
+import { createSeal } from './entries/seal';
+import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './entries/steps';
 import type { Fleet, OpenFleet } from './fleet';
-import { createFleetStore } from './fleet-store';
-import { createFolderLook } from './folder-look';
-import { createFollow, type Follow } from './follow';
-import { groupCalls } from './grouped';
 import { createIdentity, type Identity } from './identity';
-import { type Ledger, openLedger } from './ledger';
-import { createMembership, type Membership, type Report } from './packagers';
+import { createFolderLook } from './ledger/folder-look';
+import { type Ledger, openLedger } from './ledger/ledger';
+import { createMembership, type Membership, type Report } from './packagers/packagers';
 import { placesUnder } from './places';
-import { createSeal } from './seal';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
-import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './steps';
 
 /** What a fleet takes from its process. */
 export interface FleetOptions {

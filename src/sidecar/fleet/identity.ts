@@ -1,7 +1,7 @@
 import { apiError } from '../errors';
-import type { Engine, Guard } from './engine';
-import type { Seal } from './entry';
-import type { Ledger } from './ledger';
+import type { Engine, Guard } from './engine/engine';
+import type { Seal } from './entries/entry';
+import type { Ledger } from './ledger/ledger';
 import type { Places } from './places';
 
 /** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */

@@ -1,8 +1,8 @@
 import type { Log } from '../../http/log';
 import type { FleetConfig } from './config';
 import { openFleet } from './create-fleet';
-import { openEngineAccess } from './engine-access';
-import { createEtcd } from './etcd';
+import { openEngineAccess } from './engine/engine-access';
+import { createEtcd } from './engine/etcd';
 import type { OpenFleet } from './fleet';
 import { openFleetSecret } from './secret';
 

@@ -1,6 +1,6 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { widest } from '../listing/search';
-import type { KeyRange } from './engine';
+import type { KeyRange } from './engine/engine';
 
 /** Where what is in the engine. `prefix` ends in a slash. */
 export interface Places {

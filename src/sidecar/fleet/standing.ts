@@ -2,7 +2,7 @@ import type { FleetState } from '../../api/fleet';
 import { describeThrown, HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { apiError, type ErrorCode } from '../errors';
-import { EngineError, type Moment } from './engine';
+import { EngineError, type Moment } from './engine/engine';
 
 /** How this packager is with its fleet. */
 export interface Standing {

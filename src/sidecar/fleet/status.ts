@@ -2,16 +2,16 @@ import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
-import type { Engine, EngineServer } from './engine';
-import type { Seal } from './entry';
+import type { Engine, EngineServer } from './engine/engine';
+import type { Grouped } from './engine/grouped';
+import type { Seal } from './entries/entry';
 import type { FleetFigures } from './fleet';
-import type { Grouped } from './grouped';
-import { lagOf } from './lag';
-import type { Ledger, LedgerRecord } from './ledger';
-import type { Membership, Packager } from './packagers';
+import type { Ledger, LedgerRecord } from './ledger/ledger';
+import { lagOf } from './packagers/lag';
+import type { Membership, Packager } from './packagers/packagers';
+import { whoHas } from './packagers/who-has';
 import type { Places } from './places';
 import type { Standing } from './standing';
-import { whoHas } from './who-has';
 
 interface StatusOptions {
   /** The packager's. */

@@ -60,7 +60,7 @@ export const REASONS = {
   kept: [
     'wait',
     "has a file in its place that is not the fleet's, and stays",
-    'If the fleet is right, send the POST of the stream again. If the file is right, provision the stream with its keys.',
+    'If the fleet is right, send the POST of the stream again; if the stream is deleted there, remove the file from the folder. If the file is right, provision the stream with its keys.',
   ],
   older: [
     'wait',
@@ -137,13 +137,15 @@ export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
 export const quantile = (sorted, share) =>
   sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
 
+/** In these, who is registered may be of another fleet, and is nobody's to retire. */
+const FOREIGN = ['wrong_secret', 'other_fleet', 'lost_fleet'];
+
 /** What is wrong with a fleet, worst first: tone, what it is, and what to do. */
 export function findingsIn(fleet) {
   const found = [
     ...stateFindings(fleet),
     ...engineFindings(fleet),
-    ...packagerFindings(fleet),
-    ...lackFindings(fleet),
+    ...(FOREIGN.includes(fleet.state) ? [] : [...packagerFindings(fleet), ...lackFindings(fleet)]),
   ];
   if (fleet.missing > 0)
     found.push([
@@ -216,8 +218,8 @@ function packagerFindings({ packagers, name }) {
   if (gone.length > 0)
     found.push([
       'bad',
-      `${gone.length === 1 ? 'The sidecar' : `${number(gone.length)} sidecars`} of ${names(gone)} ${gone.length === 1 ? 'does' : 'do'} not run, or not reach the engine.`,
-      'Start it: it gets what it lacks. If a packager is gone for good, take it out of the fleet, so that nobody waits for it: `packager-drm fleet retire NAME`.',
+      `${gone.length === 1 ? 'The sidecar' : 'The sidecars'} of ${names(gone)} ${gone.length === 1 ? 'does' : 'do'} not run, or not reach the engine.`,
+      'Start what is off: it gets what it lacks. If a packager is gone for good, take it out of the fleet, so that nobody waits for it: `packager-drm fleet retire NAME`.',
     ]);
   const live = packagers.filter((each) => each.live);
   for (const [state, [tone, says, todo]] of Object.entries(STATES)) {

@@ -239,6 +239,14 @@ test('finds an engine without a majority, once the sidecar is not level', async 
   expect((await wrong({ engine })).map(({ code }) => code)).toEqual(['fleet_server_unreachable']);
 });
 
+test('says nothing of packagers that may be of another fleet, so that nobody retires them, and of none', async () => {
+  const packagers = [{ ...PACKAGER, name: 'gone', live: false }];
+  for (const state of ['other_fleet', 'wrong_secret', 'lost_fleet'] as const)
+    expect((await wrong({ packagers, state })).map(({ code }) => code)).toEqual([`fleet_${state}`]);
+  const codes = (await fleetFindings({ packagers: [], state: 'away' })).map(({ code }) => code);
+  expect(codes).toEqual(['fleet_away', 'fleet_engine']);
+});
+
 test('leaves alone what is behind for a moment, and a clock that is right to a second', async () => {
   const packagers = [{ ...PACKAGER, behind: 3, behind_seconds: 4, clock_ahead_ms: -1900 }];
   expect(await wrong({ packagers })).toEqual([]);

@@ -135,7 +135,7 @@ ${unreadable(20)
   )
   .join('')}  d: and 180 more; --all names up to 100
 `.split('\n'),
-    stderr: '2 of 3 live packagers have not everything: c, d. 1 packager is not live: b.\n',
+    stderr: '2 of 3 live packagers lack something: c, d. 1 packager is not live: b.\n',
   });
 });
 
@@ -162,6 +162,15 @@ test.each<[string, Partial<FleetAnswer>, number, string]>([
     { packagers: [packager({ name: 'a' }), packager({ name: 'b', live: false, behind: 2, lacking: 2 })] },
     0,
     'The live packager has everything. 1 packager is not live: b.\n',
+  ],
+  [
+    'an engine that is full is told, and leaves everybody with everything',
+    {
+      engine: [{ url: 'http://etcd-1:2379', alarms: ['NOSPACE'] }],
+      packagers: [packager({ name: 'a' })],
+    },
+    0,
+    'The live packager has everything. The engine has used up its quota and takes no change: see packager-drm doctor.\n',
   ],
   [
     'this sidecar being away does',

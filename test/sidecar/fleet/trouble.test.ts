@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../../src/api/stream-id';
-import { EngineError } from '../../../src/sidecar/fleet/engine';
+import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { FakeCluster } from '../../support/fake-engine';
 import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
 import { temporaryFolder } from '../../support/start-sidecar';

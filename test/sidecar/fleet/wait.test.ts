@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { etagOf } from '../../../src/http/etag';
 import { apiError } from '../../../src/sidecar/errors';
-import { EngineError } from '../../../src/sidecar/fleet/engine';
+import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { createFleetWait } from '../../../src/sidecar/fleet/wait';
 import { CPIX_DOCUMENT } from '../../../src/sidecar/openapi/cpix-body';
 import { SUPPLIED } from '../../../src/sidecar/openapi/examples';

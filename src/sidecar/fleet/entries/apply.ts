@@ -1,0 +1,154 @@
+import type { LackReason } from '../../../api/fleet';
+import type { StreamId } from '../../../api/stream-id';
+import { toHttpError } from '../../../http/errors';
+import { etagOf } from '../../../http/etag';
+import type { Log } from '../../../http/log';
+import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
+import type { EntryResult } from '../fleet';
+import type { Ledger, LedgerRecord } from '../ledger/ledger';
+import type { Entry } from './entry';
+import { whatToDo } from './whose-file';
+
+type Lack = Exclude<LackReason, 'behind'>;
+
+/** What came of an entry. */
+export interface Applied {
+  readonly result: EntryResult;
+  /** The file before and after, when the folder was changed. */
+  readonly former?: Buffer | undefined;
+  readonly bytes?: Buffer | undefined;
+  /** Why it could not be written or removed, or noted. */
+  readonly cause?: unknown;
+}
+
+/**
+ * Where an entry comes from: the engine, in the order of its changes (`told`) or read out of that order (`reread`); this
+ * sidecar, which made it just now (`made`); the engine after it was applied as such (`returned`).
+ */
+export type Origin = 'told' | 'reread' | 'made' | 'returned';
+
+/** Brings the folder to what the fleet wants there, one stream at a time and each change of it in its order. */
+export interface Apply {
+  entry(entry: Entry, revision: number, origin: Origin): Promise<Applied>;
+  /** Notes that an entry can't be opened; undefined: that there is none any more. */
+  without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void>;
+  /** The streams here that are not as the fleet has them, and why. */
+  readonly lacks: ReadonlyMap<StreamId, Lack>;
+  /** Whether there are files that could not be looked at, of which the ledger has no word. */
+  hasUnseen(): boolean;
+}
+
+interface ApplyOptions {
+  readonly local: KeyFileStore;
+  readonly ledger: Ledger;
+  readonly hasLevelled: () => boolean;
+  readonly log: Log;
+}
+
+export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): Apply {
+  const inTurn = queueByName();
+  const lacks = new Map<StreamId, Lack>();
+
+  const settle = (streamId: StreamId, lack: Lack | undefined) => {
+    // To the end: what can never be written must not keep others from their turn.
+    lacks.delete(streamId);
+    if (lack !== undefined) lacks.set(streamId, lack);
+  };
+
+  /** One look and what follows from it; undefined: somebody else changed the file meanwhile. */
+  const step = async (entry: Entry, revision: number): Promise<Applied | undefined> => {
+    const { streamId, version, bytes } = entry;
+    const former = local.read(streamId);
+    const present = former && etagOf(former);
+    const tag = bytes && etagOf(bytes);
+    const record = ledger.get(streamId);
+    const action = whatToDo(record, { version, tag }, present, hasLevelled());
+    const next: LedgerRecord = { version, revision, tag };
+    switch (action) {
+      case 'nothing':
+        if (record?.revision !== revision && record) await ledger.note(streamId, { ...record, revision });
+        return { result: 'unchanged' };
+      case 'older':
+        return { result: 'older' };
+      case 'note':
+        await ledger.note(streamId, next);
+        return { result: 'unchanged' };
+      case 'keep':
+        if (record?.version !== version || !record.kept) await ledger.note(streamId, { ...next, kept: true });
+        return { result: 'kept' };
+      case 'write':
+      case 'remove':
+        // Before the file is touched: after a crash the ledger tells that what stands there, old or new, is the fleet's.
+        await ledger.note(streamId, { ...next, former: present });
+        break;
+    }
+    const isSame = (now: Buffer | undefined) => (now && etagOf(now)) === present;
+    if (bytes) {
+      let isWritten = false;
+      await local.write(streamId, bytes, (now) => {
+        isWritten = isSame(now);
+        return isWritten;
+      });
+      if (!isWritten) return undefined;
+    } else if (!(await removed(streamId, isSame))) return undefined;
+    // Who puts the former file back by hand has it kept.
+    if (present !== undefined) void ledger.note(streamId, next).catch(() => undefined);
+    return { result: bytes ? 'written' : 'removed', former, bytes };
+  };
+
+  /** At the first join, what could not be looked at is held for somebody else's: so it stays when it can be. */
+  const keepUnseen = async ({ streamId, version, bytes }: Entry, revision: number): Promise<void> => {
+    if (hasLevelled() || ledger.get(streamId)) return;
+    const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
+    await ledger.note(streamId, record).catch(() => undefined);
+  };
+
+  const removed = async (
+    streamId: StreamId,
+    isSame: (now: Buffer | undefined) => boolean,
+  ): Promise<boolean> => {
+    const changed = new Error('changed meanwhile');
+    try {
+      await local.remove(streamId, (now) => {
+        if (!isSame(now)) throw changed;
+      });
+      return true;
+    } catch (thrown) {
+      if (thrown === changed) return false;
+      throw thrown;
+    }
+  };
+
+  return {
+    lacks,
+    entry: (entry, revision, origin) =>
+      inTurn(entry.streamId, async () => {
+        const { streamId } = entry;
+        // What came late from before it may have been taken for what the engine holds.
+        if (origin === 'returned' && !lacks.has(streamId)) return { result: 'unchanged' };
+        try {
+          for (;;) {
+            const applied = await step(entry, revision);
+            if (!applied) continue;
+            const { result } = applied;
+            // A newer one came in between: what became of that stands.
+            const isPassed =
+              result === 'older' && (origin === 'made' || (origin === 'reread' && !lacks.has(streamId)));
+            if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
+            return applied;
+          }
+        } catch (cause) {
+          if (lacks.get(streamId) !== 'failed')
+            log.error('a key file of the fleet could not be written here; it is tried again', {
+              streamId,
+              code: toHttpError(cause).problems[0]?.code,
+            });
+          settle(streamId, 'failed');
+          await keepUnseen(entry, revision);
+          return { result: 'failed', cause };
+        }
+      }),
+    hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
+    without: (streamId, lack) => inTurn(streamId, async () => settle(streamId, lack)),
+  };
+}

@@ -1,0 +1,47 @@
+import type { StreamId } from '../../../api/stream-id';
+import type { ChangedBy } from '../../storage/key-file-store';
+
+/** What the fleet holds of a stream: its key file, or that it was deleted. Sealed in the engine. */
+export interface Entry {
+  readonly streamId: StreamId;
+  /** Unguessable, so that a change whose answer was lost is recognised. */
+  readonly id: string;
+  /**
+   * What is newer has a higher one: at least the milliseconds since 1970 by the clock of the sidecar that made the
+   * change, and always more than every version which that sidecar had seen.
+   */
+  readonly version: number;
+  /** The key file; undefined: it was deleted. */
+  readonly bytes: Buffer | undefined;
+  /** When the change was accepted, by the clock of the sidecar that made it: milliseconds since 1970. */
+  readonly at: number;
+  readonly by: ChangedBy;
+  /** The packager whose sidecar took the request. */
+  readonly from: string;
+  /** Whether somebody waits for all packagers to have it: they report at once. */
+  readonly awaited: boolean;
+}
+
+/** What can come of opening what the engine holds. */
+export type Opened =
+  | { readonly ok: true; readonly entry: Entry }
+  /** `secret`: it was sealed with another secret. `garbage`: it was sealed for another key, or by nobody. */
+  | { readonly ok: false; readonly why: 'secret' | 'garbage' };
+
+/** What goes to the engine is sealed with the first secret and opened with any. */
+export interface Seal {
+  /** Seals an entry for its key in the engine. */
+  seal(key: string, entry: Entry): Buffer;
+  /** `streamId` is what the key says. */
+  open(key: string, value: Buffer, streamId: StreamId): Opened;
+  /** The same of a small text that is no entry: the description of the fleet. */
+  sealText(key: string, text: string): Buffer;
+  openText(
+    key: string,
+    value: Buffer,
+  ):
+    | { readonly ok: true; readonly text: string }
+    | { readonly ok: false; readonly why: 'secret' | 'garbage' };
+  /** Whether it was sealed with the secret that seals now. */
+  isCurrent(value: Buffer): boolean;
+}

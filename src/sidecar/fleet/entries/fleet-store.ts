@@ -1,0 +1,258 @@
+import type { StreamId } from '../../../api/stream-id';
+import { toHttpError } from '../../../http/errors';
+import { etagOf } from '../../../http/etag';
+import { apiError } from '../../errors';
+import {
+  type Change,
+  type ChangeContext,
+  type ChangedBy,
+  type Decide,
+  type FleetChange,
+  type KeyFileStore,
+  queueByName,
+} from '../../storage/key-file-store';
+import { type StoredValue, toFleetError } from '../engine/engine';
+import type { Grouped } from '../engine/grouped';
+import type { Identity } from '../identity';
+import type { Places } from '../places';
+import type { Applied } from './apply';
+import type { Entry, Seal } from './entry';
+
+/** What a sidecar needs to change key files for the whole fleet. */
+export interface FleetStoreOptions {
+  /** The packager's, which its sidecar's folder has. */
+  readonly name: string;
+  readonly local: KeyFileStore;
+  readonly places: Places;
+  readonly grouped: Grouped;
+  readonly seal: () => Seal;
+  readonly identity: () => Promise<Identity>;
+  readonly newId: () => string;
+  /** A version for what is newer than all that was seen. */
+  readonly nextVersion: () => number;
+  /** Takes a version that was seen. */
+  readonly seen: (version: number) => void;
+  readonly clock: () => Date;
+  readonly isTaken: (streamId: StreamId) => boolean;
+  /** Brings the folder here to an entry that this sidecar made. */
+  readonly apply: (entry: Entry, revision: number) => Promise<Applied>;
+  /** Hears of a change that had to be decided again, since another sidecar was faster. */
+  readonly onConflict: () => void;
+}
+
+/** What the fleet has of a stream. */
+interface Present {
+  readonly stored: StoredValue | undefined;
+  /** undefined: there is none, or it can't be opened. */
+  readonly entry: Entry | undefined;
+  readonly revision: number;
+  /** Of the servers that told it. */
+  readonly cluster: string;
+}
+
+/** So often a change is decided anew that others were faster with. */
+const MAX_TRIES = 20;
+
+const NOBODY: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
+
+/**
+ * The key files of the fleet. A change is decided in view of what the fleet has, and made only if it still has that; when
+ * it is accepted, a majority of the engine's servers has it on disk. Reads are those of the folder.
+ */
+export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
+  const { name, local, places, grouped, seal, newId, nextVersion, clock, isTaken, apply, onConflict } =
+    options;
+  const inTurn = queueByName();
+
+  const look = async (streamId: StreamId): Promise<Present> => {
+    const key = places.entry(streamId);
+    const { present: stored, revision, cluster } = await grouped.read(key);
+    const opened = stored && seal().open(key, stored.value, streamId);
+    if (!opened?.ok) return { stored, entry: undefined, revision, cluster };
+    options.seen(opened.entry.version);
+    return { stored, entry: opened.entry, revision, cluster };
+  };
+
+  /** The key file as a condition sees it: the fleet's, or one here that the fleet knows nothing of. */
+  const fileOf = (streamId: StreamId, { entry }: Present): Buffer | undefined =>
+    entry?.bytes ?? (isTaken(streamId) ? local.read(streamId) : undefined);
+
+  const isUnreadable = ({ stored, entry }: Present): boolean => stored !== undefined && entry === undefined;
+
+  /** Puts an entry in the place of what was read; undefined: somebody was faster, or the fleet is another by now. */
+  const put = async (
+    entry: Entry,
+    { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
+  ): Promise<number | undefined> => {
+    const key = places.entry(entry.streamId);
+    const identity = await options.identity();
+    const value = seal().seal(key, entry);
+    const guard = await identity.guard();
+    if (guard.cluster !== cluster) {
+      identity.doubt();
+      return undefined;
+    }
+    const answer = await grouped.change({ key, expected: stored?.revision ?? 0, value }, guard);
+    if (!answer) {
+      identity.doubt();
+      return undefined;
+    }
+    if (answer.made) return answer.revision;
+    // The answer to a first try may have been lost: then what stands there is this very entry.
+    const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
+    if (opened?.ok && opened.entry.id === entry.id) return answer.present?.revision;
+    onConflict();
+    return undefined;
+  };
+
+  const entryOf = (streamId: StreamId, bytes: Buffer | undefined, { by, awaited }: ChangeContext): Entry => ({
+    streamId,
+    id: newId(),
+    version: nextVersion(),
+    bytes,
+    at: clock().getTime(),
+    by,
+    from: name,
+    awaited,
+  });
+
+  const accepted = async (entry: Entry, revision: number): Promise<FleetChange> => {
+    if (!isTaken(entry.streamId)) return { revision, isHere: false };
+    const { result, cause } = await apply(entry, revision);
+    if (result === 'failed') return { revision, isHere: true, notHere: toHttpError(cause) };
+    if (result === 'kept') return { revision, isHere: true, notHere: apiError('fleet_kept') };
+    return { revision, isHere: true };
+  };
+
+  const change = <Answer>(streamId: StreamId, tryOnce: () => Promise<Answer | undefined>): Promise<Answer> =>
+    inTurn(streamId, async () => {
+      try {
+        for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+          const answer = await tryOnce();
+          if (answer !== undefined) return answer;
+        }
+      } catch (thrown) {
+        throw toFleetError(thrown);
+      }
+      throw apiError('fleet_unavailable');
+    });
+
+  const write: KeyFileStore['write'] = (streamId, bytes, decide = () => true, context = NOBODY) =>
+    change(streamId, async () => {
+      const present = await look(streamId);
+      const former = fileOf(streamId, present);
+      const wants = isUnreadable(present)
+        ? decideBlindly(decide)
+        : decide(former) || isOtherElsewhere(streamId, former, present, decide);
+      const { stored, revision } = present;
+      if (!wants) {
+        const fleet = { revision: stored?.revision ?? revision, isHere: isTaken(streamId) };
+        return { former, notSynced: undefined, fleet };
+      }
+      const entry = entryOf(streamId, bytes, context);
+      const made = await put(entry, present);
+      if (made === undefined) return undefined;
+      return { former, notSynced: undefined, fleet: await accepted(entry, made) };
+    });
+
+  /** Whether what would leave the file as it is changes something all the same: the fleet has none, or not the one here. */
+  const isOtherElsewhere = (
+    streamId: StreamId,
+    former: Buffer | undefined,
+    { entry }: Present,
+    decide: Decide,
+  ): boolean => {
+    if (!former || !isTaken(streamId)) return false;
+    // Whether its condition is met was decided by the fleet's file.
+    const wants = (file: Buffer | undefined) => {
+      try {
+        return decide(file);
+      } catch {
+        return false;
+      }
+    };
+    if (!entry?.bytes) return wants(undefined);
+    const here = local.read(streamId);
+    return (!here || etagOf(here) !== etagOf(former)) && wants(here);
+  };
+
+  /** Removes the file here that the fleet has nothing of; undefined: it is another one by now, of the fleet's perhaps. */
+  const removeHere = async (
+    streamId: StreamId,
+    former: Buffer,
+    check?: (present: Buffer | undefined) => void,
+  ): Promise<Change | undefined> => {
+    const changed = new Error('changed meanwhile');
+    try {
+      return await local.remove(streamId, (now) => {
+        if (now && !now.equals(former)) throw changed;
+        check?.(now);
+      });
+    } catch (thrown) {
+      if (thrown === changed) return undefined;
+      throw thrown;
+    }
+  };
+
+  const remove: KeyFileStore['remove'] = (streamId, check, context = NOBODY) =>
+    change<Change>(streamId, async () => {
+      const present = await look(streamId);
+      const former = fileOf(streamId, present);
+      if (isUnreadable(present)) {
+        decideBlindly((file) => {
+          check?.(file);
+          return true;
+        });
+      } else {
+        check?.(former);
+        if (!former) return { former, notSynced: undefined };
+        // A file that the fleet never had, or has no more, goes from this folder alone.
+        if (!present.entry?.bytes) return removeHere(streamId, former, check);
+      }
+      const entry = entryOf(streamId, undefined, context);
+      const made = await put(entry, present);
+      if (made === undefined) return undefined;
+      const fleet = await accepted(entry, made);
+      return { former: former ?? Buffer.alloc(0), notSynced: undefined, fleet };
+    });
+
+  return {
+    ...local,
+    write,
+    remove,
+    offer: (streamId, bytes, by, mayReplace) =>
+      change(streamId, async () => {
+        const present = await look(streamId);
+        const { entry } = present;
+        if (isUnreadable(present)) return 'unreadable';
+        if (entry && !mayReplace(entry)) {
+          if (!entry.bytes) return 'deleted';
+          return entry.bytes.equals(bytes) ? 'same' : 'differs';
+        }
+        const offered = entryOf(streamId, bytes, { by, awaited: false });
+        const made = await put(offered, present);
+        if (made === undefined) return undefined;
+        await accepted(offered, made);
+        return 'imported';
+      }),
+  };
+}
+
+/** Gives the fleet a key file that is here, if it has none, or one that may be replaced. */
+export type Offer = (
+  streamId: StreamId,
+  bytes: Buffer,
+  by: ChangedBy,
+  mayReplace: (entry: Entry) => boolean,
+) => Promise<'imported' | 'same' | 'differs' | 'deleted' | 'unreadable'>;
+
+/** Of what can't be opened, no condition can be decided: only a change without one goes through. */
+function decideBlindly(decide: Decide): boolean {
+  try {
+    return decide(undefined) && decide(UNKNOWN);
+  } catch (thrown) {
+    throw apiError('fleet_entry_unreadable', undefined, { cause: thrown });
+  }
+}
+
+const UNKNOWN = Buffer.from('?');

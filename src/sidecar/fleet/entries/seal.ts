@@ -1,0 +1,172 @@
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import * as z from 'zod';
+import type { StreamId } from '../../../api/stream-id';
+import type { Entry, Opened, Seal } from './entry';
+
+/**
+ * What is sealed begins with this byte; then come the id of the secret (4 bytes), the nonce (12), the ciphertext and the
+ * tag (16). Sidecars of several releases read the same engine, so another format gets another byte.
+ */
+const FORMAT = 1;
+const ID_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const NONCE_AT = 1 + ID_BYTES;
+const TEXT_AT = NONCE_AT + NONCE_BYTES;
+const LEAST_BYTES = TEXT_AT + TAG_BYTES;
+
+const CIPHER = 'aes-256-gcm';
+/** Changes with the format alone: all sidecars of a fleet derive the same keys from a secret. */
+const SALT = 'packager-drm-api fleet 1';
+
+/** What is sealed, so that one kind can't stand in for another. */
+const ENTRY = 1;
+const TEXT = 2;
+type Kind = typeof ENTRY | typeof TEXT;
+
+interface Key {
+  /** Big-endian. Tells nothing of the secret: it comes from HKDF as the key does, with another purpose. */
+  readonly id: number;
+  readonly key: KeyObject;
+}
+
+/**
+ * Seals with AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256 (RFC 5869) makes of a secret. The engine's key is
+ * additional data: what is moved to another key can't be opened there. Nonces are random, so a secret is good for
+ * 2^32 changes.
+ * @param secrets the first seals, all open.
+ * @param random answers that many bytes that nobody can guess.
+ * @throws RangeError without a secret.
+ */
+export function createSeal(secrets: readonly string[], random: (bytes: number) => Buffer): Seal {
+  const keys = secrets.map(keyOf);
+  const [current] = keys;
+  if (!current) throw new RangeError('A seal needs a secret');
+  const idOf = (value: Buffer) =>
+    value.length >= LEAST_BYTES && value[0] === FORMAT ? value.readUInt32BE(1) : undefined;
+
+  const close = (kind: Kind, key: string, plain: readonly Buffer[]): Buffer => {
+    const head = Buffer.allocUnsafe(NONCE_AT);
+    head[0] = FORMAT;
+    head.writeUInt32BE(current.id, 1);
+    const nonce = random(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, current.key, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(additionalData(kind, key));
+    const sealed = plain.map((bytes) => cipher.update(bytes));
+    cipher.final();
+    return Buffer.concat([head, nonce, ...sealed, cipher.getAuthTag()]);
+  };
+
+  const open = (kind: Kind, key: string, value: Buffer): Buffer | 'secret' | 'garbage' => {
+    const id = idOf(value);
+    if (id === undefined) return 'garbage';
+    const known = keys.filter((each) => each.id === id);
+    for (const { key: cipherKey } of known) {
+      const plain = decipher(cipherKey, additionalData(kind, key), value);
+      if (plain) return plain;
+    }
+    return known.length === 0 ? 'secret' : 'garbage';
+  };
+
+  return {
+    seal: (key, entry) => close(ENTRY, key, plainOf(entry)),
+    open(key, value, streamId) {
+      const plain = open(ENTRY, key, value);
+      return typeof plain === 'string' ? { ok: false, why: plain } : entryOf(plain, streamId);
+    },
+    sealText: (key, text) => close(TEXT, key, [Buffer.from(text)]),
+    openText(key, value) {
+      const plain = open(TEXT, key, value);
+      return typeof plain === 'string' ? { ok: false, why: plain } : { ok: true, text: plain.toString() };
+    },
+    isCurrent: (value) => idOf(value) === current.id,
+  };
+}
+
+function keyOf(secret: string): Key {
+  const derive = (purpose: string, bytes: number) =>
+    Buffer.from(hkdfSync('sha256', secret, SALT, purpose, bytes));
+  return { id: derive('key id', ID_BYTES).readUInt32BE(), key: createSecretKey(derive('aes-256-gcm', 32)) };
+}
+
+function additionalData(kind: Kind, key: string): Buffer {
+  const bytes = Buffer.allocUnsafe(2 + Buffer.byteLength(key));
+  bytes[0] = FORMAT;
+  bytes[1] = kind;
+  bytes.write(key, 2);
+  return bytes;
+}
+
+function decipher(key: KeyObject, additional: Buffer, value: Buffer): Buffer | undefined {
+  const nonce = value.subarray(NONCE_AT, TEXT_AT);
+  const opening = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  opening.setAAD(additional);
+  opening.setAuthTag(value.subarray(-TAG_BYTES));
+  const plain = opening.update(value.subarray(TEXT_AT, -TAG_BYTES));
+  try {
+    opening.final();
+    return plain;
+  } catch {
+    return undefined;
+  }
+}
+
+const whole = z.int().min(0);
+const flag = z.union([z.literal(0), z.literal(1)]).transform((value) => value === 1);
+
+/**
+ * What is said of a file: the change's id, version and time, who made it (API key, address, request id), the packager,
+ * whether it is awaited, and whether there is a file. What later releases add at the end is passed over.
+ */
+const header = z.tuple(
+  [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), flag, flag],
+  z.unknown(),
+);
+
+const LENGTH_BYTES = 2;
+
+/** The length of the header (big-endian), the header as JSON, the file. */
+function plainOf({ id, version, at, by, from, awaited, bytes }: Entry): readonly Buffer[] {
+  const fields: z.input<typeof header> = [
+    id,
+    version,
+    at,
+    by.key,
+    by.address,
+    by.requestId,
+    from,
+    awaited ? 1 : 0,
+    bytes ? 1 : 0,
+  ];
+  const json = JSON.stringify(fields);
+  const start = Buffer.allocUnsafe(LENGTH_BYTES + Buffer.byteLength(json));
+  start.writeUInt16BE(start.length - LENGTH_BYTES);
+  start.write(json, LENGTH_BYTES);
+  return bytes ? [start, bytes] : [start];
+}
+
+const GARBAGE = { ok: false, why: 'garbage' } as const;
+
+function entryOf(plain: Buffer, streamId: StreamId): Opened {
+  if (plain.length < LENGTH_BYTES) return GARBAGE;
+  const bytesAt = LENGTH_BYTES + plain.readUInt16BE();
+  if (bytesAt > plain.length) return GARBAGE;
+  const read = header.safeParse(jsonOf(plain.toString('utf8', LENGTH_BYTES, bytesAt)));
+  if (!read.success) return GARBAGE;
+  const [id, version, at, key, address, requestId, from, awaited, hasFile] = read.data;
+  if (!hasFile && bytesAt < plain.length) return GARBAGE;
+  const bytes = hasFile ? plain.subarray(bytesAt) : undefined;
+  return {
+    ok: true,
+    entry: { streamId, id, version, bytes, at, by: { key, address, requestId }, from, awaited },
+  };
+}
+
+/** undefined: it is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

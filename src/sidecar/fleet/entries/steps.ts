@@ -1,0 +1,266 @@
+import type { FleetImportAnswer, FleetResealAnswer } from '../../../api/fleet';
+import type { StreamId } from '../../../api/stream-id';
+import { parseKeyFile } from '../../../drm/key-file';
+import { HttpError } from '../../../http/errors';
+import { etagOf } from '../../../http/etag';
+import { createPause, yieldToEventLoop } from '../../../http/semaphore';
+import { cached } from '../../cached';
+import { apiError } from '../../errors';
+import { searchesFor } from '../../listing/search';
+import { walk } from '../../listing/walk';
+import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
+import { type Engine, MAX_CHANGES, type StoredValue, toFleetError } from '../engine/engine';
+import type { Grouped } from '../engine/grouped';
+import type { Step } from '../fleet';
+import type { Identity } from '../identity';
+import type { Ledger } from '../ledger/ledger';
+import type { Places } from '../places';
+import type { Apply } from './apply';
+import type { Seal } from './entry';
+import type { Offer } from './fleet-store';
+import type { Follow } from './follow';
+
+interface ImportOptions {
+  readonly folder: string;
+  readonly local: KeyFileStore;
+  readonly ledger: () => Promise<Ledger>;
+  readonly offer: Offer;
+  readonly isTaken: (streamId: StreamId) => boolean;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** A folder of a hundred thousand files is not gone through for each step. */
+const LISTED_MS = 30_000;
+
+/** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
+export function createImport({ folder, local, ledger, offer, isTaken, now }: ImportOptions) {
+  const list = cached(LISTED_MS, now, async () => {
+    const found: StreamId[] = [];
+    const pause = createPause(500);
+    for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
+      if (streamId) found.push(streamId);
+      await pause();
+    }
+    return found.sort();
+  });
+
+  /** Why a key file is not imported, or undefined. */
+  const one = async (streamId: StreamId, by: ChangedBy): Promise<'imported' | 'same' | Refusal> => {
+    if (!isTaken(streamId)) return 'not_taken';
+    const bytes = readOr(() => local.read(streamId));
+    if (!bytes || !isKeyFile(bytes)) return 'not_a_key_file';
+    const { get } = await ledger();
+    const record = get(streamId);
+    const isOurs = record !== undefined && !record.kept && record.tag === etagOf(bytes);
+    // The engine was restored from a backup that is older than what this packager has had from the fleet.
+    return offer(streamId, bytes, by, ({ version }) => isOurs && version < record.version);
+  };
+
+  return async ({ after, limit }: Step, by: ChangedBy): Promise<FleetImportAnswer> => {
+    const all = await list();
+    const begin = after === undefined ? 0 : firstAfter(all, after);
+    const chosen = all.slice(begin, begin + limit);
+    const results = await Promise.all(chosen.map((streamId) => one(streamId, by))).catch(
+      (thrown: unknown) => {
+        throw toFleetError(thrown);
+      },
+    );
+    const count = (wanted: string) => results.filter((result) => result === wanted).length;
+    return {
+      imported: count('imported'),
+      same: count('same'),
+      refused: results.flatMap((code, index) =>
+        code === 'imported' || code === 'same'
+          ? []
+          : [{ streamid: chosen[index] ?? '', code, description: REFUSALS[code] }],
+      ),
+      next: begin + limit < all.length ? (chosen.at(-1) ?? null) : null,
+      total: all.length,
+    };
+  };
+}
+
+const REFUSALS = {
+  differs:
+    'The fleet has another key file of this stream. POST the one that is right. For that of the fleet, remove the file from this packager’s folder and restart its sidecar: a DELETE would delete the stream in the whole fleet.',
+  deleted:
+    'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove the file from this packager’s folder.',
+  unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it anew.',
+  not_a_key_file: 'This is no key file that could be read. Look at it with packager-drm check.',
+  not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
+} as const;
+
+type Refusal = keyof typeof REFUSALS;
+
+/** Undefined for what is no file that can be read. */
+function readOr(read: () => Buffer | undefined): Buffer | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof HttpError && thrown.status === 409) return undefined;
+    throw thrown;
+  }
+}
+
+const MAX_FILE_BYTES = 64 * 1024;
+
+function isKeyFile(bytes: Buffer): boolean {
+  if (bytes.length > MAX_FILE_BYTES) return false;
+  const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
+  return lines.length > 0 && unreadable.length === 0;
+}
+
+/** Where in sorted names the first one after `after` stands. */
+function firstAfter(sorted: readonly string[], after: string): number {
+  let low = 0;
+  for (let high = sorted.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? '') <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+interface ResealOptions {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly seal: () => Seal;
+  readonly identity: () => Promise<Identity>;
+  readonly grouped: Grouped;
+}
+
+/** So often an entry is sealed anew that others change. */
+const MAX_TRIES = 20;
+
+/** Makes what seals with the first secret, step by step, what is sealed with another. Entries keep id and version: no file changes. */
+export function createReseal({ engine, places, seal, identity, grouped }: ResealOptions) {
+  /** The description of the fleet; it guards what follows. */
+  const resealFleet = async (): Promise<void> => {
+    const { values } = await engine.read([places.fleet]);
+    const [present] = values;
+    if (!present || seal().isCurrent(present.value)) return;
+    const opened = seal().openText(places.fleet, present.value);
+    if (!opened.ok) return;
+    const value = seal().sealText(places.fleet, opened.text);
+    await engine.change([{ key: places.fleet, expected: present.revision, value }]);
+    (await identity()).doubt();
+  };
+
+  const step = async ({ after, limit }: Step): Promise<FleetResealAnswer> => {
+    await (await identity()).guard();
+    if (after === undefined) await resealFleet();
+    const [range] = places.entries(undefined);
+    if (!range) throw new Error('There is no range of all entries');
+    const from = after === undefined ? undefined : places.entry(after as StreamId);
+    const page = await engine.list({ ...range, after: from }, { limit });
+    const unreadable: string[] = [];
+    let resealed = 0;
+    let current = 0;
+    const reseal = async (found: StoredValue): Promise<void> => {
+      const { key } = found;
+      const streamId = places.streamOf(key);
+      if (streamId === undefined) return;
+      let present: StoredValue | undefined = found;
+      for (let tries = 0; present && tries < MAX_TRIES; tries += 1) {
+        const { value, revision }: StoredValue = present;
+        const opened = seal().open(key, value, streamId);
+        if (!opened.ok) {
+          unreadable.push(streamId);
+          return;
+        }
+        if (seal().isCurrent(value)) {
+          if (tries === 0) current += 1;
+          else resealed += 1;
+          return;
+        }
+        const entry = { ...opened.entry, awaited: false };
+        const known = await identity();
+        const answer = await grouped.change(
+          { key, expected: revision, value: seal().seal(key, entry) },
+          await known.guard(),
+        );
+        if (answer?.made) {
+          resealed += 1;
+          return;
+        }
+        // Somebody was faster, with whatever secret, or seals the fleet itself anew.
+        if (answer) present = answer.present;
+        else known.doubt();
+      }
+      // One that was removed meanwhile is none any more.
+      if (present) throw apiError('fleet_unavailable');
+    };
+    for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
+      await Promise.all(page.values.slice(begin, begin + MAX_CHANGES).map(reseal));
+      await yieldToEventLoop();
+    }
+    const last = page.values.at(-1)?.key;
+    const total = (await engine.list(range, { limit: 1, keysOnly: true })).count;
+    return { resealed, current, unreadable, next: page.more && last ? streamOf(places, last) : null, total };
+  };
+  return (asked: Step): Promise<FleetResealAnswer> =>
+    step(asked).catch((thrown: unknown) => {
+      throw toFleetError(thrown);
+    });
+}
+
+/** Also of a key that is no stream's, which a step ended at. */
+function streamOf(places: Places, key: string): string {
+  const [range] = places.entries(undefined);
+  return key.slice(range?.prefix.length ?? 0);
+}
+
+/** What goes into one reading of entries that are tried again. */
+export const MAX_AGAIN = 64;
+
+/** Tries again what could not be written here. */
+export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
+  const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
+  for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
+    const group = streams.slice(begin, begin + MAX_AGAIN);
+    await again(group);
+    // When nothing can be written, more need not be tried. Others are the first the next time.
+    if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
+  }
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+/** So long a deletion is told to packagers that were away. */
+const KEPT_MS = 90 * DAY_MS;
+
+interface CollectOptions {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly seal: () => Seal;
+  readonly identity: Identity;
+  readonly ledger: Ledger;
+  readonly clock: () => Date;
+}
+
+/**
+ * Removes from the engine what was deleted 90 days ago. The ledger keeps it for as long again, so that nothing old that
+ * comes back, from a backup, say, makes a file.
+ */
+export async function collectDeleted(options: CollectOptions): Promise<void> {
+  const { engine, places, seal, identity, ledger, clock } = options;
+  const time = clock().getTime();
+  const old = [...ledger.records()].filter(
+    ([, { tag, kept, version }]) => tag === undefined && !kept && version < time - KEPT_MS,
+  );
+  for (let begin = 0; begin < old.length; begin += MAX_CHANGES) {
+    const group = old.slice(begin, begin + MAX_CHANGES);
+    const { values } = await engine.read(group.map(([streamId]) => places.entry(streamId)));
+    const changes = group.flatMap(([streamId, { version }], index) => {
+      const found = values[index];
+      if (!found) {
+        if (version < time - 2 * KEPT_MS) ledger.forget(streamId);
+        return [];
+      }
+      const opened = seal().open(found.key, found.value, streamId);
+      const isSame = opened.ok && opened.entry.version === version && !opened.entry.bytes;
+      return isSame ? [{ key: found.key, expected: found.revision, value: undefined }] : [];
+    });
+    if (changes.length > 0) await engine.change(changes, await identity.guard());
+  }
+}

@@ -1,0 +1,49 @@
+import type { LedgerRecord } from '../ledger/ledger';
+
+/** What the fleet holds of a stream, as far as it decides over the file here. */
+export interface Wanted {
+  readonly version: number;
+  /** The entity tag of its key file; undefined: it was deleted. */
+  readonly tag: string | undefined;
+}
+
+/** What is done with the file here. `note`: nothing but that the ledger takes the entry. */
+export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothing';
+
+/**
+ * Decides what becomes of the file of a stream in view of what the fleet wants there. A file is the fleet's if its
+ * bytes are those that the ledger tells. Of files that are not, none is removed, and none is replaced but by an entry
+ * newer than the one that came upon it.
+ */
+export function whatToDo(
+  record: LedgerRecord | undefined,
+  wanted: Wanted,
+  /** The entity tag of the file that is there. */
+  present: string | undefined,
+  /** Whether this packager has had all of the fleet once: an entry without a record is a new one then. */
+  hasLevelled: boolean,
+): FileAction {
+  if (!record) {
+    if (present === wanted.tag) return 'note';
+    if (present === undefined) return 'write';
+    return wanted.tag !== undefined && hasLevelled ? 'write' : 'keep';
+  }
+  if (wanted.version < record.version) return 'older';
+  if (wanted.version === record.version) return again(record, wanted, present);
+  if (present === wanted.tag) return 'note';
+  if (wanted.tag !== undefined) return 'write';
+  return !record.kept && isOurs(record, present) ? 'remove' : 'keep';
+}
+
+/** An entry that came before: whether its file is still as it was made. */
+function again(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
+  if (present === wanted.tag) return record.kept ? 'note' : 'nothing';
+  if (wanted.tag !== undefined && present === undefined) return 'write';
+  // What was there before the change still is: the change was interrupted.
+  if (!record.kept && present === record.former) return wanted.tag === undefined ? 'remove' : 'write';
+  return 'keep';
+}
+
+function isOurs({ tag, former }: LedgerRecord, present: string | undefined): boolean {
+  return present === tag || (former !== undefined && present === former);
+}

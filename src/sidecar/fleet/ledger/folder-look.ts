@@ -1,0 +1,32 @@
+import type { StreamId } from '../../../api/stream-id';
+import { etagOf } from '../../../http/etag';
+import type { KeyFileStore } from '../../storage/key-file-store';
+import type { Ledger, LedgerRecord } from './ledger';
+
+/**
+ * Makes what goes through the folder beside everything else, some files at a call and then from the front again, and
+ * answers the streams whose files are not as the ledger tells: somebody removed, edited or made them by hand.
+ * Throws what the folder refuses.
+ */
+export function createFolderLook({ records }: Pick<Ledger, 'records'>, { read }: Pick<KeyFileStore, 'read'>) {
+  let left = records();
+  return (count: number): readonly StreamId[] => {
+    const found: StreamId[] = [];
+    for (let step = 0; step < count; step += 1) {
+      const { value, done } = left.next();
+      if (done) {
+        left = records();
+        return found;
+      }
+      const [streamId, record] = value;
+      if (isOther(record, read(streamId))) found.push(streamId);
+    }
+    return found;
+  };
+}
+
+function isOther({ tag, kept }: LedgerRecord, bytes: Buffer | undefined): boolean {
+  const present = bytes && etagOf(bytes);
+  // That somebody else's file stands there is known: news is only that it is gone, or the fleet's by now.
+  return kept ? present === undefined || present === tag : present !== tag;
+}

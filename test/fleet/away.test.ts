@@ -1,0 +1,116 @@
+import { readdir } from 'node:fs/promises';
+import { startEtcdCluster } from '../support/etcd-cluster';
+import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
+import { type FleetPackager, startBuiltFleet, startFleet } from '../support/start-fleet';
+import { until } from '../support/until';
+
+const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
+const STREAMS = 2000;
+const named = Array.from({ length: STREAMS }, (_, index) => `live/stream-${index}`);
+
+async function post(through: FleetPackager, stream: string, body: object): Promise<void> {
+  expect((await through.ask('POST', path(stream), body)).status).toBe(200);
+}
+
+/** How many key files a packager has below `live`. */
+const countAt = async ({ folder }: FleetPackager) =>
+  (await readdir(`${folder}/live`).catch(() => [])).filter((name) => name.endsWith('.key')).length;
+
+/** What its sidecar says that is not as it should be. */
+async function wrongAt(at: FleetPackager): Promise<Record<string, number | undefined>> {
+  const names = ['kept', 'unreadable', 'failed', 'older'];
+  const found = await Promise.all(
+    names.map(async (name) => [name, await at.figure(`fleet_${name}`)] as const),
+  );
+  return Object.fromEntries(found.filter(([, value]) => value !== 0));
+}
+
+test('a packager that slept through a compaction has what was changed, and not what was deleted', async () => {
+  const etcd = await startEtcdCluster({ servers: 1 });
+  const fleet = await startFleet({ urls: etcd.urls, packagers: 3 });
+  await fleet.level();
+  const [one, asleep, cutOff] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
+  for (const stream of ['kept', 'changed', 'gone', 'back']) await post(one, stream, CENC_ONLY);
+  await fleet.untilFile('back', CENC_ONLY_FILE);
+  await asleep.stop();
+  cutOff.cut();
+  await post(one, 'changed', PLAIN);
+  await post(one, 'new', PLAIN);
+  for (const stream of ['gone', 'back']) expect((await one.ask('DELETE', path(stream))).status).toBe(200);
+  await post(one, 'back', PLAIN);
+  const { revision = 0 } = (await etcd.status(0)) ?? {};
+  await etcd.control('compact', String(revision));
+  cutOff.heal();
+  await asleep.start();
+  await fleet.level();
+  await fleet.untilFile('back', PLAIN_FILE);
+  await fleet.untilFile('gone', undefined);
+  for (const each of fleet.packagers) {
+    expect(await Promise.all(['kept', 'changed', 'gone', 'new', 'back'].map(each.file))).toEqual([
+      ...[CENC_ONLY_FILE, PLAIN_FILE, undefined, PLAIN_FILE, PLAIN_FILE],
+    ]);
+  }
+});
+
+test('a sidecar that is killed again and again while it catches up has all files in the end, and none is foreign to it', async () => {
+  const { urls } = await startEtcdCluster({ servers: 1 });
+  const fleet = await startBuiltFleet({ urls, packagers: 2 });
+  await fleet.level();
+  const [one, two] = [fleet.packager(0), fleet.packager(1)];
+  const batch = async (body: object) => {
+    const answer = await one.ask('POST', '/api/keyfiles', { groups: [{ members: named, ...body }] });
+    expect(await answer.json()).toMatchObject({ summary: { failed: 0 } });
+  };
+  await two.stop();
+  await batch(CENC_ONLY);
+  for (const part of [0.1, 0.4, 0.7]) {
+    await two.start();
+    await until(async () => (await countAt(two)) >= part * STREAMS);
+    await two.stop();
+  }
+  // The last level began anew while the former one was half made: what stands there is changed once more.
+  await batch(PLAIN);
+  await two.start();
+  await until(async () => (await two.file(named[1000] ?? '')) !== CENC_ONLY_FILE);
+  await two.stop();
+  await two.start();
+  await fleet.level();
+  const files = await Promise.all(named.map(two.file));
+  expect(files.filter((file) => file !== PLAIN_FILE)).toEqual([]);
+  expect(await wrongAt(two)).toEqual({});
+  expect(await two.status()).toMatchObject({ state: 'level', streams: STREAMS, missing: 0 });
+  await Promise.all(named.slice(0, 50).map((stream) => one.ask('DELETE', path(stream))));
+  await until(async () => (await countAt(two)) === STREAMS - 50);
+});
+
+test('what a sidecar acknowledged before it was killed is beside all packagers, itself as well when it starts again', async () => {
+  const { urls } = await startEtcdCluster({ servers: 1 });
+  const fleet = await startBuiltFleet({ urls, packagers: 2 });
+  await fleet.level();
+  const [one, two] = [fleet.packager(0), fleet.packager(1)];
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const asked = Array.from({ length: 200 }, async (_, index) => {
+      const stream = `round-${round}/${index}`;
+      const answer = await two.ask('POST', path(stream), CENC_ONLY).catch(() => undefined);
+      if (answer?.status === 200) acknowledged.push(stream);
+    });
+    const former = acknowledged.length;
+    await until(() => acknowledged.length > former + 20 * round);
+    await two.stop();
+    await Promise.all(asked);
+    await two.start();
+    await fleet.level();
+  }
+  for (const each of [one, two]) {
+    const isThere = async () =>
+      (await Promise.all(acknowledged.map(each.file))).every((file) => file === CENC_ONLY_FILE);
+    await until(isThere);
+    expect(await wrongAt(each)).toEqual({});
+  }
+  // Also what was accepted without the client having heard of it is the same everywhere.
+  await until(async () => {
+    const [first, second] = await Promise.all([one, two].map(async (each) => (await each.status()).streams));
+    return first === second;
+  });
+});

@@ -1,0 +1,194 @@
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../../../src/http/config';
+import { openEngineAccess } from '../../../../src/sidecar/fleet/engine/engine-access';
+import { type LogLine, recordedLog } from '../../../support/recorded-log';
+import { temporaryFolder } from '../../../support/start-sidecar';
+import { pem, place } from '../../../support/tls';
+import { until } from '../../../support/until';
+
+const closings: (() => void)[] = [];
+let authorities: string;
+let certificate: string;
+let key: string;
+let passwordFile: string;
+let lines: LogLine[];
+
+const write = (path: string, text: string, mode = 0o600) => {
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+};
+
+beforeEach(async () => {
+  const folder = await temporaryFolder();
+  authorities = join(folder, 'tls');
+  certificate = join(folder, 'tls.crt');
+  key = join(folder, 'tls.crt.key');
+  passwordFile = join(folder, 'password');
+  place('authority', authorities);
+  place('client', certificate);
+  place('client-key', key);
+  chmodSync(key, 0o600);
+  write(passwordFile, 'pass word\nnot this\n');
+});
+
+afterEach(() => {
+  for (const close of closings.splice(0)) close();
+});
+
+type Access = Parameters<typeof openEngineAccess>[0];
+
+const withUser = (): Access => ({ user: { name: 'site-a', passwordFile }, tls: {} });
+const withTls = (): Access => ({ tls: { authorities, client: { certificate, key } } });
+
+function open(access: Access, time = Date.UTC(2100, 0)) {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  const opened = openEngineAccess(access, {
+    log: recorded.log,
+    clock: () => new Date(time),
+    intervalMs: 10,
+  });
+  closings.push(opened.close);
+  return opened;
+}
+
+const KEPT = 'files for the engine of the fleet cannot be used; what was read before stays in force';
+const PASSWORD_READ = (): LogLine => ['info', "password of the engine's user read", { file: passwordFile }];
+const validUntil = '2126-01-01T00:00:00.000Z';
+const AUTHORITY_READ = (name = 'authority'): LogLine => [
+  'info',
+  "certificate of the engine's authority read",
+  { file: authorities, subject: `CN=${name} of the tests`, validUntil },
+];
+const CLIENT_READ = (name = 'client', end = validUntil): LogLine => [
+  'info',
+  'client certificate for the engine read',
+  { file: certificate, subject: `CN=${name} of the tests`, validUntil: end },
+];
+
+test('is nothing where the engine is open to everybody', () => {
+  const access = open({ tls: {} });
+  expect([access.tls(), access.password(), lines]).toEqual([{}, undefined, []]);
+});
+
+test('is the first line of the password file, and its next one when that changes', async () => {
+  const access = open(withUser());
+  expect(access.password()).toBe('pass word');
+  write(passwordFile, '\ufeffnext\r\n');
+  await until(() => access.password() === 'next');
+  expect(lines).toEqual([PASSWORD_READ(), PASSWORD_READ()]);
+  expect(JSON.stringify(lines)).not.toMatch(/pass word|next|not this/);
+});
+
+test('is what the PEM files hold, all three of one moment, and the same object until then', async () => {
+  const access = open(withTls());
+  const first = access.tls();
+  expect(first).toEqual({ ca: pem('authority'), cert: pem('client'), key: pem('client-key') });
+  expect(access.tls()).toBe(first);
+  place('other-client', certificate);
+  place('other-client-key', key);
+  place('other-authority', authorities);
+  await until(() => access.tls().cert?.equals(pem('other-client')) === true);
+  await until(() => access.tls().ca?.equals(pem('other-authority')) === true);
+  expect(access.tls()).toEqual({
+    ca: pem('other-authority'),
+    cert: pem('other-client'),
+    key: pem('other-client-key'),
+  });
+  const read = lines.filter(([level]) => level === 'info');
+  expect(read.slice(0, 2)).toEqual([AUTHORITY_READ(), CLIENT_READ()]);
+  expect(read.slice(-2)).toEqual([AUTHORITY_READ('other-authority'), CLIENT_READ('other-client')]);
+  expect(lines.filter(([level]) => level === 'error')).toEqual([]);
+});
+
+test('is an authority alone, or a client certificate alone', () => {
+  expect(open({ tls: { authorities } }).tls()).toEqual({ ca: pem('authority') });
+  expect(open({ tls: { client: { certificate, key } } }).tls()).toEqual({
+    cert: pem('client'),
+    key: pem('client-key'),
+  });
+});
+
+const P = 'PACKAGERDRMAPI_FLEET_';
+
+test.each<[what: string, access: () => Access, spoil: () => void, fault: () => string]>([
+  [
+    'an empty password',
+    withUser,
+    () => write(passwordFile, '\nsecond line\n'),
+    () => `${P}PASSWORD_FILE: ${passwordFile}: has no password in its first line`,
+  ],
+  [
+    'a password without end',
+    withUser,
+    () => write(passwordFile, 'x'.repeat(1001)),
+    () => `${P}PASSWORD_FILE: ${passwordFile}: the password must have at most 1000 characters`,
+  ],
+  [
+    'no password file',
+    withUser,
+    () => rmSync(passwordFile),
+    () => `${P}PASSWORD_FILE: ${passwordFile}: there is no such file`,
+  ],
+  [
+    'an authority that is no certificate',
+    withTls,
+    () => write(authorities, 'hello'),
+    () => `${P}TLSCA: ${authorities}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`,
+  ],
+  [
+    'no client certificate',
+    withTls,
+    () => rmSync(certificate),
+    () => `${P}TLSCERT: ${certificate}: there is no such file`,
+  ],
+  [
+    'a key of another certificate',
+    withTls,
+    () => place('other-client-key', key),
+    () => `${P}TLSKEY: ${key}: is not the key of the certificate in ${certificate}`,
+  ],
+  [
+    'a key with a passphrase',
+    withTls,
+    () => place('encrypted-server-key', key),
+    () => `${P}TLSKEY: ${key}: holds a key that is locked with a passphrase; write it without one`,
+  ],
+])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
+  const [, how, spoil, fault] = row;
+  const access = open(how());
+  const before = [access.tls(), access.password()];
+  const told = lines.length;
+  spoil();
+  await until(() => lines.length > told);
+  expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault()] }]]);
+  expect([access.tls(), access.password()]).toEqual(before);
+  expect(() => open(how())).toThrow(new ConfigError([fault()]));
+});
+
+test('names the variable of a file in whose place there is a folder', () => {
+  rmSync(passwordFile);
+  const folder = { user: { name: 'x', passwordFile: join(passwordFile, '..') }, tls: {} };
+  expect(() => open(folder)).toThrow(/PACKAGERDRMAPI_FLEET_PASSWORD_FILE: .* is a folder\./);
+});
+
+test('warns of what every user of the machine can read, of a certificate that has ended, and of a name that etcd refuses', () => {
+  place('expired-client', certificate);
+  place('expired-client-key', key);
+  chmodSync(key, 0o644);
+  chmodSync(passwordFile, 0o644);
+  open({ ...withUser(), tls: { client: { certificate, key } } });
+  expect(lines).toEqual([
+    CLIENT_READ('expired-client', '2021-01-01T00:00:00.000Z'),
+    ['warn', 'a certificate for the engine of the fleet has ended', { file: certificate }],
+    ['warn', "every user of this machine can read the key of the fleet's client certificate", { file: key }],
+    [
+      'warn',
+      'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',
+      { file: certificate, subject: 'CN=expired-client of the tests' },
+    ],
+    PASSWORD_READ(),
+    ['warn', "every user of this machine can read the password of the engine's user", { file: passwordFile }],
+  ]);
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { type FileAction, whatToDo } from '../../../../src/sidecar/fleet/entries/whose-file';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
+
+const record = (
+  version: number,
+  tag: string | undefined,
+  more: Partial<LedgerRecord> = {},
+): LedgerRecord => ({
+  version,
+  revision: version,
+  tag,
+  ...more,
+});
+
+const ROWS: readonly (readonly [
+  effect: string,
+  record: LedgerRecord | undefined,
+  wanted: readonly [version: number, tag: string | undefined],
+  present: string | undefined,
+  hasLevelled: boolean,
+  action: FileAction,
+])[] = [
+  ['a missing file is written at the first join', undefined, [5, 'A'], undefined, false, 'write'],
+  ['a file that is the same is taken over', undefined, [5, 'A'], 'A', false, 'note'],
+  ['a file that differs stays at the first join', undefined, [5, 'A'], 'hand', false, 'keep'],
+  ['a new entry replaces a file made by hand', undefined, [5, 'A'], 'hand', true, 'write'],
+  ['a deletion leaves a file made by hand', undefined, [5, undefined], 'hand', true, 'keep'],
+  ['a deletion without a file is noted', undefined, [5, undefined], undefined, true, 'note'],
+  ['a newer entry replaces the file of the fleet', record(5, 'A'), [6, 'B'], 'A', true, 'write'],
+  ['a newer entry replaces a file edited by hand', record(5, 'A'), [6, 'B'], 'hand', true, 'write'],
+  ['a newer entry brings back a file', record(5, undefined), [6, 'B'], undefined, true, 'write'],
+  ['a newer entry of the same bytes writes nothing', record(5, 'A'), [6, 'A'], 'A', true, 'note'],
+  ['a deletion removes the file of the fleet', record(5, 'A'), [6, undefined], 'A', true, 'remove'],
+  ['a deletion leaves a file edited by hand', record(5, 'A'), [6, undefined], 'hand', true, 'keep'],
+  ['a deletion of a file that is gone is noted', record(5, 'A'), [6, undefined], undefined, true, 'note'],
+  [
+    'a deletion leaves a file that was kept, though its bytes are the wanted ones by now',
+    record(5, 'A', { kept: true }),
+    [6, undefined],
+    'A',
+    true,
+    'keep',
+  ],
+  ['the same entry again changes nothing', record(5, 'A'), [5, 'A'], 'A', true, 'nothing'],
+  ['the same entry again brings back a wiped file', record(5, 'A'), [5, 'A'], undefined, true, 'write'],
+  ['the same entry again leaves a file edited by hand', record(5, 'A'), [5, 'A'], 'hand', true, 'keep'],
+  [
+    'the same entry again finishes a write that was interrupted',
+    record(5, 'B', { former: 'A' }),
+    [5, 'B'],
+    'A',
+    true,
+    'write',
+  ],
+  [
+    'the same entry again finishes a removal that was interrupted',
+    record(5, undefined, { former: 'A' }),
+    [5, undefined],
+    'A',
+    true,
+    'remove',
+  ],
+  ['a file made by hand after a deletion stays', record(5, undefined), [5, undefined], 'hand', true, 'keep'],
+  ['a kept file stays', record(5, 'A', { kept: true }), [5, 'A'], 'hand', true, 'keep'],
+  [
+    'a kept file that was wiped is written',
+    record(5, 'A', { kept: true }),
+    [5, 'A'],
+    undefined,
+    true,
+    'write',
+  ],
+  [
+    'a kept file that became the same is taken over',
+    record(5, 'A', { kept: true }),
+    [5, 'A'],
+    'A',
+    true,
+    'note',
+  ],
+  ['an older entry changes nothing', record(5, 'B'), [4, 'A'], 'B', true, 'older'],
+  ['an older entry brings nothing back', record(5, undefined), [4, 'A'], undefined, true, 'older'],
+];
+
+test.each(ROWS)('%s', (_effect, known, [version, tag], present, hasLevelled, action) => {
+  expect(whatToDo(known, { version, tag }, present, hasLevelled)).toBe(action);
+});
+
+const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
+
+test('whatever comes, a file that is not of the fleet is never removed', () => {
+  fc.assert(
+    fc.property(
+      fc.option(
+        fc.record({
+          version: fc.nat(5),
+          tag,
+          former: tag,
+        }),
+        { nil: undefined },
+      ),
+      fc.record({ version: fc.nat(5), tag }),
+      fc.boolean(),
+      fc.boolean(),
+      (known, wanted, hasLevelled, kept) => {
+        const held = known && { ...known, revision: 1, ...(kept && { kept: true as const }) };
+        const action = whatToDo(held, wanted, 'hand', hasLevelled);
+        expect(action).not.toBe('remove');
+        // It is replaced by what is new alone.
+        if (action === 'write') expect(wanted.version).toBeGreaterThan(known?.version ?? -1);
+      },
+    ),
+  );
+});

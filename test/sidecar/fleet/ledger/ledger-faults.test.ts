@@ -1,0 +1,246 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StreamId } from '../../../../src/api/stream-id';
+import { type Ledger, type LedgerRecord, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
+import * as faulty from '../../../support/faulty-fs';
+import { type LogLine, recordedLog } from '../../../support/recorded-log';
+import { temporaryFolder } from '../../../support/start-sidecar';
+import { until } from '../../../support/until';
+
+jest.mock('node:fs', () => jest.requireActual('../../../support/faulty-fs').faultyFs);
+
+const LIVE = 'live' as StreamId;
+const OTHER = 'site/other' as StreamId;
+const NOT_ANEW = 'the ledger of the fleet could not be written anew; it goes on growing';
+
+let folder: string;
+let lines: LogLine[] = [];
+let ids = 0;
+let ledger: Ledger;
+
+const path = () => join(folder, '.packagerdrmapi-fleet', 'ledger');
+const record = (version: number): LedgerRecord => ({ version, revision: 1, tag: '"tag"' });
+const recordsOf = () => Object.fromEntries(ledger.records());
+
+async function open(): Promise<void> {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  const newId = () => {
+    ids += 1;
+    return `id-${ids}`;
+  };
+  ledger = await openLedger(folder, { newId, log: recorded.log });
+}
+
+async function reopen(): Promise<void> {
+  await ledger.close();
+  faulty.reset();
+  await open();
+}
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  await open();
+  await ledger.note(LIVE, record(1));
+  faulty.reset();
+});
+
+afterEach(() => ledger.close());
+
+const starts = (call: faulty.FsCall) =>
+  faulty.recorded().filter((event) => event.call === call && event.moment === 'start').length;
+
+test.each<[what: string, call: faulty.FsCall, nth: number, code: string]>([
+  ['there is no space', 'write', 1, 'ENOSPC'],
+  ['there is space for a part of it', 'write', 3, 'ENOSPC'],
+  ['the disk fails at the sync', 'fdatasync', 1, 'EIO'],
+])('refuses what it cannot keep when %s, shows what was before, and goes on after that', async (...row) => {
+  const [, call, nth, code] = row;
+  const before = readFileSync(path());
+  const { head } = ledger;
+  faulty.shortenWrites(10);
+  faulty.fail(call, nth, code);
+  const noted = [
+    ledger.note(LIVE, record(2)),
+    ledger.note(LIVE, record(3)),
+    ledger.note(OTHER, record(4)),
+    ledger.noteHead({ levelled: '' }),
+  ];
+  for (const each of noted) await expect(each).rejects.toMatchObject({ code });
+  expect(recordsOf()).toEqual({ [LIVE]: record(1) });
+  expect(ledger.head).toEqual({ ...head, highest: 4 });
+  expect(readFileSync(path())).toEqual(before);
+  await ledger.note(OTHER, record(5));
+  await reopen();
+  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(5) });
+  expect(lines).toEqual([]);
+});
+
+test('cuts off later what it could not cut off at once, before it appends', async () => {
+  const before = readFileSync(path());
+  faulty.shortenWrites(10);
+  faulty.fail('write', 2, 'ENOSPC');
+  faulty.fail('ftruncate', 1, 'EIO');
+  await expect(ledger.note(LIVE, record(2))).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(readFileSync(path())).toHaveLength(before.length + 10);
+  faulty.fail('ftruncate', 2, 'EIO');
+  await expect(ledger.note(LIVE, record(3))).rejects.toMatchObject({ code: 'EIO' });
+  await ledger.note(OTHER, record(4));
+  await reopen();
+  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(4) });
+  expect(lines).toEqual([]);
+});
+
+test('shows what was noted while a sync was under way that failed', async () => {
+  const gate = faulty.hold('fdatasync');
+  faulty.fail('fdatasync', 1, 'EIO');
+  const first = ledger.note(LIVE, record(2));
+  await gate.reached;
+  const second = ledger.note(LIVE, record(3));
+  const head = ledger.noteHead({ fleet: 'fleet' });
+  gate.release();
+  await expect(first).rejects.toMatchObject({ code: 'EIO' });
+  expect([ledger.get(LIVE), ledger.head.fleet]).toEqual([record(3), 'fleet']);
+  await Promise.all([second, head]);
+  await reopen();
+  expect([ledger.get(LIVE), ledger.head.fleet]).toEqual([record(3), 'fleet']);
+});
+
+test('shows the last record on disk when two syncs fail one after the other', async () => {
+  const gate = faulty.hold('fdatasync');
+  faulty.fail('fdatasync', 1, 'EIO');
+  faulty.fail('fdatasync', 2, 'ENOSPC');
+  const first = ledger.note(LIVE, record(2));
+  await gate.reached;
+  const second = ledger.note(LIVE, record(3));
+  gate.release();
+  await expect(first).rejects.toMatchObject({ code: 'EIO' });
+  await expect(second).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(recordsOf()).toEqual({ [LIVE]: record(1) });
+});
+
+test('syncs once for all that is noted while a sync is under way', async () => {
+  const gate = faulty.hold('fdatasync');
+  const first = ledger.note(LIVE, record(2));
+  await gate.reached;
+  const more = Array.from({ length: 50 }, (_, index) => ledger.note(`s${index}` as StreamId, record(index)));
+  gate.release();
+  await Promise.all([first, ...more]);
+  expect([starts('fdatasync'), starts('write')]).toEqual([2, 2]);
+  await ledger.note(OTHER, record(5));
+  // The folder was synced with the first line.
+  expect([starts('fdatasync'), starts('fsync')]).toEqual([3, 0]);
+});
+
+test('does not wait for the disk to forget, and does not remember again what it could not write', async () => {
+  await ledger.note(OTHER, record(2));
+  faulty.reset();
+  faulty.fail('write', 1, 'ENOSPC');
+  ledger.forget(LIVE);
+  await faulty.ended('write', 1);
+  expect(starts('fdatasync')).toBe(0);
+  expect(recordsOf()).toEqual({ [OTHER]: record(2) });
+  await ledger.note(OTHER, record(3));
+  await until(() => !readFileSync(path(), 'utf8').includes('live'));
+  await reopen();
+  expect(recordsOf()).toEqual({ [OTHER]: record(3) });
+});
+
+test.each<[call: faulty.FsCall, nth: number, code: string]>([
+  ['open', 2, 'EMFILE'],
+  ['write', 1, 'ENOSPC'],
+  ['write', 2, 'ENOSPC'],
+  ['fdatasync', 1, 'EIO'],
+  ['fdatasync', 2, 'EIO'],
+  ['rename', 1, 'EIO'],
+])('opens with all it holds when it cannot be written anew: %s number %i fails', async (call, nth, code) => {
+  await ledger.note(OTHER, record(2));
+  await ledger.note(OTHER, record(3));
+  await ledger.close();
+  const before = readFileSync(path());
+  faulty.reset();
+  faulty.fail(call, nth, code);
+  await open();
+  expect(lines).toEqual([['warn', NOT_ANEW, { error: expect.objectContaining({ code }) }]]);
+  expect(readFileSync(path())).toEqual(before);
+  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(3) });
+  await ledger.note(OTHER, record(4));
+  await reopen();
+  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(4) });
+  expect(lines).toEqual([]);
+});
+
+test('acknowledges nothing while its new name may be lost by a power cut', async () => {
+  await ledger.note(LIVE, record(2));
+  await ledger.close();
+  faulty.reset();
+  faulty.fail('fsync', 1, 'EIO');
+  faulty.fail('fsync', 2, 'EIO');
+  await open();
+  await expect(ledger.note(LIVE, record(3))).rejects.toMatchObject({ code: 'EIO' });
+  expect(ledger.get(LIVE)).toEqual(record(2));
+  await ledger.note(LIVE, record(4));
+  await reopen();
+  expect(recordsOf()).toEqual({ [LIVE]: record(4) });
+});
+
+test('goes on with the file it has when it cannot be written anew while it is used', async () => {
+  faulty.fail('rename', 1, 'EIO');
+  const many = (version: number) =>
+    Promise.all(Array.from({ length: 6000 }, (_, index) => ledger.note(LIVE, record(version + index))));
+  await many(10);
+  await many(20_000);
+  await until(() => lines.length > 0);
+  expect(lines).toEqual([['warn', NOT_ANEW, { error: expect.objectContaining({ code: 'EIO' }) }]]);
+  await many(30_000);
+  await many(40_000);
+  await until(() => readFileSync(path()).length < 13_000 * 40);
+  await ledger.note(OTHER, record(5));
+  await reopen();
+  expect(recordsOf()).toEqual({ [LIVE]: record(45_999), [OTHER]: record(5) });
+  expect(lines).toEqual([]);
+});
+
+test('keeps out of the new file what is refused while that is written', async () => {
+  await ledger.close();
+  const filler = Array.from({ length: 3000 }, (_, index) => `s${index}` as StreamId);
+  await open();
+  await Promise.all(filler.map((streamId) => ledger.note(streamId, record(1))));
+  for (let round = 0; round < 5; round += 1)
+    await Promise.all(filler.map((streamId) => ledger.note(streamId, record(2 + round))));
+  faulty.reset();
+  const gate = faulty.hold('open');
+  // The new file is about to be made: what is noted now is in memory while it is written, and never on disk.
+  await gate.reached;
+  const sync = faulty.hold('fdatasync');
+  faulty.fail('fdatasync', starts('fdatasync') + 1, 'EIO');
+  const refused = ledger.note('s0' as StreamId, record(99)).catch(() => 'refused');
+  await sync.reached;
+  gate.release();
+  // The refused line, the head and the first records of the new file.
+  await faulty.ended('write', 3);
+  sync.release();
+  expect(await refused).toBe('refused');
+  await faulty.ended('rename', 1);
+  await reopen();
+  expect(ledger.get('s0' as StreamId)).toEqual(record(6));
+  expect(ledger.size).toBe(3001);
+});
+
+test('removes what a killed process left of a new file', async () => {
+  await ledger.close();
+  writeFileSync(`${path()}.new`, 'half of it');
+  await open();
+  expect(() => readFileSync(`${path()}.new`)).toThrow('ENOENT');
+  expect(recordsOf()).toEqual({ [LIVE]: record(1) });
+});
+
+test('leaves no descriptor open, whatever fails', async () => {
+  await ledger.close();
+  const before = faulty.openDescriptors().length;
+  faulty.reset();
+  faulty.fail('open', 1, 'EACCES');
+  await expect(open()).rejects.toMatchObject({ code: 'EACCES' });
+  expect(faulty.openDescriptors()).toHaveLength(before);
+  await open();
+});

@@ -1,0 +1,388 @@
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import type { StreamId } from '../../../../src/api/stream-id';
+import {
+  type Ledger,
+  type LedgerHead,
+  type LedgerRecord,
+  openLedger,
+} from '../../../../src/sidecar/fleet/ledger/ledger';
+import { type LogLine, recordedLog } from '../../../support/recorded-log';
+import { temporaryFolder } from '../../../support/start-sidecar';
+
+const LIVE = 'live' as StreamId;
+const OTHER = 'site/other' as StreamId;
+
+let folder: string;
+let lines: LogLine[] = [];
+let ids = 0;
+const opened: Ledger[] = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  ids = 0;
+});
+
+afterEach(async () => {
+  for (const ledger of opened.splice(0)) await ledger.close();
+});
+
+const path = () => join(folder, '.packagerdrmapi-fleet', 'ledger');
+const fileLines = () => readFileSync(path(), 'utf8').split('\n').slice(0, -1);
+
+async function open(): Promise<Ledger> {
+  const recorded = recordedLog();
+  lines = recorded.lines;
+  const newId = () => {
+    ids += 1;
+    return `id-${ids}`;
+  };
+  const ledger = await openLedger(folder, { newId, log: recorded.log });
+  opened.push(ledger);
+  return ledger;
+}
+
+async function reopen(ledger: Ledger): Promise<Ledger> {
+  await ledger.close();
+  return open();
+}
+
+const recordsOf = (ledger: Ledger) => Object.fromEntries(ledger.records());
+const record = (version: number, tag: string | undefined = `"tag ${version}"`): LedgerRecord => ({
+  version,
+  revision: version + 1000,
+  tag,
+});
+
+test('is empty at first, in a folder that nobody else can enter', async () => {
+  const ledger = await open();
+  expect(ledger.head).toEqual({ id: 'id-2', highest: 0 });
+  expect([ledger.size, recordsOf(ledger), ledger.get(LIVE)]).toEqual([0, {}, undefined]);
+  expect(statSync(join(folder, '.packagerdrmapi-fleet')).mode & 0o7777).toBe(0o700);
+  expect(statSync(path()).mode & 0o7777).toBe(0o600);
+  expect(lines).toEqual([]);
+});
+
+test('has its id, its head and its records again after a restart', async () => {
+  const ledger = await open();
+  const { id } = ledger.head;
+  await Promise.all([
+    ledger.note(LIVE, record(5)),
+    ledger.note(OTHER, { ...record(7), tag: undefined, former: '"older"' }),
+    ledger.note('kept' as StreamId, { ...record(6), kept: true }),
+    ledger.noteHead({ fleet: 'fleet 1' }),
+    ledger.noteHead({ levelled: 'news' }),
+  ]);
+  const again = await reopen(ledger);
+  const head: LedgerHead = { id, fleet: 'fleet 1', levelled: 'news', highest: 7 };
+  expect(again.head).toEqual(head);
+  expect(again.size).toBe(3);
+  expect(recordsOf(again)).toEqual({
+    [LIVE]: record(5),
+    [OTHER]: { version: 7, revision: 1007, tag: undefined, former: '"older"' },
+    kept: { ...record(6), kept: true },
+  });
+  expect(again.get('kept' as StreamId)?.kept).toBe(true);
+  expect(lines).toEqual([]);
+});
+
+test('shows a record at once, and that of the fleet before it while they differ', async () => {
+  const ledger = await open();
+  const [first, second] = [ledger.note(LIVE, record(1)), ledger.note(LIVE, record(2))];
+  expect(ledger.get(LIVE)).toEqual({ ...record(2), former: '"tag 1"' });
+  await Promise.all([first, second]);
+  await ledger.note(LIVE, { ...record(3), former: '"what stands there"' });
+  expect(ledger.get(LIVE)).toEqual({ ...record(3), former: '"what stands there"' });
+  await ledger.note(LIVE, { ...record(4), tag: '"tag 3"' });
+  expect(ledger.get(LIVE)).toEqual({ version: 4, revision: 1004, tag: '"tag 3"' });
+  await ledger.note(LIVE, { version: 5, revision: 1005, tag: undefined });
+  const gone = { version: 5, revision: 1005, tag: undefined, former: '"tag 3"' };
+  expect(ledger.get(LIVE)).toEqual(gone);
+  expect((await reopen(ledger)).get(LIVE)).toEqual(gone);
+});
+
+test('remembers the highest version, also when its record is forgotten', async () => {
+  const ledger = await open();
+  await ledger.note(LIVE, record(9));
+  await ledger.note(OTHER, record(3));
+  await ledger.noteHead({ highest: 4 });
+  expect(ledger.head.highest).toBe(9);
+  ledger.forget(LIVE);
+  const again = await reopen(await reopen(ledger));
+  expect([again.head.highest, recordsOf(again)]).toEqual([9, { [OTHER]: record(3) }]);
+  await again.noteHead({ highest: 20 });
+  expect((await reopen(again)).head.highest).toBe(20);
+});
+
+test('forgets a record at once, and has one that is noted after that', async () => {
+  const ledger = await open();
+  await ledger.note(LIVE, record(1));
+  const noted = ledger.note(LIVE, record(2));
+  ledger.forget(LIVE);
+  expect(ledger.get(LIVE)).toBeUndefined();
+  await noted;
+  expect(ledger.get(LIVE)).toBeUndefined();
+  ledger.forget(LIVE);
+  ledger.forget(OTHER);
+  const again = await reopen(ledger);
+  expect(again.size).toBe(0);
+  await again.note(LIVE, record(3));
+  again.forget(LIVE);
+  await again.note(LIVE, record(4));
+  expect(recordsOf(await reopen(again))).toEqual({ [LIVE]: record(4) });
+});
+
+test('has all whole lines whatever the last one was cut to, and writes on after them', async () => {
+  const ledger = await open();
+  await ledger.note(LIVE, record(1));
+  await ledger.note(OTHER, record(2));
+  await ledger.close();
+  const whole = readFileSync(path());
+  const start = whole.subarray(0, -1).lastIndexOf('\n') + 1;
+  for (let length = start; length < whole.length; length += 1) {
+    writeFileSync(path(), whole.subarray(0, length));
+    const cut = await open();
+    expect(recordsOf(cut)).toEqual({ [LIVE]: record(1) });
+    expect(lines).toEqual([]);
+    await cut.note(OTHER, record(3));
+    const again = await reopen(cut);
+    expect(recordsOf(again)).toEqual({ [LIVE]: record(1), [OTHER]: record(3) });
+    expect(lines).toEqual([]);
+    await again.close();
+  }
+});
+
+test('loses of damaged lines these alone, tells how many they are, and not again', async () => {
+  const ledger = await open();
+  for (let index = 0; index < 6; index += 1) await ledger.note(`s${index}` as StreamId, record(index + 1));
+  await ledger.close();
+  const [head = '', s0 = '', s1 = '', s2 = '', s3 = '', s4 = '', s5 = ''] = fileLines();
+  const damaged = [head, s0, s1.replace('tag 2', 'tag 9'), '', s2, '\0'.repeat(100), s3, `${s4}x`, s5];
+  writeFileSync(path(), `${damaged.join('\n')}\n`);
+  const again = await open();
+  expect([...again.records()].map(([stream]) => stream)).toEqual(['s0', 's2', 's3', 's5']);
+  expect(lines).toEqual([
+    ['error', 'lines of the ledger of the fleet are damaged; all others are in force', { damaged: 4 }],
+  ]);
+  expect(again.head).toEqual(ledger.head);
+  await reopen(again);
+  expect(lines).toEqual([]);
+});
+
+test('takes any other bytes for damaged lines', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
+      const ledger = await open();
+      await ledger.note(LIVE, record(1));
+      await ledger.close();
+      appendFileSync(path(), Buffer.concat([bytes, Buffer.from('\n')]));
+      const again = await open();
+      expect(recordsOf(again)).toEqual({ [LIVE]: record(1) });
+      await again.close();
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('draws a new id when the head is lost, and keeps the records', async () => {
+  const ledger = await open();
+  await ledger.note(LIVE, record(1));
+  await ledger.close();
+  writeFileSync(path(), `${fileLines().slice(1).join('\n')}\n`);
+  const again = await open();
+  expect(again.head.id).not.toBe(ledger.head.id);
+  expect([again.head.highest, recordsOf(again)]).toEqual([1, { [LIVE]: record(1) }]);
+  expect((await reopen(again)).head).toEqual(again.head);
+});
+
+type Step =
+  | { readonly do: 'note'; readonly stream: number; readonly version: number; readonly hasTag: boolean }
+  | { readonly do: 'forget'; readonly stream: number }
+  | { readonly do: 'head'; readonly highest: number }
+  | { readonly do: 'settle' | 'reopen' | 'cut' };
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('note' as const),
+      stream: fc.nat(4),
+      version: fc.nat(1000),
+      hasTag: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('forget' as const), stream: fc.nat(4) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('head' as const), highest: fc.nat(2000) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('settle', 'reopen', 'cut') }) },
+);
+
+test('holds what a plain map would, whatever is done in whatever order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { maxLength: 40 }), async (steps) => {
+      rmSync(join(folder, '.packagerdrmapi-fleet'), { recursive: true, force: true });
+      let ledger = await open();
+      const model = new Map<string, LedgerRecord>();
+      let highest = 0;
+      let noted: Promise<void>[] = [];
+      for (const step of steps) {
+        if (step.do === 'note') {
+          const streamId = `s${step.stream}` as StreamId;
+          const next = record(step.version, step.hasTag ? `"${step.version % 3}"` : undefined);
+          const before = model.get(streamId)?.tag;
+          noted.push(ledger.note(streamId, next));
+          model.set(streamId, { ...next, former: before === next.tag ? undefined : before });
+          highest = Math.max(highest, step.version);
+        } else if (step.do === 'forget') {
+          ledger.forget(`s${step.stream}` as StreamId);
+          model.delete(`s${step.stream}`);
+        } else if (step.do === 'head') {
+          noted.push(ledger.noteHead({ highest: step.highest }));
+          highest = Math.max(highest, step.highest);
+        } else {
+          await Promise.all(noted);
+          noted = [];
+          if (step.do === 'settle') continue;
+          await ledger.close();
+          if (step.do === 'cut') appendFileSync(path(), '00000000 ["s1",5');
+          ledger = await open();
+        }
+        expect(recordsOf(ledger)).toEqual(Object.fromEntries(model));
+        expect(ledger.size).toBe(model.size);
+        expect(ledger.head.highest).toBe(highest);
+      }
+      await ledger.close();
+      const again = await open();
+      expect(recordsOf(again)).toEqual(Object.fromEntries(model));
+      expect([again.head.highest, lines]).toEqual([highest, []]);
+      await again.close();
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('is written anew while it is used, and goes on with all that was noted meanwhile', async () => {
+  let ledger = await open();
+  let most = 0;
+  const expected: Record<string, LedgerRecord> = {};
+  for (let round = 0; round < 60; round += 1) {
+    const noted: Promise<void>[] = [];
+    for (let index = 0; index < 500; index += 1) {
+      const streamId = `s${(round * 7 + index) % 1200}` as StreamId;
+      if (index % 50 === 0) {
+        ledger.forget(streamId);
+        delete expected[streamId];
+        continue;
+      }
+      const next = record(round * 500 + index, '"same"');
+      noted.push(ledger.note(streamId, next));
+      expected[streamId] = next;
+    }
+    await Promise.all(noted);
+    most = Math.max(most, statSync(path()).size);
+  }
+  expect(recordsOf(ledger)).toEqual(expected);
+  ledger = await reopen(ledger);
+  expect(recordsOf(ledger)).toEqual(expected);
+  const lineBytes = Buffer.byteLength(fileLines().at(-1) ?? '') + 1;
+  // 30,000 lines were written; no more than some 12,500 lay there at a time.
+  expect(most).toBeLessThan(14_000 * lineBytes);
+  expect(fileLines()).toHaveLength(Object.keys(expected).length + 1);
+  expect(lines).toEqual([]);
+});
+
+test.each<[what: string, spoil: () => void, refusal: () => string]>([
+  [
+    'a link in the place of the folder',
+    () => {
+      mkdirSync(join(folder, 'elsewhere'));
+      symlinkSync('elsewhere', join(folder, '.packagerdrmapi-fleet'));
+    },
+    () =>
+      `${folder}/.packagerdrmapi-fleet is a symbolic link, and must be a folder: the fleet's ledger lies there. Remove it.`,
+  ],
+  [
+    'a file in the place of the folder',
+    () => writeFileSync(join(folder, '.packagerdrmapi-fleet'), ''),
+    () =>
+      `${folder}/.packagerdrmapi-fleet is no plain file, and must be a folder: the fleet's ledger lies there. Remove it.`,
+  ],
+  [
+    'a link in the place of the ledger',
+    () => {
+      mkdirSync(join(folder, '.packagerdrmapi-fleet'));
+      writeFileSync(join(folder, 'victim'), 'as it was');
+      symlinkSync('../victim', path());
+    },
+    () => `${path()} is a symbolic link, and must be a file: the fleet's ledger. Remove it.`,
+  ],
+  [
+    'a folder in the place of the ledger',
+    () => mkdirSync(path(), { recursive: true }),
+    () => `${path()} is a folder, and must be a file: the fleet's ledger. Remove it.`,
+  ],
+])('refuses to open %s', async (_what, spoil, refusal) => {
+  spoil();
+  await expect(open()).rejects.toThrow(new Error(refusal()));
+});
+
+test('takes the rights away that others were given', async () => {
+  await (await open()).close();
+  chmodSync(path(), 0o666);
+  chmodSync(join(folder, '.packagerdrmapi-fleet'), 0o777);
+  await open();
+  expect(statSync(path()).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, '.packagerdrmapi-fleet')).mode & 0o777).toBe(0o700);
+});
+
+test('is refused to a second process, which hears who has it, and free when it is closed', async () => {
+  const ledger = await open();
+  await expect(open()).rejects.toThrow(
+    /\.packagerdrmapi-fleet is in use by another sidecar \(process \d+ on [^)]+\)\. In a fleet each sidecar needs/,
+  );
+  await ledger.note(LIVE, record(1));
+  expect(recordsOf(await reopen(ledger))).toEqual({ [LIVE]: record(1) });
+});
+
+test.each<[what: string, replace: () => void]>([
+  [
+    'another folder is at its place',
+    () => {
+      renameSync(join(folder, '.packagerdrmapi-fleet'), join(folder, '.aside'));
+      mkdirSync(join(folder, '.packagerdrmapi-fleet'));
+      writeFileSync(path(), '');
+    },
+  ],
+  ['its folder is gone', () => rmSync(join(folder, '.packagerdrmapi-fleet'), { recursive: true })],
+  ['its lock is gone', () => rmSync(join(folder, '.packagerdrmapi-fleet', 'lock'))],
+])('notes nothing more when %s', async (_what, replace) => {
+  const ledger = await open();
+  await ledger.note(LIVE, record(1));
+  replace();
+  await expect(ledger.note(LIVE, record(2))).rejects.toMatchObject({ code: 'ENODEV' });
+  await expect(ledger.noteHead({ levelled: 'news' })).rejects.toMatchObject({ code: 'ENODEV' });
+  expect(recordsOf(ledger)).toEqual({ [LIVE]: record(1) });
+  expect(ledger.head).toEqual({ id: ledger.head.id, highest: 2 });
+});
+
+test('takes nothing more when it is closed', async () => {
+  const ledger = await open();
+  const noted = ledger.note(LIVE, record(1));
+  await ledger.close();
+  await noted;
+  await expect(ledger.note(LIVE, record(2))).rejects.toThrow('The ledger is closed');
+  await expect(ledger.noteHead({ highest: 5 })).rejects.toThrow('The ledger is closed');
+  ledger.forget(LIVE);
+  await ledger.close();
+  expect(recordsOf(await open())).toEqual({ [LIVE]: record(1) });
+});

@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { FLEET_STATES, MAX_LACKS, takes } from '../../../../src/api/fleet';
+import type { StreamId } from '../../../../src/api/stream-id';
+import { lagOf } from '../../../../src/sidecar/fleet/packagers/lag';
+import type { Packager, Report } from '../../../../src/sidecar/fleet/packagers/packagers';
+import { whoHas } from '../../../../src/sidecar/fleet/packagers/who-has';
+import { appliedTo, followed } from '../../../../src/sidecar/fleet/places';
+import { NO_REPORT } from '../../../support/fleet-member';
+import { processorMs } from '../../../support/processor-time';
+
+const NOW = Date.parse('2026-11-22T12:00:00Z');
+
+function packager(name: string, report?: Partial<Report>, streams?: readonly string[]): Packager {
+  return {
+    name,
+    id: `id-of-${name}`,
+    streams,
+    since: NOW - 60_000,
+    version: '1.0.0',
+    live: true,
+    report: report && { ...NO_REPORT, ...report, at: NOW - 5000 },
+  };
+}
+
+const record = (streamId: string, revision: number, age = 0) =>
+  [streamId as StreamId, { revision, version: NOW - age }] as const;
+
+test('a packager is behind by the changes of its streams that it has not heard of, and lacks those and what it says', () => {
+  const records = [
+    record('news/1', 10, 90_000),
+    record('news/2', 12, 2500),
+    record('sports/1', 14, 1000),
+    record('sports/2', 8),
+  ];
+  const late = packager(
+    'late',
+    {
+      applied: [10],
+      lacks: { 'news/2': 'kept', 'news/3': 'failed' },
+      lacking: 2,
+      clockAhead: 12.6,
+      propagation: [3, 4.5],
+    },
+    ['news/'],
+  );
+  expect(
+    lagOf([late, packager('new'), packager('level', { applied: [14] })], records, NOW, undefined),
+  ).toEqual([
+    {
+      name: 'late',
+      live: true,
+      streams: ['news/'],
+      since: '2026-11-22T11:59:00.000Z',
+      version: '1.0.0',
+      state: 'level',
+      applied: 10,
+      reported: '2026-11-22T11:59:55.000Z',
+      behind: 1,
+      behind_seconds: 2.5,
+      lacks: [
+        { streamid: 'news/2', why: 'kept' },
+        { streamid: 'news/3', why: 'failed' },
+      ],
+      lacking: 2,
+      clock_ahead_ms: 13,
+      propagation_ms: [3, 4.5],
+    },
+    {
+      name: 'new',
+      live: true,
+      streams: null,
+      since: '2026-11-22T11:59:00.000Z',
+      version: '1.0.0',
+      state: 'joining',
+      applied: null,
+      reported: null,
+      behind: 4,
+      behind_seconds: 90,
+      lacks: [
+        { streamid: 'news/1', why: 'behind' },
+        { streamid: 'news/2', why: 'behind' },
+        { streamid: 'sports/1', why: 'behind' },
+        { streamid: 'sports/2', why: 'behind' },
+      ],
+      lacking: 4,
+      clock_ahead_ms: null,
+      propagation_ms: [],
+    },
+    expect.objectContaining({ name: 'level', behind: 0, behind_seconds: 0, lacks: [], lacking: 0 }),
+  ]);
+});
+
+test('of a packager that lacks very many streams as many are named as fit, the reported ones first', () => {
+  const records = Array.from({ length: 300 }, (_, index) => record(`s${index}`, index + 1));
+  const lacks = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`s${index * 3}`, 'kept' as const]),
+  );
+  const [found] = lagOf([packager('origin', { applied: [30], lacks, lacking: 45 })], records, NOW, undefined);
+  const named = found?.lacks ?? [];
+  expect(named).toHaveLength(MAX_LACKS);
+  expect(named.slice(0, 40).every(({ why }) => why === 'kept')).toBe(true);
+  expect(new Set(named.map(({ streamid }) => streamid)).size).toBe(MAX_LACKS);
+  expect(named.slice(40).every(({ why }) => why === 'behind')).toBe(true);
+  // 270 of 300 are new to it, and 30 of the 40 named ones among them.
+  expect(found).toMatchObject({ behind: 270, lacking: 285 });
+});
+
+test('records of streams that are not followed here any more say nothing', () => {
+  const records = [record('news/1', 10), record('sports/1', 12)];
+  expect(lagOf([packager('new')], records, NOW, ['news/'])).toMatchObject([{ behind: 1, lacking: 1 }]);
+});
+
+test('a clock that is behind makes no negative age', () => {
+  expect(lagOf([packager('new')], [record('a', 3, -5000)], NOW, undefined)).toMatchObject([
+    { behind: 1, behind_seconds: 0 },
+  ]);
+});
+
+const ids = ['a', 'a/1', 'a/2', 'ab', 'b', 'b/1', 'constructor', '__proto__'];
+const anyId = fc.constantFrom(...ids);
+const anyStreams = fc.option(
+  fc.array(fc.constantFrom('', 'a', 'a/', 'a/1', 'b', 'c', '_'), { maxLength: 3 }),
+  {
+    nil: undefined,
+  },
+);
+const anyLacks = fc
+  .array(fc.tuple(anyId, fc.constantFrom('kept' as const, 'failed' as const)), { maxLength: 3 })
+  .map((pairs) => Object.fromEntries(pairs));
+const anyReport = fc.record({
+  state: fc.constantFrom(...(Object.keys(FLEET_STATES) as Report['state'][])),
+  applied: fc.option(fc.integer({ min: 0, max: 12 }), { nil: undefined }),
+  lacks: anyLacks,
+  unnamed: fc.constantFrom(0, 0, 0, 2),
+});
+const anyPackagers = fc.array(fc.tuple(anyStreams, fc.option(anyReport)), { maxLength: 5 }).map((list) =>
+  list.map(([streams, report], index) => {
+    const lacking = report ? Object.keys(report.lacks).length + report.unnamed : 0;
+    return packager(
+      `p${index}`,
+      report
+        ? {
+            ...report,
+            applied: report.applied === undefined ? [] : followed(streams).map(() => report.applied ?? 0),
+            lacking,
+          }
+        : undefined,
+      streams,
+    );
+  }),
+);
+const anyRecords = fc
+  .uniqueArray(fc.tuple(anyId, fc.integer({ min: 1, max: 12 }), fc.integer({ min: 0, max: 9000 })), {
+    selector: ([streamId]) => streamId,
+  })
+  .map((list) => list.map(([streamId, revision, age]) => record(streamId, revision, age)));
+
+test('each packager is as far behind as a look at every record for every packager finds', () => {
+  fc.assert(
+    fc.property(anyPackagers, anyRecords, anyStreams, (packagers, records, own) => {
+      const simple = packagers.map(({ streams, report }) => {
+        const missed = records.filter(
+          ([streamId, { revision }]) =>
+            takes(own, streamId) &&
+            takes(streams, streamId) &&
+            revision > appliedTo(streams, report?.applied ?? [], streamId),
+        );
+        const named = new Map(Object.entries(report?.lacks ?? {}));
+        const late = missed.filter(([streamId]) => !named.has(streamId));
+        const ages = missed.map(([, { version }]) => (NOW - version) / 1000);
+        return {
+          behind: missed.length,
+          behind_seconds: Math.max(0, ...ages),
+          lacks: [
+            ...[...named].map(([streamid, why]) => ({ streamid, why })),
+            ...late.map(([streamid]) => ({ streamid, why: 'behind' })),
+          ],
+          lacking: (report?.lacking ?? 0) + late.length,
+        };
+      });
+      expect(lagOf(packagers, records, NOW, own)).toMatchObject(simple);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a packager has a stream when it has heard of the change and does not lack it', () => {
+  const list = [
+    packager('behind', { applied: [9], lacks: { news: 'kept' }, lacking: 1 }),
+    packager('cut', { applied: [10], lacks: { else: 'kept' }, lacking: 2 }),
+    { ...packager('gone', { applied: [10], lacks: { else: 'kept' }, lacking: 1 }), live: false },
+    packager('kept', { applied: [12], lacks: { news: 'kept' }, lacking: 1 }),
+    packager('new'),
+    packager('other', { applied: [12] }, ['sports']),
+  ];
+  expect(whoHas(list, 'news' as StreamId, 10)).toEqual([
+    { name: 'behind', live: true, has: false, why: 'behind' },
+    { name: 'cut', live: true, has: false },
+    { name: 'gone', live: false, has: true },
+    { name: 'kept', live: true, has: false, why: 'kept' },
+    { name: 'new', live: true, has: false, why: 'behind' },
+  ]);
+});
+
+test('streams may be called like what every object has', () => {
+  const level = packager('level', { applied: [10] });
+  expect(whoHas([level], 'constructor' as StreamId, 10)).toEqual([{ name: 'level', live: true, has: true }]);
+});
+
+test('the lag of 500 packagers in 100,000 streams costs no more steps than there are streams', async () => {
+  const records = Array.from({ length: 100_000 }, (_, index) =>
+    record(`site-${index % 500}/${index}`, index + 2),
+  );
+  const sites = (report: (index: number) => Partial<Report> | undefined) =>
+    Array.from({ length: 500 }, (_, index) => packager(`p${index}`, report(index), [`site-${index}/`]));
+  const level = sites(() => ({ applied: [100_001] }));
+  const cold = sites(() => undefined);
+  expect(lagOf(level, records, NOW, undefined).every(({ behind }) => behind === 0)).toBe(true);
+  expect(lagOf(cold, records, NOW, undefined).every(({ behind }) => behind === 200)).toBe(true);
+  // Each of them against each of the others would take seconds.
+  expect(await processorMs(() => lagOf(level, records, NOW, undefined))).toBeLessThan(100);
+  expect(await processorMs(() => lagOf(cold, records, NOW, undefined))).toBeLessThan(400);
+});

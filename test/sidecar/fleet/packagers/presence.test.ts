@@ -1,0 +1,198 @@
+import { FakeCluster } from '../../../support/fake-engine';
+import { fleetMember, type Member, PLACES } from '../../../support/fleet-member';
+import { until } from '../../../support/until';
+
+const members: Member[] = [];
+const memberOf: typeof fleetMember = (...given) => {
+  const member = fleetMember(...given);
+  members.push(member);
+  return member;
+};
+
+afterEach(async () => {
+  await Promise.all(members.splice(0).map(({ membership }) => membership.close()));
+});
+
+const NOON = Date.parse('2026-11-22T12:00:00Z');
+const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(PLACES.live(name));
+
+test('a packager registers, and lives as long as its lease is kept alive', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine } = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
+  expect(await membership.join()).toBe(true);
+  expect(cluster.json('fleet/packagers/origin-1')).toEqual({
+    id: 'id-of-origin-1',
+    streams: ['sports/'],
+    since: NOON,
+    version: '1.0.0',
+  });
+  expect([...cluster.leases.values()]).toEqual([15]);
+  await until(() => engine.count('keepAlive') > 2);
+  await membership.close();
+  expect(lifeOf(cluster, 'origin-1')).toBeUndefined();
+  expect(cluster.get('fleet/packagers/origin-1')).toBeDefined();
+});
+
+test('an idle packager asks the engine for nothing but keep-alives, and a look now and then', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine } = memberOf(cluster, 'origin-1');
+  await membership.join();
+  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  const { revision } = cluster;
+  const before = engine.count();
+  await until(() => engine.count('read') > 2);
+  expect(new Set(engine.calls.slice(before).map(({ method }) => method))).toEqual(
+    new Set(['keepAlive', 'read']),
+  );
+  expect(cluster.revision).toBe(revision);
+});
+
+test('a restarted sidecar of the same folder takes its name at once and keeps the day of its registration', async () => {
+  const cluster = new FakeCluster();
+  await memberOf(cluster, 'origin-1').membership.join();
+  const registered = cluster.get(PLACES.packager('origin-1'))?.revision;
+  const later = { clock: () => new Date(NOON + 1000) };
+  const again = memberOf(cluster, 'origin-1', later);
+  expect(await again.membership.join()).toBe(true);
+  expect(cluster.get(PLACES.packager('origin-1'))?.revision).toBe(registered);
+  const other = memberOf(cluster, 'origin-1', { ...later, version: '2.0.0' });
+  expect(await other.membership.join()).toBe(true);
+  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ since: NOON, version: '2.0.0' });
+});
+
+test('a packager that takes other streams than before its restart has none of what it reported of those', async () => {
+  const cluster = new FakeCluster();
+  const before = memberOf(cluster, 'origin-1', { streams: ['news/'] });
+  before.report = { ...before.report, applied: [1] };
+  await before.membership.join();
+  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  await before.membership.close();
+  const after = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
+  after.engine.before = ({ method, keys }) => {
+    if (method === 'change' && keys.length === 1) return new Promise(() => undefined);
+    return undefined;
+  };
+  await after.membership.join();
+  expect(await after.membership.list()).toMatchObject([{ streams: ['sports/'], report: undefined }]);
+});
+
+test('another folder waits for a name until its owner has gone, and is a new packager then', async () => {
+  const cluster = new FakeCluster();
+  const owner = memberOf(cluster, 'origin-1');
+  await owner.membership.join();
+  const other = memberOf(cluster, 'origin-1', { id: () => 'else', clock: () => new Date(NOON + 5000) });
+  expect(await other.membership.join()).toBe(false);
+  expect(other.taken).toEqual([true]);
+  other.membership.changed(true);
+  await rest(60);
+  expect(cluster.json(PLACES.report('origin-1'))).toMatchObject({ id: 'id-of-origin-1' });
+  await owner.membership.close();
+  await until(() => other.taken.length === 2);
+  expect(other.taken).toEqual([true, false]);
+  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ id: 'else', since: NOON + 5000 });
+  await until(() => (cluster.json(PLACES.report('origin-1')) as { id: string }).id === 'else');
+  expect(other.lines.map(([level, message]) => [level, message])).toEqual([
+    ['warn', 'another sidecar runs under the name of this packager'],
+    ['info', 'the name of this packager is free again'],
+  ]);
+});
+
+test('of many that want one name at the same moment one gets it', async () => {
+  const cluster = new FakeCluster();
+  const many = Array.from({ length: 8 }, (_, index) =>
+    memberOf(cluster, 'origin-1', { id: () => `id-${index}` }),
+  );
+  const joined = await Promise.all(many.map(({ membership }) => membership.join()));
+  expect(joined.filter(Boolean)).toHaveLength(1);
+  const winner = `id-${joined.indexOf(true)}`;
+  expect(lifeOf(cluster, 'origin-1')).toMatchObject({ id: winner });
+  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ id: winner });
+});
+
+test('two sidecars on copies of one folder are told from a restart: the first hears that its name is taken', async () => {
+  const cluster = new FakeCluster();
+  const first = memberOf(cluster, 'origin-1');
+  await first.membership.join();
+  const copy = memberOf(cluster, 'origin-1');
+  expect(await copy.membership.join()).toBe(true);
+  await until(() => first.taken.length === 1);
+  await rest(150);
+  expect(copy.taken).toEqual([]);
+  expect(first.lines[0]?.[2]).toEqual({
+    name: 'origin-1',
+    why: 'its key-file folder is a copy of the one here',
+  });
+  await copy.membership.close();
+  await until(() => first.taken.length === 2);
+});
+
+test('a packager whose lease has ended takes a new one by itself, and says anew what it has', async () => {
+  const cluster = new FakeCluster();
+  const { membership, taken } = memberOf(cluster, 'origin-1');
+  await membership.join();
+  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  const reported = cluster.get(PLACES.report('origin-1'))?.revision ?? 0;
+  cluster.expire();
+  expect(lifeOf(cluster, 'origin-1')).toBeUndefined();
+  await until(() => lifeOf(cluster, 'origin-1') !== undefined);
+  await until(() => (cluster.get(PLACES.report('origin-1'))?.revision ?? 0) > reported);
+  expect(taken).toEqual([]);
+});
+
+test('a packager registers anew in an engine that was emptied or restored, and after its records were removed', async () => {
+  const cluster = new FakeCluster();
+  const { membership, taken } = memberOf(cluster, 'origin-1');
+  await membership.join();
+  const backup = cluster.backup();
+  cluster.restore();
+  await until(() => lifeOf(cluster, 'origin-1') !== undefined);
+  expect(cluster.get(PLACES.packager('origin-1'))).toBeDefined();
+  cluster.restore(backup);
+  cluster.expire();
+  await until(() => lifeOf(cluster, 'origin-1') !== undefined);
+  cluster.set(PLACES.packager('origin-1'), undefined);
+  cluster.set(PLACES.live('origin-1'), undefined);
+  await until(() => cluster.get(PLACES.packager('origin-1')) !== undefined);
+  expect(lifeOf(cluster, 'origin-1')).toMatchObject({ id: 'id-of-origin-1' });
+  expect(taken).toEqual([]);
+});
+
+test('a packager that can not reach the engine says so once, and joins by itself when it can', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine, lines } = memberOf(cluster, 'origin-1');
+  engine.isAway = true;
+  await expect(membership.join()).rejects.toMatchObject({ kind: 'unavailable' });
+  await until(() => engine.count('read') > 3);
+  engine.isAway = false;
+  await until(() => cluster.get(PLACES.packager('origin-1')) !== undefined);
+  await until(() => lines.length === 2);
+  expect(lines.map(([level, message]) => [level, message])).toEqual([
+    ['warn', 'the engine can not be told that this packager runs'],
+    ['info', 'the engine knows again that this packager runs'],
+  ]);
+});
+
+test('a lost answer to the registration is no other sidecar', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine, taken } = memberOf(cluster, 'origin-1');
+  engine.after = ({ method }) => {
+    if (method === 'change') engine.isAway = true;
+  };
+  await expect(membership.join()).rejects.toMatchObject({ kind: 'unknown' });
+  engine.after = () => undefined;
+  engine.isAway = false;
+  expect(await membership.join()).toBe(true);
+  await rest(150);
+  expect(taken).toEqual([]);
+});
+
+test('the end does not wait for an engine that does not answer', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine } = memberOf(cluster, 'origin-1');
+  await membership.join();
+  engine.before = () => new Promise(() => undefined);
+  const began = performance.now();
+  await membership.close();
+  expect(performance.now() - began).toBeLessThan(500);
+});
