@@ -209,6 +209,8 @@ test('files that can never be written keep no others from being written', async 
   let isFull = true;
   const two = await startMember(cluster.connect(), {
     name: 'two',
+    // Else the look at the folder would find them.
+    folderMs: 600_000,
     around: (local) => ({
       ...local,
       write(...asked) {
