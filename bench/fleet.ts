@@ -207,6 +207,7 @@ async function seed(url: string, count: number): Promise<void> {
       by: { key: 'bench', address: '127.0.0.1', requestId: randomUUID() },
       from: 'bench',
       awaited: false,
+      isFound: false,
     };
     return { key, expected: 0, value: seal.seal(key, entry) };
   };

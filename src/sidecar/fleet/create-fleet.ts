@@ -1,6 +1,7 @@
 import { takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
+import { HttpError, systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { cached } from '../cached';
 import { apiError } from '../errors';
@@ -21,7 +22,7 @@ import type { Fleet, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderLook } from './ledger/folder-look';
 import { type Ledger, openLedger } from './ledger/ledger';
-import { createMembership, type Membership, type Report } from './packagers/packagers';
+import { createMembership, type Membership, type Packager, type Report } from './packagers/packagers';
 import { placesUnder } from './places';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
@@ -202,7 +203,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const whenOpen = (): Promise<Parts> => {
       opened ??= open().catch((thrown: unknown) => {
         opened = undefined;
-        throw toStorageError('write', thrown);
+        throw toLedgerError(thrown);
       });
       return opened;
     };
@@ -315,6 +316,13 @@ export function openFleet(options: FleetOptions): OpenFleet {
       }
     };
 
+    let listed: readonly Packager[] = [];
+    /** While the engine is away, its limit of time would be waited for in vain. */
+    const list = async (): Promise<readonly Packager[]> => {
+      if (parts && standing.state !== 'away') listed = await parts.membership.list().catch(() => listed);
+      return listed;
+    };
+
     const status = cached(STATUS_KEPT_MS, now, () =>
       fleetStatus({
         name: config.name,
@@ -322,7 +330,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         engine,
         standing,
         ledger: parts?.ledger,
-        membership: parts?.membership,
+        list,
         missing: missing.size,
         time: clock().getTime(),
       }),
@@ -338,6 +346,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         void run();
         chores.every(FAILED_RETRY_MS, retryFailed);
         chores.every(options.folderMs ?? FOLDER_MS, lookAtFolder);
+        void lookAtServers();
         chores.every(SERVERS_MS, lookAtServers);
         chores.every(COLLECT_MS, collect);
       },
@@ -378,4 +387,13 @@ function rest(ms: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(end, ms).unref();
     signal.addEventListener('abort', end);
   });
+}
+
+/** What a client is told when the ledger can't be opened. */
+function toLedgerError(thrown: unknown): unknown {
+  const error = toStorageError('write', thrown);
+  if (error instanceof HttpError || systemCode(error) !== undefined || !(error instanceof Error))
+    return error;
+  const description = `The ledger of the fleet cannot be used: ${error.message}. No key file was changed.`;
+  return apiError('key_files_not_writable', description, { cause: thrown });
 }

@@ -22,7 +22,8 @@ interface StatusOptions {
   readonly standing: Standing;
   /** undefined before the folder can be used. */
   readonly ledger: Ledger | undefined;
-  readonly membership: Membership | undefined;
+  /** Answers the packagers as they were last known. */
+  readonly list: () => Promise<readonly Packager[]>;
   /** How many key files of the fleet are here that the engine does not have. */
   readonly missing: number;
   /** Milliseconds since 1970. */
@@ -34,12 +35,12 @@ const YOUNG_REVISION = 100_000;
 
 /** Tells how this packager, the others and the engine are; what can't be asked for is left out. */
 export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
-  const { name, streams, engine, standing, ledger, membership, missing, time } = options;
+  const { name, streams, engine, standing, ledger, list, missing, time } = options;
   const { moment } = standing;
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
     engine.servers(),
-    membership?.list().catch((): readonly Packager[] => []) ?? [],
+    list(),
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
   let deleted = 0;

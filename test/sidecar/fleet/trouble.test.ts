@@ -429,3 +429,15 @@ test('a file that is removed by hand comes back, and one that is edited is repor
   await until(() => one.file('edited') === A && lacksOf(one).kept === 0);
   expect(one.file('deleted')).toBeUndefined();
 });
+
+test('an import replaces no file made by hand beside packagers that joined before', async () => {
+  const cluster = new FakeCluster();
+  const [one, two] = await startTwo(cluster);
+  one.byHand('news', A);
+  two.byHand('news', B);
+  expect(await one.fleet.importStep({ after: undefined, limit: 10 }, by)).toMatchObject({ imported: 1 });
+  await until(() => lacksOf(two).kept === 1);
+  expect([one.file('news'), two.file('news')]).toEqual([A, B]);
+  await one.put('news', C);
+  await until(() => two.file('news') === C);
+});

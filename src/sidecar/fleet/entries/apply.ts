@@ -57,12 +57,12 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
 
   /** One look and what follows from it; undefined: somebody else changed the file meanwhile. */
   const step = async (entry: Entry, revision: number): Promise<Applied | undefined> => {
-    const { streamId, version, bytes } = entry;
+    const { streamId, version, bytes, isFound } = entry;
     const former = local.read(streamId);
     const present = former && etagOf(former);
     const tag = bytes && etagOf(bytes);
     const record = ledger.get(streamId);
-    const action = whatToDo(record, { version, tag }, present, hasLevelled());
+    const action = whatToDo(record, { version, tag, isFound }, present, hasLevelled());
     const next: LedgerRecord = { version, revision, tag };
     switch (action) {
       case 'nothing':

@@ -20,6 +20,8 @@ export interface Entry {
   readonly from: string;
   /** Whether somebody waits for all packagers to have it: they report at once. */
   readonly awaited: boolean;
+  /** Whether an import found the file beside a packager: unlike what a client sends, it replaces none made by hand. */
+  readonly isFound: boolean;
 }
 
 /** What can come of opening what the engine holds. */

@@ -105,7 +105,12 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     return undefined;
   };
 
-  const entryOf = (streamId: StreamId, bytes: Buffer | undefined, { by, awaited }: ChangeContext): Entry => ({
+  const entryOf = (
+    streamId: StreamId,
+    bytes: Buffer | undefined,
+    { by, awaited }: ChangeContext,
+    isFound = false,
+  ): Entry => ({
     streamId,
     id: newId(),
     version: nextVersion(),
@@ -114,6 +119,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     by,
     from: name,
     awaited,
+    isFound,
   });
 
   const accepted = async (entry: Entry, revision: number): Promise<FleetChange> => {
@@ -229,7 +235,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
           if (!entry.bytes) return 'deleted';
           return entry.bytes.equals(bytes) ? 'same' : 'differs';
         }
-        const offered = entryOf(streamId, bytes, { by, awaited: false });
+        const offered = entryOf(streamId, bytes, { by, awaited: false }, true);
         const made = await put(offered, present);
         if (made === undefined) return undefined;
         await accepted(offered, made);

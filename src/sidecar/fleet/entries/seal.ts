@@ -116,17 +116,19 @@ const flag = z.union([z.literal(0), z.literal(1)]).transform((value) => value ==
 
 /**
  * What is said of a file: the change's id, version and time, who made it (API key, address, request id), the packager,
- * whether it is awaited, and whether there is a file. What later releases add at the end is passed over.
+ * whether it is awaited (1) and found (2), added up, and whether there is a file. What later releases add at the end is passed over.
  */
 const header = z.tuple(
-  [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), flag, flag],
+  [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), whole.max(3), flag],
   z.unknown(),
 );
 
+const AWAITED = 1;
+const FOUND = 2;
 const LENGTH_BYTES = 2;
 
 /** The length of the header (big-endian), the header as JSON, the file. */
-function plainOf({ id, version, at, by, from, awaited, bytes }: Entry): readonly Buffer[] {
+function plainOf({ id, version, at, by, from, awaited, isFound, bytes }: Entry): readonly Buffer[] {
   const fields: z.input<typeof header> = [
     id,
     version,
@@ -135,7 +137,7 @@ function plainOf({ id, version, at, by, from, awaited, bytes }: Entry): readonly
     by.address,
     by.requestId,
     from,
-    awaited ? 1 : 0,
+    (awaited ? AWAITED : 0) + (isFound ? FOUND : 0),
     bytes ? 1 : 0,
   ];
   const json = JSON.stringify(fields);
@@ -153,13 +155,13 @@ function entryOf(plain: Buffer, streamId: StreamId): Opened {
   if (bytesAt > plain.length) return GARBAGE;
   const read = header.safeParse(jsonOf(plain.toString('utf8', LENGTH_BYTES, bytesAt)));
   if (!read.success) return GARBAGE;
-  const [id, version, at, key, address, requestId, from, awaited, hasFile] = read.data;
+  const [id, version, at, key, address, requestId, from, how, hasFile] = read.data;
   if (!hasFile && bytesAt < plain.length) return GARBAGE;
   const bytes = hasFile ? plain.subarray(bytesAt) : undefined;
-  return {
-    ok: true,
-    entry: { streamId, id, version, bytes, at, by: { key, address, requestId }, from, awaited },
-  };
+  const by = { key, address, requestId };
+  const awaited = (how & AWAITED) !== 0;
+  const isFound = (how & FOUND) !== 0;
+  return { ok: true, entry: { streamId, id, version, bytes, at, by, from, awaited, isFound } };
 }
 
 /** undefined: it is no JSON. */

@@ -5,6 +5,8 @@ interface Wanted {
   readonly version: number;
   /** The entity tag of its key file; undefined: it was deleted. */
   readonly tag: string | undefined;
+  /** Whether an import found it beside another packager. */
+  readonly isFound: boolean;
 }
 
 /** What is done with the file here. `note`: nothing but that the ledger takes the entry. */
@@ -12,8 +14,8 @@ export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothi
 
 /**
  * Decides what becomes of the file of a stream in view of what the fleet wants there. A file is the fleet's if its
- * bytes are those that the ledger tells. Of files that are not, none is removed, and none is replaced but by an entry
- * newer than the one that came upon it.
+ * bytes are those that the ledger tells. Of files that are not, none is removed, and none is replaced but by what a client
+ * sent after the entry that came upon it.
  */
 export function whatToDo(
   record: LedgerRecord | undefined,
@@ -26,13 +28,14 @@ export function whatToDo(
   if (!record) {
     if (present === wanted.tag) return 'note';
     if (present === undefined) return 'write';
-    return wanted.tag !== undefined && hasLevelled ? 'write' : 'keep';
+    return wanted.tag !== undefined && hasLevelled && !wanted.isFound ? 'write' : 'keep';
   }
   if (wanted.version < record.version) return 'older';
   if (wanted.version === record.version) return again(record, wanted, present);
   if (present === wanted.tag) return 'note';
-  if (wanted.tag !== undefined) return 'write';
-  return !record.kept && isOurs(record, present) ? 'remove' : 'keep';
+  const isFree = present === undefined || (!record.kept && isOurs(record, present));
+  if (wanted.tag !== undefined) return isFree || !wanted.isFound ? 'write' : 'keep';
+  return isFree ? 'remove' : 'keep';
 }
 
 /** An entry that came before: whether its file is still as it was made. */

@@ -59,6 +59,7 @@ test('what was applied of an engine that was restored meanwhile does not count i
     by,
     from: 'one',
     awaited: false,
+    isFound: false,
   };
   cluster.set(key, seal.seal(key, entry));
   await until(() => isBegun);

@@ -20,6 +20,7 @@ const entryOf = (change: Partial<Entry> = {}): Entry => ({
   by: { key: 'default', address: '127.0.0.1', requestId: 'request 1' },
   from: 'packager-1',
   awaited: false,
+  isFound: false,
   ...change,
 });
 
@@ -55,6 +56,7 @@ const anyEntry: fc.Arbitrary<Entry> = fc
     by: fc.record({ key: fc.string(), address: fc.string(), requestId: fc.string({ unit: anyCharacter }) }),
     from: fc.string({ unit: anyCharacter }),
     awaited: fc.boolean(),
+    isFound: fc.boolean(),
   })
   .map((fields) => ({ streamId: STREAM, ...fields }));
 

@@ -84,7 +84,21 @@ const ROWS: readonly (readonly [
 ];
 
 test.each(ROWS)('%s', (_effect, known, [version, tag], present, hasLevelled, action) => {
-  expect(whatToDo(known, { version, tag }, present, hasLevelled)).toBe(action);
+  expect(whatToDo(known, { version, tag, isFound: false }, present, hasLevelled)).toBe(action);
+});
+
+test.each([
+  ['at a packager that joined before', undefined],
+  ['that was edited', record(5, 'A')],
+  ['that was kept', record(5, 'A', { kept: true })],
+])('what an import brings replaces no file made by hand %s', (_where, known) => {
+  expect(whatToDo(known, { version: 6, tag: 'B', isFound: true }, 'hand', true)).toBe('keep');
+});
+
+test('what an import brings replaces the former file of the fleet, and fills a gap', () => {
+  const wanted = { version: 6, tag: 'B', isFound: true };
+  expect(whatToDo(record(5, 'A'), wanted, 'A', true)).toBe('write');
+  expect(whatToDo(undefined, wanted, undefined, true)).toBe('write');
 });
 
 const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
@@ -100,15 +114,17 @@ test('whatever comes, a file that is not of the fleet is never removed', () => {
         }),
         { nil: undefined },
       ),
-      fc.record({ version: fc.nat(5), tag }),
+      fc.record({ version: fc.nat(5), tag, isFound: fc.boolean() }),
       fc.boolean(),
       fc.boolean(),
       (known, wanted, hasLevelled, kept) => {
         const held = known && { ...known, revision: 1, ...(kept && { kept: true as const }) };
         const action = whatToDo(held, wanted, 'hand', hasLevelled);
         expect(action).not.toBe('remove');
-        // It is replaced by what is new alone.
-        if (action === 'write') expect(wanted.version).toBeGreaterThan(known?.version ?? -1);
+        // It is replaced by what is new alone, and was not found beside another packager.
+        if (action !== 'write') return;
+        expect(wanted.version).toBeGreaterThan(known?.version ?? -1);
+        expect(wanted.isFound).toBe(false);
       },
     ),
   );
