@@ -30,6 +30,7 @@ test('a report that somebody waits for is made at once, and holds what a package
   const member = fleetMember(cluster, 'origin-1', { pace: { periodMs: 60_000 } });
   members.push(member);
   await member.membership.join();
+  await until(() => cluster.get(KEY) !== undefined);
   member.report = {
     state: 'level',
     applied: [2],
@@ -42,7 +43,7 @@ test('a report that somebody waits for is made at once, and holds what a package
     propagation: [3, 4],
   };
   member.membership.changed(true);
-  await until(() => cluster.get(KEY) !== undefined && reported(cluster) === 2);
+  await until(() => reported(cluster) === 2);
   expect(cluster.json(KEY)).toEqual({
     id: 'id-of-origin-1',
     state: 'level',
