@@ -141,6 +141,24 @@ it('says when the sidecar is away from the start', async () => {
   await until('Look whether the sidecar runs');
 });
 
+it('says that it asks while an answer takes long, and that nothing is known of packagers that it is not told', async () => {
+  const { page, giveKey, fleet, until } = await openFleetPage();
+  fleet.say({ state: 'away', packagers: [] });
+  let answer: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route('**/api/fleet', async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await giveKey();
+  await until('Asking the sidecar …');
+  answer();
+  await until('Not known: no packager is shown.');
+  expect(await page.locator('#tiles').textContent()).not.toContain('nobody lacks');
+});
+
 it('shows who lacks which stream, finds where one is, and that it arrives', async () => {
   const { page, enter, fleet, sidecar, until, untilTrue, rows } = await openFleetPage();
   await enter();

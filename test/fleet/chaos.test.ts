@@ -11,6 +11,8 @@ const PARTITION_SECONDS = Number(process.env.CHAOS_PARTITION_SECONDS ?? 5);
 /** What etcd itself takes for an election when nobody sets it. */
 const USUAL_ELECTIONS = ['--heartbeat-interval=100', '--election-timeout=1000'];
 const LEVEL_WITHIN_MS = 5000;
+/** At a sidecar. */
+const WRITERS = 4;
 
 const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -36,9 +38,14 @@ function nameOf({ ok, status }: Response, text: string): string {
 }
 
 /** Sends changes through a sidecar, each stream twice, until it is told to end. */
-async function writeThrough(through: FleetPackager, written: Written, signal: AbortSignal): Promise<void> {
+async function writeThrough(
+  through: FleetPackager,
+  beginning: string,
+  written: Written,
+  signal: AbortSignal,
+): Promise<void> {
   for (let count = 0; !signal.aborted; count += 1) {
-    const stream = `${through.name}/${Math.floor(count / 2)}`;
+    const stream = `${beginning}/${Math.floor(count / 2)}`;
     const { body, text } = numbered(count);
     const began = performance.now();
     const response = await through.ask('POST', path(stream), body);
@@ -89,7 +96,11 @@ test(
     await fleet.level();
     const written: Written = { texts: new Map(), answers: {}, longestMs: 0 };
     const ending = new AbortController();
-    const writers = fleet.packagers.map((each) => writeThrough(each, written, ending.signal));
+    const writers = fleet.packagers.flatMap((each) =>
+      Array.from({ length: WRITERS }, (_, index) =>
+        writeThrough(each, `${each.name}/${index}`, written, ending.signal),
+      ),
+    );
     const levelMs: number[] = [];
     for (let round = 0; round < KILLS; round += 1) levelMs.push(await killLeader(etcd, fleet, round));
     ending.abort();

@@ -204,10 +204,18 @@ export function showLacks(mine) {
   byId('lacks-form').hidden = all.length === 0;
   fill(
     byId('lacks-found'),
-    [all.length, found.length, words, cut.map(({ name, lacking }) => [name, lacking])],
+    [
+      packagers.length === 0,
+      all.length,
+      found.length,
+      words,
+      cut.map(({ name, lacking }) => [name, lacking]),
+    ],
     () => [
       all.length === 0
-        ? 'Nobody lacks a stream.'
+        ? packagers.length === 0
+          ? 'Not known: no packager is shown.'
+          : 'Nobody lacks a stream.'
         : `${words === '' ? '' : `${number(found.length)} of `}${count(all.length, 'stream')}. `,
       ...(cut.length === 0
         ? []

@@ -162,7 +162,11 @@ function tilesOf({ packagers, streams, deleted, engine }, lacking) {
     [
       'Have every change',
       `${number(packagers.length - lacking.length)} of ${number(packagers.length)}`,
-      lacking.length === 0 ? 'nobody lacks a stream' : `not ${some(lacking.map(({ name }) => name))}`,
+      packagers.length === 0
+        ? 'not known: no packager is shown'
+        : lacking.length === 0
+          ? 'nobody lacks a stream'
+          : `not ${some(lacking.map(({ name }) => name))}`,
     ],
     ['Key files here', number(streams), `${number(deleted)} noted as deleted`],
     times
@@ -224,6 +228,8 @@ byId('access-form').addEventListener('submit', (event) => {
     return;
   }
   session = { apiKey, isPaused: false };
+  // While the engine is away, the answer takes some seconds.
+  byId('refusal').replaceChildren(part('p', { class: 'muted' }, 'Asking the sidecar …'));
   byId('pause').textContent = 'Pause';
   void refresh(session);
 });

@@ -7,6 +7,7 @@ import type {
   Moment,
   StoredValue,
   Watch,
+  WatchEnd,
   WatchedEvent,
 } from '../engine/engine';
 import type { EntryResult } from '../fleet';
@@ -145,17 +146,25 @@ export function createFollow(options: FollowOptions): Follow {
     changes: (signal) =>
       new Promise((resolve) => {
         const watches: Watch[] = [];
+        let isOver = false;
         const end = () => {
+          isOver = true;
           for (const watch of watches) watch.close();
           signal.removeEventListener('abort', end);
           resolve();
         };
         signal.addEventListener('abort', end);
         const { onPulse, onLost } = options;
-        const begun = { from: Math.min(...applied) + 1, ...(since && { since }), onEnd: end };
+        const onEnd = ({ kind }: WatchEnd) => {
+          // Revisions of another history say nothing of this one.
+          if (kind === 'restored') applied = [];
+          end();
+        };
+        const begun = { from: Math.min(...applied) + 1, ...(since && { since }), onEnd };
         for (const [index, range] of ranges.entries()) {
           const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
             const isAwaited = await takeEvents(events);
+            if (isOver) return;
             applied = applied.with(index, Math.max(applied[index] ?? 0, events.at(-1)?.revision ?? 0));
             onPulse(at);
             onProgress(isAwaited);

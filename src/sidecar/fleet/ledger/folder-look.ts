@@ -5,8 +5,8 @@ import type { Ledger, LedgerRecord } from './ledger';
 
 /**
  * Makes what goes through the folder beside everything else, some files at a call and then from the front again, and
- * answers the streams whose files are not as the ledger tells: somebody removed, edited or made them by hand.
- * Throws what the folder refuses.
+ * answers the streams whose files are not as the ledger tells: somebody removed, edited or made them by hand. What can't be
+ * read is left as it is.
  */
 export function createFolderLook({ records }: Pick<Ledger, 'records'>, { read }: Pick<KeyFileStore, 'read'>) {
   let left = records();
@@ -19,7 +19,11 @@ export function createFolderLook({ records }: Pick<Ledger, 'records'>, { read }:
         return found;
       }
       const [streamId, record] = value;
-      if (isOther(record, read(streamId))) found.push(streamId);
+      try {
+        if (isOther(record, read(streamId))) found.push(streamId);
+      } catch {
+        // Of the others it says nothing.
+      }
     }
     return found;
   };

@@ -1,0 +1,19 @@
+import type { StreamId } from '../../../../src/api/stream-id';
+import { apiError } from '../../../../src/sidecar/errors';
+import { createFolderLook } from '../../../../src/sidecar/fleet/ledger/folder-look';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
+
+test('a file that cannot be read hides no others that were removed', () => {
+  const record: LedgerRecord = { version: 1, revision: 1, tag: '"tag"' };
+  const streams = ['removed', 'folder', 'wiped'] as StreamId[];
+  const look = createFolderLook(
+    { records: () => streams.map((streamId) => [streamId, record] as const).values() },
+    {
+      read(streamId) {
+        if (streamId === 'folder') throw apiError('key_files_not_readable', 'There is a folder.');
+        return undefined;
+      },
+    },
+  );
+  expect(look(10)).toEqual(['removed', 'wiped']);
+});
