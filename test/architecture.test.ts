@@ -68,6 +68,13 @@ const PURE: readonly string[] = [
   'verify/',
 
   'sidecar/cached',
+  'sidecar/fleet/entries/entry',
+  'sidecar/fleet/entries/seal',
+  'sidecar/fleet/entries/whose-file',
+  'sidecar/fleet/ledger/ledger-lines',
+  'sidecar/fleet/packagers/lag',
+  'sidecar/fleet/packagers/who-has',
+  'sidecar/fleet/places',
   'sidecar/key-files/dry-run',
   'sidecar/listing/search',
 

@@ -1,5 +1,5 @@
 /** What is done again and again beside everything else. */
-export interface Chores {
+interface Chores {
   /** Does something so many milliseconds after the start, and after each time that it was done. What fails is done again then. */
   every(ms: number, what: () => Promise<unknown>): void;
   close(): void;

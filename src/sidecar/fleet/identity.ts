@@ -5,7 +5,7 @@ import type { Ledger } from './ledger/ledger';
 import type { Places } from './places';
 
 /** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */
-export interface FleetGuard extends Guard {
+interface FleetGuard extends Guard {
   readonly cluster: string;
 }
 

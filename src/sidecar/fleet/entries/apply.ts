@@ -25,7 +25,7 @@ export interface Applied {
  * Where an entry comes from: the engine, in the order of its changes (`told`) or read out of that order (`reread`); this
  * sidecar, which made it just now (`made`); the engine after it was applied as such (`returned`).
  */
-export type Origin = 'told' | 'reread' | 'made' | 'returned';
+type Origin = 'told' | 'reread' | 'made' | 'returned';
 
 /** Brings the folder to what the fleet wants there, one stream at a time and each change of it in its order. */
 export interface Apply {

@@ -47,7 +47,8 @@ describe('a change whose answer is lost', () => {
       engine.change([{ key: 'a', expected: 0, value: value('x') }]),
       engine.read(['a']),
     ]);
-    expect(performance.now() - began).toBeLessThan(1500);
+    // Less than two waits, one after the other.
+    expect(performance.now() - began).toBeLessThan(1750);
     expect(change).toMatchObject({ reason: { kind: 'unknown' } });
     expect(read).toMatchObject({ reason: { kind: 'unavailable' } });
   });

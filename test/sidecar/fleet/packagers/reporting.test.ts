@@ -27,8 +27,10 @@ const writes = ({ engine }: Member) =>
 
 test('a report that somebody waits for is made at once, and holds what a packager says of itself', async () => {
   const cluster = new FakeCluster();
-  const member = await joined(cluster);
-  await rest(30);
+  const member = fleetMember(cluster, 'origin-1', { pace: { periodMs: 60_000 } });
+  members.push(member);
+  await member.membership.join();
+  await until(() => cluster.get(KEY) !== undefined);
   member.report = {
     state: 'level',
     applied: [2],
@@ -40,10 +42,8 @@ test('a report that somebody waits for is made at once, and holds what a package
     clockAhead: 1.5,
     propagation: [3, 4],
   };
-  const began = performance.now();
   member.membership.changed(true);
   await until(() => reported(cluster) === 2);
-  expect(performance.now() - began).toBeLessThan(60);
   expect(cluster.json(KEY)).toEqual({
     id: 'id-of-origin-1',
     state: 'level',
