@@ -127,6 +127,12 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     for (const [index, part] of subFolders.entries()) {
       const logical = subFolders.slice(0, index + 1).join('/');
       try {
+        const present = lasting.has(logical) ? holdFolder(held, part) : undefined;
+        if (present) {
+          held.close();
+          held = present;
+          continue;
+        }
         if (makeFolder(held, part)) lasting.delete(logical);
         if (!lasting.has(logical)) {
           await writer.syncFolder(held.path, held.id);

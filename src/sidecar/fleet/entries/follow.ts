@@ -119,6 +119,7 @@ export function createFollow(options: FollowOptions): Follow {
     async level() {
       const seen = new Set<StreamId>();
       let begun: Moment | undefined;
+      let written: Promise<unknown> = Promise.resolve();
       for (const range of ranges) {
         let page = engine.list(range, { limit: PAGE, ...(begun && { revision: begun.revision }) });
         for (;;) {
@@ -134,10 +135,14 @@ export function createFollow(options: FollowOptions): Follow {
             const streamId = places.streamOf(key);
             if (streamId !== undefined) seen.add(streamId);
           }
-          await Promise.all(values.map((found) => take(found, 'level')));
+          const writing = Promise.all(values.map((found) => take(found, 'level')));
+          // No file waits for the last one of the page before, and no more than two pages are in memory.
+          await written;
+          written = writing;
           if (isLast) break;
         }
       }
+      await written;
       since = begun;
       applied = ranges.map(() => begun?.revision ?? 0);
       onProgress(false);
