@@ -2,7 +2,6 @@ import { takes } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import { HttpError, systemCode } from '../../http/errors';
-import type { Log } from '../../http/log';
 import { cached } from '../cached';
 import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
@@ -17,8 +16,8 @@ import type { Entry, Seal } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
 import { createFollow, type Follow } from './entries/follow';
 import { createSeal } from './entries/seal';
-import { collectDeleted, createImport, createReseal, MAX_AGAIN, tryAgain } from './entries/steps';
-import type { Fleet, OpenFleet } from './fleet';
+import { collectDeleted, createImport, createReseal, tryAgain } from './entries/steps';
+import type { Fleet, FleetProcess, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderLook } from './ledger/folder-look';
 import { type Ledger, openLedger } from './ledger/ledger';
@@ -27,8 +26,7 @@ import { placesUnder } from './places';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
-/** What a fleet takes from its process. */
-interface FleetOptions {
+interface FleetOptions extends FleetProcess {
   readonly config: FleetConfig;
   readonly engine: Engine;
   /** Those in force: the first seals, all open. */
@@ -39,14 +37,6 @@ interface FleetOptions {
   readonly folder: string;
   /** How often some of its files are compared with the ledger. */
   readonly folderMs?: number;
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly random: (bytes: number) => Buffer;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  readonly clock: () => Date;
-  /** The sidecar's. */
-  readonly version: string;
 }
 
 /** What there is once the ledger is open. */
@@ -255,8 +245,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const lookAtFolder = async (): Promise<void> => {
       if (!parts || !standing.isLevel) return;
       const streams = parts.lookAtFolder(FOLDER_STEP).filter(isTaken);
-      for (let at = 0; at < streams.length; at += MAX_AGAIN)
-        await parts.follow.again(streams.slice(at, at + MAX_AGAIN));
+      if (streams.length > 0) await parts.follow.again(streams);
     };
 
     const lookAtServers = async (): Promise<void> => {

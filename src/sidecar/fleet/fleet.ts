@@ -7,6 +7,7 @@ import type {
   LackReason,
 } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
+import type { Log } from '../../http/log';
 import type { KeyIndex } from '../key-files/key-index';
 import type { Audit } from '../observe/audit';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
@@ -46,6 +47,18 @@ export interface Fleet {
 
 /** Puts a fleet before the key files of this folder. */
 export type OpenFleet = (local: KeyFileStore, hooks: FleetHooks) => Fleet;
+
+/** What a fleet takes from its process. */
+export interface FleetProcess {
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly random: (bytes: number) => Buffer;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly clock: () => Date;
+  /** The sidecar's. */
+  readonly version: string;
+}
 
 /** What else of the sidecar is told of a change that comes from the fleet. */
 export interface FleetHooks {

@@ -1,27 +1,15 @@
-import type { Log } from '../../http/log';
 import type { FleetConfig } from './config';
 import { openFleet } from './create-fleet';
 import { openEngineAccess } from './engine/engine-access';
 import { createEtcd } from './engine/etcd';
-import type { OpenFleet } from './fleet';
+import type { FleetProcess, OpenFleet } from './fleet';
 import { openFleetSecret } from './secret';
-
-interface JoinOptions {
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly random: (bytes: number) => Buffer;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  readonly clock: () => Date;
-  /** The sidecar's. */
-  readonly version: string;
-}
 
 /**
  * Reads what a sidecar needs to take part in a fleet, and answers what does so with a key-file folder.
  * @throws ConfigError when a file of it can't be used.
  */
-export function joinFleet(config: FleetConfig, options: JoinOptions): (folder: string) => OpenFleet {
+export function joinFleet(config: FleetConfig, options: FleetProcess): (folder: string) => OpenFleet {
   const { log, clock, now } = options;
   const access = openEngineAccess(config, { log, clock });
   let listener: () => void = () => undefined;

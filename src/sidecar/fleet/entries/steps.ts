@@ -196,7 +196,7 @@ function streamOf(places: Places, key: string): string {
 }
 
 /** What goes into one reading of entries that are tried again. */
-export const MAX_AGAIN = 64;
+const MAX_AGAIN = 64;
 
 /** Tries again what could not be written here. */
 export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
