@@ -27,7 +27,8 @@ const project = (displayName, folder, others = []) => ({
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
-    project('unit', 'test', ['test/e2e', 'test/browser', 'test/fleet']),
+    project('product', 'test', ['test/platform', 'test/e2e', 'test/browser', 'test/fleet']),
+    project('platform', 'test/platform'),
     project('e2e', 'test/e2e'),
     project('fleet', 'test/fleet'),
     { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },

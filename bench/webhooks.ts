@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { createClock } from '../src/emulator/clock';
-import { FaultSwitches } from '../src/emulator/control/faults';
-import { WEBHOOK_SETTINGS, Webhooks } from '../src/emulator/webhooks/webhooks';
+import { createClock } from '../src/platform/emulator/clock';
+import { FaultSwitches } from '../src/platform/emulator/control/faults';
+import { WEBHOOK_SETTINGS, Webhooks } from '../src/platform/emulator/webhooks/webhooks';
 import type { Figure, Plan } from './figure';
 import { oneByOne } from './load';
 import { type Started, start } from './processes';

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readEmulatorConfig } from '../src/emulator/config';
-import { readPackagerConfig } from '../src/packager/config';
+import { readEmulatorConfig } from '../src/platform/emulator/config';
+import { readPackagerConfig } from '../src/platform/packager/config';
 import { readSidecarConfig } from '../src/sidecar/config';
 import { readServices, type Service } from './support/compose-file';
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Action, Verb } from '../src/emulator/resources/resource';
-import { ACTIONS, RESOURCES } from '../src/emulator/resources/table';
-import { ROUTES } from '../src/migration/mapping/routes';
+import type { Action, Verb } from '../src/platform/emulator/resources/resource';
+import { ACTIONS, RESOURCES } from '../src/platform/emulator/resources/table';
+import { ROUTES } from '../src/platform/migration/mapping/routes';
 import { startEmulator } from './support/start-emulator';
 
 const TESTS = __dirname;

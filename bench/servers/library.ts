@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { createEmulatorApp } from '../../src/emulator/app';
-import { readEmulatorConfig } from '../../src/emulator/config';
-import { createContext } from '../../src/emulator/context';
-import { newMedia } from '../../src/emulator/library/media';
-import { valuesAfter } from '../../src/emulator/resources/body';
-import { MEDIA } from '../../src/emulator/resources/media-table';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
+import { createEmulatorApp } from '../../src/platform/emulator/app';
+import { readEmulatorConfig } from '../../src/platform/emulator/config';
+import { createContext } from '../../src/platform/emulator/context';
+import { newMedia } from '../../src/platform/emulator/library/media';
+import { valuesAfter } from '../../src/platform/emulator/resources/body';
+import { MEDIA } from '../../src/platform/emulator/resources/media-table';
 
 // The emulator with as many media as it is told, which would take minutes to upload. Every second one is "live".
 const count = Number(process.env.BENCH_MEDIA);

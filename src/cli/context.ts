@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Environment } from '../http/config';
-import type { Output, TerminalOutput } from '../http/output';
+import type { Output, TerminalOutput } from '../terminal/output';
 import type { ExitCode } from './cli-error';
 import { createSidecarApi, type SidecarApi } from './client';
 import {

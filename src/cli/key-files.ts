@@ -4,8 +4,8 @@ import { decodeBase64Block, formatUuid } from '../drm/bytes';
 import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
-import type { Output } from '../http/output';
-import { shown } from '../http/terminal-text';
+import type { Output } from '../terminal/output';
+import { shown } from '../terminal/text';
 import type { FileFault } from './yaml-fields';
 
 /** The lines of a key file as they may be shown; key material is masked, and so is what no line can be made of. */

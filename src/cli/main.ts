@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { commandRun } from '../http/command';
+import { commandRun } from '../terminal/command';
 import { runCli } from './run';
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Output } from '../http/output';
-import { shown } from '../http/terminal-text';
+import type { Output } from '../terminal/output';
+import { shown } from '../terminal/text';
 
 /** How many of a kind are named unless all are asked for. */
 const MAX_NAMED = 20;

@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { parserOutput } from '../http/command';
-import { createOutput, type Output } from '../http/output';
+import { parserOutput } from '../terminal/command';
+import { createOutput, type Output } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import type { ConnectionOptions } from './connection';
 import type { Ambient } from './context';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { SingleBar } from 'cli-progress';
-import { BAR_STYLE } from '../http/command';
+import { BAR_STYLE } from '../terminal/command';
 import { usageError } from './cli-error';
 import { interrupted } from './client';
 import type { CliContext } from './context';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPackagingKeys } from '../../src/drm/packaging';
-import { shakaPackagerOfNpm } from '../../src/packager/shaka-packager';
+import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import { chainForAll } from '../support/real-chain';
 import { pictureArguments } from '../support/real-encoder';
 

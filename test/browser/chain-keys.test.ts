@@ -10,7 +10,7 @@ jest.setTimeout(120_000);
 
 const browser = startBrowser();
 const chain = chainForAll();
-const CLIP = readFileSync(resolve(__dirname, '../../src/emulator/demo/clip.mp4'));
+const CLIP = readFileSync(resolve(__dirname, '../../src/platform/demo/clip.mp4'));
 
 const { open } = playerPages(browser, chain);
 

@@ -2,9 +2,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Channel, createChannel } from '../../src/emulator/live/channels';
-import { type RtmpIngest, startRtmpIngest } from '../../src/emulator/live/rtmp-ingest';
-import { shakaPackagerOfNpm } from '../../src/packager/shaka-packager';
+import { type Channel, createChannel } from '../../src/platform/emulator/live/channels';
+import { type RtmpIngest, startRtmpIngest } from '../../src/platform/emulator/live/rtmp-ingest';
+import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import { channelMetadata } from '../support/channel-metadata';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import {

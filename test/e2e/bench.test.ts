@@ -12,7 +12,7 @@ const SERVERS = /\/dist\/(?:sidecar\/main|bench\/servers\/[\w-]+)\.js$/;
 // npm and four processes take their time.
 jest.setTimeout(60_000);
 
-beforeAll(() => execFileSync(process.execPath, ['src/build.mjs', '--bench'], { cwd: ROOT }));
+beforeAll(() => execFileSync(process.execPath, ['build.mjs', '--bench'], { cwd: ROOT }));
 
 /** The command lines of the processes whose variables name a folder. */
 function processesIn(folder: string): string[] {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DEMO = join(__dirname, '../../dist/emulator/demo.js');
+const DEMO = join(__dirname, '../../dist/demo/main.js');
 const EMULATOR = join(__dirname, '../../dist/emulator/main.js');
 
 const KEY_FILE = `mpegdashstreaming-cenc-key-id: Dlj11ea0QZepsUOGRu9HZQ==

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { DIST, startBuilt, untilReady } from '../support/built-program';
 import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
-const CLIP = resolve(__dirname, '../../src/emulator/demo/clip.mp4');
+const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 const DOCS = resolve(__dirname, '../../docs');
 /** What the pages write for the demo's sidecar. */
 const DEMO_URL = 'http://127.0.0.1:9000';

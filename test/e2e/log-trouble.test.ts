@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { freePort } from '../../src/emulator/demo/child-program';
+import { freePort } from '../../src/platform/demo/child-program';
 import { DIST } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { temporaryFolder } from '../support/start-sidecar';

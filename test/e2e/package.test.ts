@@ -106,7 +106,7 @@ describe('npm pack', () => {
       'dist/cli/main.js',
       'dist/migration/main.js',
     ];
-    const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'src/build.mjs'];
+    const needed = [...linked, ...programs, '.env.example', 'CHANGELOG.md', 'build.mjs'];
     expect(paths).toEqual(expect.arrayContaining(needed));
     const alien = /^(?:dist\/(?!(?:sidecar|cli|migration)\/)|src\/(?!build\.mjs$)|test|bench|keys|\.env$)/;
     expect(paths.filter((path) => alien.test(path))).toEqual([]);

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { StreamDocument } from '../../src/packager/stream-document';
+import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import { startBuilt } from '../support/built-program';
 import {
   KEY_FILE,

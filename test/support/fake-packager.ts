@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { StreamDocument } from '../../src/emulator/packaging/packager-client';
+import type { StreamDocument } from '../../src/platform/emulator/packaging/packager-client';
 import { until } from './until';
 
 export interface PackagerCall {

@@ -7,7 +7,7 @@ import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
 import { listen } from '../../src/http/server';
 import { type Packaging, packageStream } from './package-stream';
 
-export const CLIP = resolve(__dirname, '../../src/emulator/demo/clip.mp4');
+export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 
 const made: string[] = [];
 const servers: { stop(graceMs: number): Promise<void> }[] = [];

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { createFile, Log, MP4BoxBuffer } from 'mp4box';
 import type { PackagingKeys } from '../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
-import { shakaPackagerOfNpm } from '../../src/packager/shaka-packager';
+import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 
 export const SHAKA_PACKAGER = shakaPackagerOfNpm(process.platform, process.arch, __filename);
 

@@ -13,7 +13,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
-import type { StreamDocument } from '../../src/packager/stream-document';
+import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { commandOf, killAllOf, pidsOf, type WeighedProcess, weighed } from './chain-processes';
 import { type Encoder, type Picture, pictureArguments, spawnFfmpeg } from './real-encoder';

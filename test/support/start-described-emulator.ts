@@ -1,6 +1,6 @@
-import { openApiDocument } from '../../src/emulator/openapi/document';
-import { deriveKeys } from '../../src/emulator/upstreams/derive-keys';
 import type { Answered, Method, Operation } from '../../src/http/openapi';
+import { openApiDocument } from '../../src/platform/emulator/openapi/document';
+import { deriveKeys } from '../../src/platform/emulator/upstreams/derive-keys';
 import { type FakePackager, startFakePackager } from './fake-packager';
 import { objectionsOf } from './schema-objections';
 import { startEmulator, type TestEmulator } from './start-emulator';

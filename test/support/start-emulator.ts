@@ -1,16 +1,15 @@
 import { EventEmitter, once } from 'node:events';
 import { Writable } from 'node:stream';
 import request from 'supertest';
-import { createEmulatorApp } from '../../src/emulator/app';
-import { readEmulatorConfig } from '../../src/emulator/config';
-import { createContext, type EmulatorContext, readAssets } from '../../src/emulator/context';
-
-import { createControlApp } from '../../src/emulator/control/app';
-import { once as onlyOnce } from '../../src/emulator/resources/resource-calls';
-import type { Client } from '../../src/emulator/upstreams/config-service';
 import type { Environment } from '../../src/http/config';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
+import { createEmulatorApp } from '../../src/platform/emulator/app';
+import { readEmulatorConfig } from '../../src/platform/emulator/config';
+import { createContext, type EmulatorContext, readAssets } from '../../src/platform/emulator/context';
+import { createControlApp } from '../../src/platform/emulator/control/app';
+import { once as onlyOnce } from '../../src/platform/emulator/resources/resource-calls';
+import type { Client } from '../../src/platform/emulator/upstreams/config-service';
 import { publicFolder } from './public-folder';
 
 /** What tests use of a channel's create response. */

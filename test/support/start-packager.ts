@@ -11,12 +11,12 @@ import { playReadyChecksum } from '../../src/drm/playready';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
-import { createPackagerApp } from '../../src/packager/app';
-import { LIVE_LIMITS, type LiveLimits } from '../../src/packager/live/session';
-import { openMediaFolder } from '../../src/packager/media-folder';
-import { shakaPackagerOfNpm } from '../../src/packager/shaka-packager';
-import type { StreamDocument } from '../../src/packager/stream-document';
-import { Streams } from '../../src/packager/streams';
+import { createPackagerApp } from '../../src/platform/packager/app';
+import { LIVE_LIMITS, type LiveLimits } from '../../src/platform/packager/live/session';
+import { openMediaFolder } from '../../src/platform/packager/media-folder';
+import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
+import type { StreamDocument } from '../../src/platform/packager/stream-document';
+import { Streams } from '../../src/platform/packager/streams';
 
 export const MEDIA_VECTORS = resolve(__dirname, '../vectors/media');
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StoredFile, Upload, WantedUpload } from '../../src/emulator/uploads/upload';
-import { uploadFields } from '../../src/emulator/uploads/uploads';
 import type { Environment } from '../../src/http/config';
+import type { StoredFile, Upload, WantedUpload } from '../../src/platform/emulator/uploads/upload';
+import { uploadFields } from '../../src/platform/emulator/uploads/uploads';
 import { startEmulator, type TestEmulator } from './start-emulator';
 
 const folders: string[] = [];

@@ -1,15 +1,15 @@
 import { Writable } from 'node:stream';
-import { type Clock, createClock } from '../../src/emulator/clock';
-import { FaultSwitches } from '../../src/emulator/control/faults';
-import type { Delivery } from '../../src/emulator/webhooks/delivery-queue';
+import { createLog } from '../../src/http/log';
+import { type Clock, createClock } from '../../src/platform/emulator/clock';
+import { FaultSwitches } from '../../src/platform/emulator/control/faults';
+import type { Delivery } from '../../src/platform/emulator/webhooks/delivery-queue';
 import {
   WEBHOOK_SETTINGS,
   type Webhook,
   type WebhookMetadata,
   type WebhookSettings,
   Webhooks,
-} from '../../src/emulator/webhooks/webhooks';
-import { createLog } from '../../src/http/log';
+} from '../../src/platform/emulator/webhooks/webhooks';
 import { until } from './until';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');

@@ -1,4 +1,4 @@
-import { shown } from '../../http/terminal-text';
+import { shown } from '../../terminal/text';
 import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import {

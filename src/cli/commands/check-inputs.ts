@@ -17,7 +17,7 @@ import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
-import { shown } from '../../http/terminal-text';
+import { shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted } from '../client';
 import type { CliContext } from '../context';

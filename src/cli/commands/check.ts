@@ -1,7 +1,7 @@
 import type { CheckedInput } from '../../drm/check/check';
 import { compareInputs, withoutAnswered } from '../../drm/check/compare';
-import type { Output } from '../../http/output';
-import { columns, count, shown } from '../../http/terminal-text';
+import type { Output } from '../../terminal/output';
+import { columns, count, shown } from '../../terminal/text';
 import { EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { checkGiven, type FoundInput } from './check-inputs';

@@ -1,6 +1,6 @@
 import type { Problem } from '../../http/errors';
-import type { Output } from '../../http/output';
-import { count, shown } from '../../http/terminal-text';
+import type { Output } from '../../terminal/output';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';

@@ -13,7 +13,7 @@ import {
   isExportScheme,
 } from '../../drm/export/names';
 import { nearestName } from '../../drm/nearest';
-import { shownLines } from '../../http/terminal-text';
+import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readNamedFile, unusable } from '../input';

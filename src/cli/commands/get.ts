@@ -1,4 +1,4 @@
-import { count, shown, shownLines } from '../../http/terminal-text';
+import { count, shown, shownLines } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { renderLines, showKeyFile, textOf } from '../key-files';

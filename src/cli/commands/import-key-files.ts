@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'n
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
-import { count, shown } from '../../http/terminal-text';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault } from '../input';

@@ -1,5 +1,5 @@
 import type { ListedKeyFile } from '../../api/list';
-import { columns, count, jsonText, shown } from '../../http/terminal-text';
+import { columns, count, jsonText, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { listPages, PAGE } from '../client';
 import type { CliContext } from '../context';

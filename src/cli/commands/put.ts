@@ -2,7 +2,7 @@ import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject, say } from '../../drm/bytes';
 import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
-import { shown, shownLines } from '../../http/terminal-text';
+import { shown, shownLines } from '../../terminal/text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';

@@ -1,5 +1,5 @@
-import type { Output } from '../../http/output';
-import { count, shellWord, shown } from '../../http/terminal-text';
+import type { Output } from '../../terminal/output';
+import { count, shellWord, shown } from '../../terminal/text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
 import { tellWaited, type WaitedForFleet, waitFields } from '../fleet/wait';

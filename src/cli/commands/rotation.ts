@@ -1,6 +1,6 @@
 import { type Checked, fault } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
-import { shellWord } from '../../http/terminal-text';
+import { shellWord } from '../../terminal/text';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
 import type { FileFault } from '../yaml-fields';
 

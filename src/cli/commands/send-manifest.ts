@@ -1,7 +1,7 @@
 import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
-import type { Output, Style } from '../../http/output';
-import { count, shown } from '../../http/terminal-text';
+import type { Output, Style } from '../../terminal/output';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';

@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress';
-import { BAR_STYLE } from '../../http/command';
-import type { Output } from '../../http/output';
-import { columns, count, shown } from '../../http/terminal-text';
+import { BAR_STYLE } from '../../terminal/command';
+import type { Output } from '../../terminal/output';
+import { columns, count, shown } from '../../terminal/text';
 import type { JudgementState } from '../../verify/media/judgement';
 import type { RenditionReport, StreamReport } from '../../verify/stream-report';
 import type { CliContext } from '../context';

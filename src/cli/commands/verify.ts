@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { createGet } from '../../http/get';
-import { shown } from '../../http/terminal-text';
+import { shown } from '../../terminal/text';
 import type { GivenKeyFile } from '../../verify/key-files';
 import { verifyStream } from '../../verify/verify-stream';
 import { CliError, EXIT, usageError } from '../cli-error';

@@ -1,5 +1,5 @@
 import type { CheckFault } from '../../drm/check/report';
-import { count, jsonText, shown } from '../../http/terminal-text';
+import { count, jsonText, shown } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
 import { StreamMemory } from '../../verify/test-rendition';
 import type { VerifyOptions } from '../../verify/verify-stream';

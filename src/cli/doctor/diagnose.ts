@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ListedKeyFile } from '../../api/list';
 import type { Checked } from '../../drm/bytes';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
 import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';

@@ -8,7 +8,7 @@ import {
   type LackReason,
 } from '../../api/fleet';
 import type { Problem } from '../../http/errors';
-import { count, shellWord } from '../../http/terminal-text';
+import { count, shellWord } from '../../terminal/text';
 import { ageText, clockText } from '../fleet/status-text';
 import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
 

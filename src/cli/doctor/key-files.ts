@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { formatUuid, isZero, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
 import { decodeKeys, keysIn } from '../../drm/key-file';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 
 /** A key file and what is known of it; a fault's description says what to do. */

@@ -5,7 +5,7 @@ import { FLEET_FOLDER } from '../../api/fleet';
 import { parseStreamId } from '../../api/stream-id';
 import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { type Finding, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import type { Output } from '../../http/output';
-import { count, shown } from '../../http/terminal-text';
+import type { Output } from '../../terminal/output';
+import { count, shown } from '../../terminal/text';
 import { csvRow } from '../output';
 import type { Examined } from './doctor';
 import type { Finding, Section, Severity } from './finding';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { count, shellWord } from '../../http/terminal-text';
+import { count, shellWord } from '../../terminal/text';
 import { type Finding, fault, ok, someOf } from './finding';
 
 /** Who the packager runs as. */

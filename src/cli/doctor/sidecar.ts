@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import type { FolderIdentity } from '../../api/answers';
 import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Finding, fault, ok, someOf, warning } from './finding';

@@ -1,4 +1,4 @@
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 
 /** A group of streams as a SMIL document names them. */

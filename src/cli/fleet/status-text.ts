@@ -6,8 +6,8 @@ import {
   LACK_REASONS,
   type LackReason,
 } from '../../api/fleet';
-import type { Output, Style } from '../../http/output';
-import { columns, count, shown } from '../../http/terminal-text';
+import type { Output, Style } from '../../terminal/output';
+import { columns, count, shown } from '../../terminal/text';
 import { firstOf, timeText } from '../output';
 
 type Styled = Pick<Output, 'style'>;

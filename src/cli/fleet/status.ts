@@ -1,6 +1,6 @@
 import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
-import type { Style } from '../../http/output';
-import { jsonText, shown } from '../../http/terminal-text';
+import type { Style } from '../../terminal/output';
+import { jsonText, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { timeText } from '../output';

@@ -1,6 +1,6 @@
 import type { FleetImportAnswer, FleetResealAnswer } from '../../api/fleet';
-import type { Output } from '../../http/output';
-import { count, shown } from '../../http/terminal-text';
+import type { Output } from '../../terminal/output';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, stopFields } from '../cli-error';
 import { type FleetStep, interrupted, withRetries } from '../client';
 import type { CliContext } from '../context';

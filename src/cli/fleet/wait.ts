@@ -1,6 +1,6 @@
 import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS, takes } from '../../api/fleet';
 import type { Problem } from '../../http/errors';
-import { count, shown } from '../../http/terminal-text';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';

@@ -1,6 +1,6 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
 import { nearest } from '../../http/faults';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { type FileFault, isShowable, type ReadText } from '../yaml-fields';
 import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-schema';
 

@@ -1,6 +1,6 @@
 import { dirname, extname, resolve } from 'node:path';
 import { isJsonObject } from '../../drm/bytes';
-import { count } from '../../http/terminal-text';
+import { count } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';

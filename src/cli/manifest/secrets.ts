@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
 import { type Checked, fault } from '../../drm/bytes';
-import { shellWord } from '../../http/terminal-text';
+import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readDocumentText } from '../cpix-document';

@@ -1,6 +1,6 @@
-import { readAdtsHeader } from './aac-frame';
-import { rbspOf } from './bit-reader';
-import { nalUnitsOf } from './nal-units';
+import { readAdtsHeader } from '../../codecs/aac-frame';
+import { rbspOf } from '../../codecs/bit-reader';
+import { nalUnitsOf } from '../../codecs/nal-units';
 import type { SampleFormat } from './track-content';
 
 const BLOCK = 16;

@@ -1,9 +1,9 @@
+import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from '../../codecs/aac-frame';
+import { hasRightChecksums } from '../../codecs/ac3-frame';
+import { SyntaxBroken } from '../../codecs/bit-reader';
+import { HevcPictureCheck } from '../../codecs/hevc-picture-check';
+import { type Outcome, PictureCheck } from '../../codecs/picture-check';
 import { boxesIn } from '../../drm/check/boxes';
-import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from './aac-frame';
-import { hasRightChecksums } from './ac3-frame';
-import { SyntaxBroken } from './bit-reader';
-import { HevcPictureCheck } from './hevc-picture-check';
-import { type Outcome, PictureCheck } from './picture-check';
 import type { SampleFormat } from './track-content';
 
 /** Looks at the decrypted samples of one track, in their order. */

@@ -1,5 +1,5 @@
+import { nalUnitsOf } from '../../codecs/nal-units';
 import { protectedRanges } from './decrypt';
-import { nalUnitsOf } from './nal-units';
 import { isEncryptedNal } from './sample-aes';
 import { sampleCheckOf } from './sample-check';
 import type { MediaSample, SampleFormat } from './track-content';

@@ -1,7 +1,7 @@
-import { readAdtsHeader } from './aac-frame';
-import { readAc3Header } from './ac3-frame';
+import { readAdtsHeader } from '../../codecs/aac-frame';
+import { readAc3Header } from '../../codecs/ac3-frame';
+import { nalUnitsOf } from '../../codecs/nal-units';
 import type { MediaFault, MediaKind, MediaScheme, MediaTrack, Opened } from './judgement';
-import { nalUnitsOf } from './nal-units';
 import type { MediaSample, SampleEncryption, SampleFormat } from './track-content';
 
 const PACKET = 188;

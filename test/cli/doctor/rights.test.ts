@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
-import { shellWord } from '../../../src/http/terminal-text';
+import { shellWord } from '../../../src/terminal/text';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 

@@ -11,7 +11,7 @@ import type { Finding, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { describeDoctor } from '../../../src/cli/program';
-import { createOutput } from '../../../src/http/output';
+import { createOutput } from '../../../src/terminal/output';
 
 const ME: Identity = { name: 'me', uid: process.getuid?.() ?? 0, gids: [process.getgid?.() ?? 0] };
 

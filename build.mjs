@@ -1,0 +1,179 @@
+// Builds the programs into `dist`: one file each, with the packages that it uses, and one for each part that it imports
+// when it is needed (`await import()`); maps of the source beside them.
+//
+//   node build.mjs             bundles everything that runs without node_modules
+//   node build.mjs --or-keep   the same, for `npm start` and `npm pack`: where esbuild isn't installed (behind
+//                                  `npm prune --omit=dev`), what is built already is taken
+//   node build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('.', import.meta.url));
+
+/** The programs of each house. */
+const PROGRAMS = {
+  sidecar: ['main', 'health-check'],
+  cli: ['main'],
+  migration: ['main'],
+  emulator: ['main'],
+  packager: ['main'],
+  demo: ['main'],
+};
+
+/** The houses of the workshop, below `src/platform`. */
+const PLATFORM = ['migration', 'emulator', 'packager', 'demo'];
+const sourceOf = (house) => (PLATFORM.includes(house) ? `src/platform/${house}` : `src/${house}`);
+
+/** The houses whose program npm puts on the path. */
+const COMMANDS = ['cli', 'migration'];
+
+/** The houses with a page of their API. Its files, and those of a package, go to `dist/<house>/public` as they are. */
+const WITH_API_PAGE = ['sidecar', 'emulator'];
+const API_PAGE = {
+  folder: 'src/http/public',
+  package: 'swagger-ui-dist',
+  files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
+};
+
+/** What the pages of a house load of packages, beside those of its API. */
+const LOADED = { emulator: [{ package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] }] };
+/** What a program has beside it, by house: `npm run demo` packages its test clip. */
+const BESIDE = { demo: ['clip.mp4'] };
+
+/** What `npm run bench` and `npm run attacks` start. */
+const BENCH = [
+  'run',
+  'durable-loop',
+  'servers/*',
+  'attacks/run',
+  'attacks/attacker',
+  'attacks/hostile-upstream',
+];
+
+/** JSON as a text to parse: Node reads that several times as fast as an object literal, and mime-db is a big one. */
+const jsonAsText = {
+  name: 'json-as-text',
+  setup: (build) =>
+    build.onLoad({ filter: /\/node_modules\/.*\.json$/ }, async ({ path }) => {
+      const text = JSON.stringify(JSON.parse(await readFile(path, 'utf8')));
+      return { contents: `module.exports = JSON.parse(${JSON.stringify(text)});` };
+    }),
+};
+
+const OPTIONS = {
+  absWorkingDir: ROOT,
+  platform: 'node',
+  target: 'node20',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  logLevel: 'warning',
+};
+
+async function buildHouse(esbuild, house) {
+  const folder = join(ROOT, 'dist', house);
+  await rm(folder, { recursive: true, force: true });
+  const { metafile } = await esbuild.build({
+    ...OPTIONS,
+    bundle: true,
+    // It splits ES modules alone, and CommonJS starts sooner; so it reads its own output once more.
+    format: 'esm',
+    splitting: true,
+    entryPoints: PROGRAMS[house].map((program) => `${sourceOf(house)}/${program}.ts`),
+    outdir: folder,
+    legalComments: 'eof',
+    plugins: [jsonAsText],
+    metafile: true,
+  });
+  await esbuild.build({
+    ...OPTIONS,
+    format: 'cjs',
+    entryPoints: Object.keys(metafile.outputs).filter((path) => path.endsWith('.js')),
+    outdir: folder,
+    allowOverwrite: true,
+    // import() of a file by require(): Node's own would give its default export another shape.
+    supported: { 'dynamic-import': false },
+  });
+  const packages = packagesIn(metafile);
+  const target = join(folder, 'public');
+  if (WITH_API_PAGE.includes(house)) {
+    await cp(join(ROOT, API_PAGE.folder), target, { recursive: true });
+    const served = join('node_modules', API_PAGE.package);
+    for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
+    packages.push(served);
+  }
+  for (const loaded of LOADED[house] ?? []) {
+    const served = join('node_modules', loaded.package);
+    for (const file of loaded.files)
+      await copyFile(join(ROOT, served, loaded.from, file), join(target, file));
+    packages.push(served);
+  }
+  for (const file of BESIDE[house] ?? [])
+    await copyFile(join(ROOT, sourceOf(house), file), join(folder, file));
+  const source = join(ROOT, sourceOf(house), 'public');
+  if (existsSync(source)) await cp(source, target, { recursive: true });
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf([...new Set(packages)].sort()));
+}
+
+/** The folders of the packages that are in the bundles. */
+function packagesIn({ outputs }) {
+  const files = Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  return files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
+}
+
+/** Name, version and license of each package, for whoever gets the bundle without node_modules. */
+async function licensesOf(packages) {
+  const texts = packages.map(async (folder) => {
+    const path = join(ROOT, folder);
+    const { name, version, license } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
+    const files = (await readdir(path)).filter((each) => /^(?:licen[cs]e|copying|notice)/i.test(each));
+    const read = files.sort().map(async (file) => `\n${(await readFile(join(path, file), 'utf8')).trim()}\n`);
+    return `${name} ${version} (${license})\n${(await Promise.all(read)).join('')}`;
+  });
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+function buildBench(esbuild) {
+  return esbuild.build({
+    ...OPTIONS,
+    bundle: true,
+    format: 'cjs',
+    entryPoints: BENCH.map((program) => `bench/${program}.ts`),
+    outbase: 'bench',
+    outdir: 'dist/bench',
+    // The servers to compare with are started as anyone would start them.
+    packages: 'external',
+  });
+}
+
+async function main(option) {
+  const esbuild = await import('esbuild').catch(() => undefined);
+  if (esbuild && option === '--bench') {
+    await buildBench(esbuild);
+  } else if (esbuild) {
+    await Promise.all(Object.keys(PROGRAMS).map((house) => buildHouse(esbuild, house)));
+    // npm makes programs of them, and so may a link.
+    for (const house of COMMANDS) await chmod(join(ROOT, 'dist', house, 'main.js'), 0o755);
+  } else if (option !== '--or-keep' || !isBuilt()) {
+    process.stderr.write(
+      'Nothing is built yet, and esbuild, which builds it, is not installed.\n' +
+        'Run: npm ci && npm run build\n' +
+        'After that, npm prune --omit=dev may take esbuild away again.\n',
+    );
+    process.exitCode = 1;
+  }
+}
+
+const isBuilt = () =>
+  ['sidecar', ...COMMANDS].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
+
+try {
+  await main(process.argv[2]);
+} catch (thrown) {
+  // esbuild has told its own errors.
+  if (!Array.isArray(Reflect.get(Object(thrown), 'errors'))) throw thrown;
+  process.exitCode = 1;
+}

@@ -1,0 +1,77 @@
+import type { RequestListener } from 'node:http';
+import { mountApiPage } from '../../http/api-page';
+import { createApp, mountLazily, onlyMethods } from '../../http/app';
+import type { EmulatorContext } from './context';
+import { injectFaults, routesOf } from './control/faults';
+import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
+import { mountEmbed } from './delivery/embed';
+import { mountLibrary } from './library/library';
+import { mountChannels } from './live/channel-api';
+import { mountEvents } from './live/event-api';
+import { limitRate } from './rate-limit';
+import { mountUploads } from './uploads/upload-api';
+import { mountClearKeyLicense } from './upstreams/clearkey-license';
+import { mountConfigService } from './upstreams/config-service';
+import { mountKeyProvider } from './upstreams/key-provider';
+import { mountWebhooks } from './webhooks/webhook-api';
+
+/** What probes, embeds, players and open dashboards ask for every few seconds. */
+const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
+
+/** The platform port: every part of the emulator that is reached over HTTP. */
+export function createEmulatorApp(context: EmulatorContext): RequestListener {
+  const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
+    app
+      .route('/healthz')
+      .get((_request, response) => void response.json({ status: 'ok' }))
+      .all(onlyMethods('GET'));
+    app.get('/', (_request, response) => response.redirect('/dashboard'));
+    mountApiPage(app, { document: () => describe(context), publicFolder: context.assets.folder });
+    const faultable = app.router.stack.length;
+    app.use(injectFaults(context));
+    // Delivery is under /v2 too, and its calls don't count.
+    app.use(['/v2/sites', '/v2/webhooks', '/v2/query_usage'], limitRate(context));
+    mountConfigService(app, context);
+    mountKeyProvider(app, context);
+    mountClearKeyLicense(app, context);
+    const later = [
+      mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) => {
+        mountChannels(routes, context);
+        mountEvents(routes, context);
+        mountWebhooks(routes, context);
+        mountLibrary(routes, context);
+      }),
+      mountLazily(
+        app,
+        ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix'],
+        async (routes) => {
+          const { mountCpixProvider } = await import('./upstreams/cpix-provider');
+          mountCpixProvider(routes, context);
+        },
+      ),
+      mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
+      mountLazily(app, ['/v1'], async (routes) => {
+        const { mountV1 } = await import('./v1/mount');
+        mountV1(routes, context);
+      }),
+      mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
+      mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
+      mountLazily(app, ['/dashboard', '/verify'], async (routes) => {
+        const { mountDashboard } = await import('./dashboard/dashboard');
+        mountDashboard(routes, context, (request, response) => platform(request, response));
+      }),
+    ];
+    const now = app.router.stack.slice(faultable);
+    context.faults.routes = async () => {
+      const made = await Promise.all(later.map((make) => make()));
+      return routesOf([...now, ...made.flatMap(({ router }) => router.stack)]);
+    };
+  });
+  return platform;
+}
+
+/** None of it is loaded at the start: the description costs more than all routes together. */
+async function describe({ seeds }: EmulatorContext): Promise<object> {
+  const { openApiDocument } = await import('./openapi/document');
+  return openApiDocument({ siteId: seeds.siteIds[0] ?? '', client: seeds.client.name });
+}

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import type { NextFunction, Request, Response } from 'express';
+import { HttpError } from '../../http/errors';
+import type { EmulatorContext } from './context';
+
+/** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
+export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+export interface Credential {
+  readonly id: string;
+  readonly name: string;
+  readonly permission: Permission;
+  /** The sites that it reaches. */
+  readonly siteIds: readonly string[];
+  /** Kept as it is, for the dashboard's Show Credentials. */
+  readonly secret: string;
+  readonly created: Date;
+}
+
+/** The management API's credentials, found by the digest of their secret. */
+export class CredentialStore {
+  readonly #byId = new Map<string, Credential>();
+  readonly #byDigest = new Map<string, Credential>();
+
+  add(credential: Credential): void {
+    this.#byId.set(credential.id, credential);
+    this.#byDigest.set(digest(credential.secret), credential);
+  }
+
+  /** Oldest first. */
+  list(): readonly Credential[] {
+    return [...this.#byId.values()];
+  }
+
+  find(id: string): Credential | undefined {
+    return this.#byId.get(id);
+  }
+
+  bySecret(secret: string): Credential | undefined {
+    return this.#byDigest.get(digest(secret));
+  }
+
+  remove(credential: Credential): void {
+    this.#byId.delete(credential.id);
+    this.#byDigest.delete(digest(credential.secret));
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#byDigest.clear();
+  }
+}
+
+export function reachesSite(credential: Credential, siteId: string): boolean {
+  return credential.siteIds.includes(siteId);
+}
+
+function allows(credential: Credential, needed: Permission): boolean {
+  return PERMISSIONS.indexOf(credential.permission) >= PERMISSIONS.indexOf(needed);
+}
+
+function digest(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64');
+}
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Who calls, on a route behind `requireCredential`. */
+      credential?: Credential;
+    }
+  }
+}
+
+/** A handler that fits every route, whatever its parameters. */
+type Guard = <Params>(request: Request<Params>, response: Response, next: NextFunction) => void;
+
+/**
+ * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
+ * @throws HttpError 401 when it is missing or unknown.
+ */
+export function credentialOf(
+  { state }: Pick<EmulatorContext, 'state'>,
+  request: Pick<Request, 'headers'>,
+): Credential {
+  const headers = { 'www-authenticate': 'Bearer' };
+  const secret = secretOf(request);
+  if (secret === undefined) {
+    const description = 'Send the V2 API secret in the header Authorization: Bearer <secret>.';
+    throw new HttpError(401, { code: 'credential_missing', description }, { headers });
+  }
+  const credential = state.credentials.bySecret(secret);
+  if (credential) return credential;
+  const description = 'The header Authorization does not hold the secret of an API credential.';
+  throw new HttpError(401, { code: 'credential_refused', description }, { headers });
+}
+
+/** The secret that a request carries, whether or not it is anyone's. */
+export function secretOf(request: Pick<Request, 'headers'>): string | undefined {
+  const secret = request.headers.authorization?.replace(/^Bearer(?:\s+|$)/i, '').trim();
+  return secret === '' ? undefined : secret;
+}
+
+/** Who calls, on a route behind `requireCredential`. */
+export function callerOf({ locals: { credential } }: Response): Credential {
+  if (!credential) throw new Error('This route needs requireCredential before it.');
+  return credential;
+}
+
+/**
+ * The guard of a management route. It asks for a credential with this permission that reaches the site of the
+ * route's `:siteId`, when it has one. A site that doesn't exist and one that is out of reach get the same answer.
+ */
+export function requireCredential(context: Pick<EmulatorContext, 'state'>, needed: Permission): Guard {
+  return (request, response, next) => {
+    const credential = credentialOf(context, request);
+    const { siteId } = request.params as { siteId?: string };
+    if (siteId !== undefined && !reachesSite(credential, siteId)) {
+      const description = 'This credential does not reach a site with this id.';
+      throw new HttpError(403, { code: 'site_forbidden', description });
+    }
+    requirePermission(credential, needed);
+    response.locals.credential = credential;
+    next();
+  };
+}
+
+/** @throws HttpError 403 when the credential's permission is not enough. */
+function requirePermission(credential: Credential, needed: Permission): void {
+  if (allows(credential, needed)) return;
+  const description = `This needs a credential with the permission ${needed}; this one has ${credential.permission}.`;
+  throw new HttpError(403, { code: 'permission_insufficient', description });
+}
+
+/** What the control port and the dashboard do to credentials, always in the name of an Admin credential. */
+type Parts = Pick<EmulatorContext, 'state' | 'clock' | 'newResourceId' | 'newSecret'>;
+
+export interface WantedCredential {
+  readonly name: string;
+  readonly permission: Permission;
+  /** Without them, the sites of the Admin who makes it. */
+  readonly siteIds?: readonly string[] | undefined;
+}
+
+/** Makes a credential with a new secret. @throws HttpError 403 unless `admin` is one, and reaches its sites. */
+export function createCredential(parts: Parts, admin: Credential, wanted: WantedCredential): Credential {
+  const siteIds = [...new Set(wanted.siteIds ?? admin.siteIds)];
+  requireAdminOf(admin, siteIds);
+  return addCredential(parts, { name: wanted.name, permission: wanted.permission, siteIds });
+}
+
+/** Removes a credential; its secret is refused from then on. @throws HttpError 403, 409 for the last Admin. */
+export function deleteCredential({ state }: Parts, admin: Credential, credential: Credential): void {
+  requireAdminOf(admin, credential.siteIds);
+  const others = state.credentials.list().filter(({ id }) => id !== credential.id);
+  if (!others.some(({ permission }) => permission === 'Admin')) {
+    const description = 'This is the last Admin credential: without one, none could be made. Replace it.';
+    throw new HttpError(409, { code: 'last_admin', description });
+  }
+  state.credentials.remove(credential);
+}
+
+/** Puts a new credential with a new secret in the place of one that may have leaked. @throws HttpError 403. */
+export function replaceCredential(parts: Parts, admin: Credential, credential: Credential): Credential {
+  requireAdminOf(admin, credential.siteIds);
+  parts.state.credentials.remove(credential);
+  const { name, permission, siteIds } = credential;
+  return addCredential(parts, { name, permission, siteIds });
+}
+
+function addCredential(
+  { state, clock, newResourceId, newSecret }: Parts,
+  wanted: Pick<Credential, 'name' | 'permission' | 'siteIds'>,
+): Credential {
+  const credential = { ...wanted, id: newResourceId(), secret: newSecret(), created: clock.now() };
+  state.credentials.add(credential);
+  return credential;
+}
+
+function requireAdminOf(admin: Credential, siteIds: readonly string[]): void {
+  requirePermission(admin, 'Admin');
+  if (siteIds.every((siteId) => reachesSite(admin, siteId))) return;
+  const description = 'This credential does not reach every site of the other one.';
+  throw new HttpError(403, { code: 'site_forbidden', description });
+}

@@ -1,0 +1,226 @@
+import { isIP } from 'node:net';
+import { tmpdir } from 'node:os';
+import * as z from 'zod';
+import { ConfigError, type Environment, readConfig, unknownVariables } from '../../http/config';
+import { LOG_LEVELS, type LogLevel } from '../../http/log';
+import type { TlsFiles } from '../../http/tls';
+import type { Seeds } from './context';
+import type { OwnCertificates } from './tls/own-certificates';
+import { MB } from './uploads/file-store';
+import { isPathName } from './upstreams/config-service';
+
+const portOr = (other: string) =>
+  z
+    .string()
+    .regex(/^\d{1,5}$/, `must be ${other}a port number`)
+    .transform(Number)
+    .refine((number) => number <= 65_535, 'must be at most 65535');
+const port = portOr('');
+const headerText = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header');
+const onOff = z.enum(['on', 'off'], 'must be on or off').transform((text) => text === 'on');
+const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
+
+/** A host name without wildcards, or an IP address. */
+const isServerName = (name: string) =>
+  isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
+
+/** Whether an address has one of these protocols, a host and no credentials. */
+function isPlainAddress(text: string, protocols: readonly string[]): boolean {
+  if (!URL.canParse(text) || /\s|#/.test(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  return protocols.includes(protocol) && hostname !== '' && username === '' && password === '';
+}
+
+const VARIABLES = z.object({
+  EMULATOR_HOST: z.string().default('127.0.0.1'),
+  EMULATOR_PORT: port.default(8080),
+  EMULATOR_TLS: z.enum(['off', 'self-signed'], 'must be off or self-signed').optional(),
+  EMULATOR_TLSCERT: z.string().optional(),
+  EMULATOR_TLSKEY: z.string().optional(),
+  EMULATOR_TLSFOLDER: z.string().default('./emulator-tls'),
+  EMULATOR_TLSNAMES: z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .refine(
+      (names) => names.every(isServerName),
+      'must be a host name or an address, or several with commas between them',
+    )
+    .default([]),
+  EMULATOR_CONTROL_HOST: z.string().default('127.0.0.1'),
+  EMULATOR_CONTROL_PORT: port.default(8081),
+  EMULATOR_RTMP_PORT: z
+    .preprocess((text) => (text === 'off' ? '0' : text), portOr('off or ').optional())
+    .transform((number = 1935) => (number === 0 ? undefined : number)),
+  EMULATOR_SITE_ID: z
+    .string()
+    .transform((text) => text.split(',').map((id) => id.trim()))
+    .refine(
+      (ids) => ids.every((id) => /^[A-Za-z0-9]{8}$/.test(id)),
+      'must be 8 letters and digits, or several such ids with commas between them',
+    )
+    .default(['demosite']),
+  EMULATOR_API_SECRET: headerText
+    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
+    .default('demo-api-secret-0123456789'),
+  EMULATOR_V1_SECRET: headerText
+    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
+    .optional(),
+  EMULATOR_RATELIMIT: onOff.default(false),
+  EMULATOR_ALLOW_HTTP_WEBHOOKS: trueFalse.default(false),
+  EMULATOR_CLIENT: z
+    .string()
+    .refine(isPathName, 'must be 1 to 200 letters, digits, _, - and ., and not . or ..')
+    .default('demo'),
+  EMULATOR_CLIENT_API_KEY: headerText.default('demo-client-api-key'),
+  EMULATOR_CLIENT_SHARED_SECRET: z
+    .string()
+    .refine((secret) => Buffer.byteLength(secret) >= 16, 'must have at least 16 bytes')
+    .default('demo-shared-secret-0123456789'),
+  EMULATOR_CHANNEL_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9]{8}$/, 'must be 8 letters and digits')
+    .optional(),
+  EMULATOR_CHANNEL_STREAM_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16,200}$/, 'must be 16 to 200 letters, digits, _ and -')
+    .optional(),
+  EMULATOR_UPLOADSFOLDER: z.string().default(tmpdir()),
+  EMULATOR_UPLOADSMAXMB: z
+    .string()
+    .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
+    .transform(Number)
+    .default(2048),
+  EMULATOR_PACKAGERURL: z
+    .string()
+    .transform((text) => text.replace(/\/+$/, ''))
+    .refine(
+      (text) => isPlainAddress(text, ['http:', 'https:']) && !text.includes('?'),
+      'must be an http:// or https:// address without a password or a query',
+    )
+    .optional(),
+  EMULATOR_PACKAGERAPIKEY: headerText.optional(),
+  EMULATOR_PACKAGERRTMPURL: z
+    .string()
+    .transform((text) => text.replace(/\/+$/, ''))
+    .refine(
+      (text) => isPlainAddress(text, ['rtmp:', 'rtmps:']),
+      'must be an rtmp:// address such as rtmp://emulator:1935/live',
+    )
+    .optional(),
+  EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+});
+
+export interface EmulatorConfig extends Seeds {
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** Undefined: the platform port speaks plain HTTP. */
+  readonly tls: TlsFiles | OwnCertificates | undefined;
+  readonly logLevel: LogLevel;
+  /** Variables that look like ours and are not: most likely misspelled. */
+  readonly unknownVariables: readonly string[];
+}
+
+/** Reads the `EMULATOR_*` variables; every one has a default. @throws ConfigError with every fault at once. */
+export function readEmulatorConfig(env: Environment): EmulatorConfig {
+  const faults = [...tlsFaults(env), ...channelFaults(env), ...packagerFaults(env)];
+  let variables: z.output<typeof VARIABLES> | undefined;
+  try {
+    variables = readConfig(VARIABLES, env);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    faults.unshift(...thrown.faults);
+  }
+  if (!variables || faults.length > 0) throw new ConfigError(faults);
+  return {
+    host: variables.EMULATOR_HOST,
+    port: variables.EMULATOR_PORT,
+    tls: tlsOf(variables),
+    controlHost: variables.EMULATOR_CONTROL_HOST,
+    controlPort: variables.EMULATOR_CONTROL_PORT,
+    rtmpPort: variables.EMULATOR_RTMP_PORT,
+    siteIds: variables.EMULATOR_SITE_ID,
+    apiSecret: variables.EMULATOR_API_SECRET,
+    v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
+    rateLimit: variables.EMULATOR_RATELIMIT,
+    allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
+    channel: channelOf(variables),
+    uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
+    uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
+    client: {
+      name: variables.EMULATOR_CLIENT,
+      apiKey: variables.EMULATOR_CLIENT_API_KEY,
+      sharedSecret: variables.EMULATOR_CLIENT_SHARED_SECRET,
+    },
+    packager: packagerOf(variables),
+    logLevel: variables.EMULATOR_LOGLEVEL,
+    unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),
+  };
+}
+
+function tlsFaults(env: Environment): string[] {
+  const [own, certificate, key] = [
+    env.EMULATOR_TLS === 'self-signed',
+    env.EMULATOR_TLSCERT,
+    env.EMULATOR_TLSKEY,
+  ];
+  const faults = [];
+  if (own && (certificate || key)) {
+    faults.push(
+      'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
+    );
+  } else if (!certificate !== !key) {
+    faults.push('EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both');
+  }
+  for (const name of ['EMULATOR_TLSFOLDER', 'EMULATOR_TLSNAMES']) {
+    if (env[name] && !own) faults.push(`${name}: is used only with EMULATOR_TLS=self-signed`);
+  }
+  return faults;
+}
+
+function channelFaults(env: Environment): string[] {
+  if (!env.EMULATOR_CHANNEL_ID === !env.EMULATOR_CHANNEL_STREAM_KEY) return [];
+  return ['EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both'];
+}
+
+function channelOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['channel'] {
+  const { EMULATOR_CHANNEL_ID: id, EMULATOR_CHANNEL_STREAM_KEY: streamKey } = variables;
+  return id !== undefined && streamKey !== undefined ? { id, streamKey } : undefined;
+}
+
+function packagerFaults(env: Environment): string[] {
+  if (env.EMULATOR_PACKAGERURL) return [];
+  return ['EMULATOR_PACKAGERAPIKEY', 'EMULATOR_PACKAGERRTMPURL'].flatMap((name) =>
+    env[name] ? [`${name}: is used only with EMULATOR_PACKAGERURL`] : [],
+  );
+}
+
+function packagerOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['packager'] {
+  const { EMULATOR_PACKAGERURL: url, EMULATOR_RTMP_PORT: port, EMULATOR_HOST: host } = variables;
+  if (url === undefined) return undefined;
+  const own = EVERY_ADDRESS.includes(host) ? '127.0.0.1' : isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    url,
+    apiKey: variables.EMULATOR_PACKAGERAPIKEY,
+    rtmpUrl:
+      variables.EMULATOR_PACKAGERRTMPURL ?? (port === undefined ? undefined : `rtmp://${own}:${port}/live`),
+  };
+}
+
+/** The names by which the emulator is called on its own machine and in a compose network. */
+const OWN_NAMES = ['localhost', 'emulator', '127.0.0.1', '::1'];
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+function tlsOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['tls'] {
+  const { EMULATOR_TLSCERT: certificate, EMULATOR_TLSKEY: key, EMULATOR_HOST: host } = variables;
+  if (certificate !== undefined && key !== undefined)
+    return { certificate, key, clientAuthorities: undefined };
+  if (variables.EMULATOR_TLS !== 'self-signed') return undefined;
+  const names = [
+    ...OWN_NAMES,
+    ...(EVERY_ADDRESS.includes(host) ? [] : [host]),
+    ...variables.EMULATOR_TLSNAMES,
+  ];
+  return { folder: variables.EMULATOR_TLSFOLDER, names: [...new Set(names)] };
+}

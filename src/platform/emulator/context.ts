@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../../http/log';
+import { type Clock, createClock } from './clock';
+import { FaultSwitches } from './control/faults';
+import { createLibrary, type Library } from './library/library';
+import { type Broadcast, createBroadcast } from './live/broadcast';
+import type { PackagerAddress } from './packaging/packager-client';
+import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
+import { Recordings } from './packaging/recordings';
+import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
+import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
+import { IssuedKeys } from './upstreams/clearkey-license';
+import { type Client, type Clients, clientsOf } from './upstreams/config-service';
+import type { Notify } from './webhooks/notification';
+import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
+
+/** The style sheets and browser scripts that the emulator serves, as text. */
+export interface Assets {
+  /** Where they lie, with the page of the API. */
+  readonly folder: string;
+  readonly dashboardStyle: string;
+  readonly dashboardScript: string;
+  readonly dashboardFormsScript: string;
+  readonly dashboardOrderScript: string;
+  readonly dashboardUploadScript: string;
+  readonly streamTesterStyle: string;
+  readonly streamTesterScript: string;
+  readonly embedStyle: string;
+  readonly embedScript: string;
+  readonly embedPlayer: string;
+  readonly embedPageScript: string;
+}
+
+/** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
+export function readAssets(folder: string): Assets {
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  return {
+    folder,
+    dashboardStyle: read('dashboard.css'),
+    dashboardScript: read('dashboard.js'),
+    dashboardFormsScript: read('dashboard-forms.js'),
+    dashboardOrderScript: read('dashboard-order.js'),
+    dashboardUploadScript: read('dashboard-upload.js'),
+    streamTesterStyle: read('stream-tester.css'),
+    streamTesterScript: read('stream-tester.js'),
+    embedStyle: read('embed-page.css'),
+    embedScript: read('channel-embed.js'),
+    embedPlayer: read('embed-player.js'),
+    embedPageScript: read('embed-page.js'),
+  };
+}
+
+/** What the process hands in; no route reaches for the real ones. */
+export interface Surroundings {
+  readonly log: Log;
+  /** Real time. What happens on the platform is told the time by the context's `clock`. */
+  readonly wallClock: () => Date;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** A new, unguessable request id. */
+  readonly newId: () => string;
+  /** A new id of 8 letters and digits, for what the platform makes. */
+  readonly newResourceId: () => string;
+  /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
+  readonly newSecret: () => string;
+  /** So many unguessable bytes. */
+  readonly newBytes: (count: number) => Buffer;
+  readonly assets: Assets;
+}
+
+/** How the emulator behaves beside its seeds. */
+interface Behaviour {
+  /** Whether requests over the rate limit are refused; the headers are sent in any case. */
+  readonly rateLimit: boolean;
+  /** Whether webhooks may call plain http addresses beyond loopback. */
+  readonly allowHttpWebhooks: boolean;
+  /** Where uploads make a folder of their own. */
+  readonly uploadsFolder: string;
+  /** The most that the files of all uploads together may have, in bytes. */
+  readonly uploadsMaxBytes: number;
+  /** Undefined: nothing is packaged, and the playlists are empty. */
+  readonly packager: PackagerAddress | undefined;
+}
+
+/** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
+interface Listening {
+  readonly host: string;
+  readonly controlHost: string;
+  /** 0 takes a free port. */
+  readonly controlPort: number;
+  /** Undefined when no encoder is to connect over RTMP. */
+  readonly rtmpPort: number | undefined;
+}
+
+export interface Seeds extends StateSeeds, Behaviour, Listening {
+  readonly client: Client;
+  /** What calls of Management API v1 are signed with, for every site. */
+  readonly v1Secret: string;
+}
+
+/** Everything the routes share. It lives as long as the process and starts empty but for the seeds. */
+export interface EmulatorContext extends Surroundings {
+  readonly seeds: Seeds;
+  readonly clock: Clock;
+  readonly state: EmulatorState;
+  readonly broadcast: Broadcast;
+  readonly notify: Notify;
+  readonly faults: FaultSwitches;
+  readonly webhooks: Webhooks;
+  readonly uploads: Uploads;
+  readonly library: Library;
+  readonly clients: Clients;
+  readonly issuedKeys: IssuedKeys;
+  readonly packaging: Packaging;
+  readonly recordings: Recordings;
+  /** Back to how the process started: the seeds, real time, no encoder, no fault. */
+  reset(): void;
+}
+
+const KEYS_REMEMBERED = 100_000;
+
+export function createContext(
+  seeds: Seeds,
+  surroundings: Surroundings,
+  packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
+): EmulatorContext {
+  const clock = createClock(surroundings.wallClock);
+  const state = createState();
+  seedState(state, seeds, clock.now());
+  const faults = new FaultSwitches();
+  const settings = { ...WEBHOOK_SETTINGS, allowHttp: seeds.allowHttpWebhooks };
+  const webhooks = new Webhooks({ ...surroundings, clock, faults }, settings);
+  const { notify } = webhooks;
+  const uploads = new Uploads(
+    { ...surroundings, clock },
+    {
+      ...UPLOAD_SETTINGS,
+      allowHttp: seeds.allowHttpWebhooks,
+      folder: seeds.uploadsFolder,
+      maxBytes: seeds.uploadsMaxBytes,
+    },
+  );
+  const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
+  const { log } = surroundings;
+  const packaging = new Packaging({ state, broadcast, log, packager: seeds.packager }, packagingSettings);
+  const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
+  const context: EmulatorContext = {
+    ...surroundings,
+    seeds,
+    clock,
+    state,
+    broadcast,
+    notify,
+    faults,
+    webhooks,
+    uploads,
+    clients: clientsOf(seeds.client),
+    issuedKeys,
+    packaging,
+    recordings: new Recordings(packaging, uploads),
+    // It needs what stands above.
+    get library() {
+      return library;
+    },
+    reset() {
+      broadcast.reset();
+      webhooks.reset();
+      context.recordings.reset();
+      uploads.reset();
+      issuedKeys.clear();
+      clock.reset();
+      seedState(state, seeds, clock.now());
+      packaging.reset();
+      // Last, as calls that are held back go on at once and are to meet the new start.
+      faults.clear();
+    },
+  };
+  const library = createLibrary(context);
+  return context;
+}

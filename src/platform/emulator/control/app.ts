@@ -1,0 +1,90 @@
+import type { RequestListener } from 'node:http';
+import type { Express, RequestHandler } from 'express';
+import * as z from 'zod';
+import { createApp, onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
+import { isPublicName } from '../addresses';
+import type { EmulatorContext } from '../context';
+import { checkedBody, readJson } from '../json-body';
+import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
+import { refuseWebhooks } from '../webhooks/receiver-call';
+import { mountClearKeyKeys } from './clearkey-keys';
+import { mountCredentials } from './credentials';
+import { mountSnapshot } from './snapshot';
+import { mountSwitches } from './switches';
+
+/** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
+export function createControlApp(context: EmulatorContext): RequestListener {
+  return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
+    app
+      .route('/healthz')
+      .get((_request, response) => void response.json({ status: 'ok' }))
+      .all(onlyMethods('GET'));
+    app.use(refusePages, refuseWebhooks);
+    mountEncoder(app, context);
+    mountSwitches(app, context);
+    mountCredentials(app, context);
+    mountClearKeyKeys(app, context);
+    mountSnapshot(app, context);
+  });
+}
+
+/**
+ * Refuses web pages: what a browser shows from anywhere can send requests to this machine, and the control port asks
+ * for no credential. A browser names the page's origin, or says that a page sent the request and not a person; and a
+ * page whose public name was made to point here (DNS rebinding) calls by that name.
+ */
+const refusePages: RequestHandler = (request, _response, next) => {
+  const { origin, host = '', 'sec-fetch-site': sender = 'none' } = request.headers;
+  if (origin !== undefined || sender !== 'none' || isPublicName(host)) {
+    const description =
+      'The control port is for programs on this machine, called by address or private name.';
+    throw new HttpError(403, { code: 'page_refused', description });
+  }
+  next();
+};
+
+/** Which channel a simulated encoder streams to. */
+const EncoderBody = z.strictObject(
+  { stream_key: z.string('must be a string') },
+  'The body must be a JSON object with stream_key.',
+);
+
+/** The simulated encoder: what a real one does, without media. */
+function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void {
+  app
+    .route('/encoder/connect')
+    .post(readJson, (request, response) => {
+      const { stream_key } = checkedBody(EncoderBody, request.body);
+      // A simulated encoder has no connection that could be dropped.
+      const connected = broadcast.connect(stream_key, () => {});
+      if (!connected.ok) throw refusal(connected.reason);
+      response.json(renderSession(connected.session));
+    })
+    .all(onlyMethods('POST'));
+
+  app
+    .route('/encoder/disconnect')
+    .post(readJson, (request, response) => {
+      const { stream_key } = checkedBody(EncoderBody, request.body);
+      const channel = state.streamKeys.get(stream_key);
+      if (!channel) throw refusal('unknown_stream_key');
+      const session = broadcast.sessionOf(channel.id);
+      if (!session) {
+        const description = 'No encoder streams to this channel. Connect one first.';
+        throw new HttpError(409, { code: 'not_streaming', description });
+      }
+      broadcast.disconnect(session);
+      response.json(renderSession(session));
+    })
+    .all(onlyMethods('POST'));
+}
+
+function refusal(code: ConnectRefusal): HttpError {
+  const status = code === 'unknown_stream_key' ? 404 : 409;
+  return new HttpError(status, { code, description: CONNECT_REFUSALS[code] });
+}
+
+function renderSession({ channelId, eventId }: EncoderSession) {
+  return { channel_id: channelId, event_id: eventId };
+}

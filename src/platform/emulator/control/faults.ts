@@ -1,0 +1,177 @@
+import type { RequestHandler } from 'express';
+import { HttpError } from '../../../http/errors';
+import { nearest } from '../../../http/faults';
+import type { EmulatorContext } from '../context';
+
+/** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
+export type Fault =
+  | { readonly kind: 'fail'; readonly status: number }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'reset' };
+
+export interface FaultSwitch {
+  /** `METHOD /path/:any/*`, or `webhook:<id>`, or `webhook:*`. */
+  readonly target: string;
+  readonly fault: Fault;
+  /** How many calls are still to fail. */
+  left: number;
+}
+
+export interface Faults {
+  /** The fault for this call, counted off; the call is `METHOD /path`, or `webhook:<id>`. The oldest switch wins. */
+  take(call: string): Fault | undefined;
+}
+
+/** The fault switches that the control port sets. */
+export class FaultSwitches implements Faults {
+  /** What a target can mean; the platform's app tells it. */
+  routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
+  #switches: FaultSwitch[] = [];
+  readonly #held = new Set<() => void>();
+
+  add(target: string, fault: Fault, times: number): void {
+    this.#switches.push({ target, fault, left: times });
+  }
+
+  list(): readonly FaultSwitch[] {
+    return this.#switches;
+  }
+
+  /** Holds a call back. What is answered lets it go on, once; so does `clear`, whichever comes first. */
+  hold(goOn: () => void): () => void {
+    const letGo = () => {
+      if (this.#held.delete(letGo)) goOn();
+    };
+    this.#held.add(letGo);
+    return letGo;
+  }
+
+  /** Forgets every switch, and lets the calls go on that are held back. */
+  clear(): void {
+    this.#switches = [];
+    for (const letGo of [...this.#held]) letGo();
+  }
+
+  take(call: string): Fault | undefined {
+    const found = this.#switches.find(({ target }) => isMeant(target, call));
+    if (!found) return undefined;
+    found.left -= 1;
+    if (found.left === 0) this.#switches = this.#switches.filter((other) => other !== found);
+    return found.fault;
+  }
+}
+
+function isMeant(target: string, call: string): boolean {
+  if (target.startsWith('webhook:') || call.startsWith('webhook:')) {
+    return target === call || (target === 'webhook:*' && call.startsWith('webhook:'));
+  }
+  const [wanted = [], given = []] = [target, call].map((text) => text.replace(/\/$/, '').split(/[ /]/));
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => part === '*' || /^(?::|\{)/.test(part) || part === given[at])
+  );
+}
+
+/** Lets the calls go wrong that the control port's fault switches mean. */
+export function injectFaults({ faults, clock }: Pick<EmulatorContext, 'faults' | 'clock'>): RequestHandler {
+  return (request, _response, next) => {
+    const fault = faults.take(`${request.method} ${request.path}`);
+    if (!fault) {
+      next();
+      return;
+    }
+    if (fault.kind === 'reset') {
+      request.socket.resetAndDestroy();
+      return;
+    }
+    if (fault.kind === 'delay') {
+      clock.after(fault.ms, faults.hold(next));
+      return;
+    }
+    const code = fault.status >= 500 ? 'server_error' : 'injected_fault';
+    throw new HttpError(fault.status, { code, description: 'A fault switch of the control port did this.' });
+  };
+}
+
+/** A path at which the platform takes requests, as Express writes it: `/v2/sites/:siteId/channels`. */
+interface PlatformRoute {
+  readonly path: string;
+  /** In capitals. */
+  readonly methods: readonly string[];
+}
+
+/** What an app's router keeps of its routes. */
+interface RouterLayer {
+  readonly route?:
+    | { readonly path: string | readonly string[]; readonly stack: readonly { readonly method: string }[] }
+    | undefined;
+}
+
+/** The routes among an app's layers, in their order. */
+export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
+  return layers.flatMap(({ route }) => {
+    if (!route) return [];
+    // What answers every other method with 405 has no method.
+    const methods = route.stack.flatMap(({ method }) => (method ? [method.toUpperCase()] : []));
+    return [route.path].flat().map((path) => ({ path, methods: [...new Set(methods)] }));
+  });
+}
+
+/** What is wrong with a fault's target `METHOD /path`, or undefined when a call can meet it. */
+export function faultOfTarget(target: string, routes: readonly PlatformRoute[]): string | undefined {
+  const [method = '', path = ''] = target.split(' ');
+  const there = routes.filter((route) => isAt(partsOf(path), partsOf(route.path)));
+  if (there.some(({ methods }) => takes(methods, method))) return undefined;
+  const [first] = there;
+  if (first) return `target: ${first.path} takes ${first.methods.join(', ')}, not ${method}`;
+  const meant = nearestTarget(target, routes);
+  return meant === undefined
+    ? `target: the platform has no such route; its routes begin with ${beginningsOf(routes).join(', ')}`
+    : `target: the platform has no such route; did you mean ${meant}?`;
+}
+
+function takes(methods: readonly string[], method: string): boolean {
+  // Express answers HEAD as GET; browsers ask with OPTIONS before they call.
+  return method === '*' || method === 'OPTIONS' || methods.includes(method === 'HEAD' ? 'GET' : method);
+}
+
+function partsOf(path: string): string[] {
+  return path.replace(/\/$/, '').split('/');
+}
+
+const ANY = /^(?:\*$|:|\{)/;
+
+function isAt(wanted: readonly string[], route: readonly string[]): boolean {
+  const isOpen = route.at(-1)?.startsWith('*') === true && wanted.length >= route.length;
+  const isAsLong = wanted.length === route.length || isOpen;
+  return isAsLong && route.every((part, place) => isPart(wanted[place] ?? '', part));
+}
+
+/** Whether a part of a target can mean a part of a route: `channels`, `:channelId`, `:channelId.json` or `*file`. */
+function isPart(wanted: string, part: string): boolean {
+  if (ANY.test(wanted) || wanted === part || part.startsWith('*')) return true;
+  const [, ending] = /^:\w+(.*)$/.exec(part) ?? [];
+  return ending !== undefined && wanted.length > ending.length && wanted.endsWith(ending);
+}
+
+/** The route that is written most like a target, with the target's own parts where the route takes any. */
+function nearestTarget(target: string, routes: readonly PlatformRoute[]): string | undefined {
+  const [method = '', path = ''] = target.split(' ');
+  const wanted = partsOf(path);
+  const meant = new Map<string, string>(
+    routes.flatMap((route) => {
+      const parts = partsOf(route.path);
+      const filled = parts.map((part, place) =>
+        part.startsWith(':') && parts.length === wanted.length ? (wanted[place] ?? part) : part,
+      );
+      const own = takes(route.methods, method) ? [method] : route.methods;
+      return own.map((each) => [`${each} ${filled.join('/')}`, `${each} ${route.path}`] as const);
+    }),
+  );
+  const found = nearest(`${method} ${wanted.join('/')}`, [...meant.keys()]);
+  return found === undefined ? undefined : meant.get(found);
+}
+
+function beginningsOf(routes: readonly PlatformRoute[]): string[] {
+  return [...new Set(routes.map(({ path }) => /^(?:\/v\d)?\/[^/:]*/.exec(path)?.[0] ?? path))];
+}

@@ -1,0 +1,105 @@
+import type { Express } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
+import { wireTime } from '../clock';
+import type { EmulatorContext } from '../context';
+import { checkedBody, readJson } from '../json-body';
+import { type Fault, type FaultSwitch, faultOfTarget } from './faults';
+
+const ClockBody = z.strictObject(
+  {
+    advance_seconds: z
+      .number('must be a number of seconds')
+      .min(0, 'must not be negative: time goes forward')
+      .max(366 * 24 * 3600, 'must be at most a year'),
+  },
+  'The body must be a JSON object with advance_seconds.',
+);
+
+const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/[\x21-\x7e]*)$/;
+
+/** A fault switch. `status` goes with the kind `fail`, `ms` with `delay`. */
+const FaultBody = z
+  .strictObject(
+    {
+      target: z
+        .string('must be a string')
+        .max(500, 'is longer than 500 characters')
+        .regex(TARGET, 'must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*'),
+      kind: z.enum(['fail', 'delay', 'reset'], 'must be fail, delay or reset'),
+      status: z
+        .int('must be a status')
+        .min(400, 'must be 400 to 599')
+        .max(599, 'must be 400 to 599')
+        .optional(),
+      ms: z
+        .int('must be milliseconds')
+        .min(1, 'must be at least 1')
+        .max(600_000, 'must be at most 600000')
+        .optional(),
+      times: z
+        .int('must be a whole number')
+        .min(1, 'must be at least 1')
+        .max(1_000_000, 'must be at most 1000000')
+        .optional(),
+    },
+    'The body must be a JSON object with target and kind.',
+  )
+  .superRefine(({ kind, status, ms }, context) => {
+    if (status !== undefined && kind !== 'fail') addIssue(context, 'status', 'goes with the kind fail');
+    if (ms !== undefined && kind !== 'delay') addIssue(context, 'ms', 'goes with the kind delay');
+  });
+
+function addIssue(context: z.RefinementCtx, field: string, message: string): void {
+  context.addIssue({ code: 'custom', path: [field], message });
+}
+
+/** Without more words, a call fails with 500, or is a second late; and one call. */
+function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<typeof FaultBody>) {
+  const faults: Readonly<Record<Fault['kind'], Fault>> = {
+    fail: { kind: 'fail', status },
+    delay: { kind: 'delay', ms },
+    reset: { kind: 'reset' },
+  };
+  return { target, fault: faults[kind], times };
+}
+
+const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
+
+/** The clock and the fault switches. */
+export function mountSwitches(app: Express, { clock, faults, webhooks }: EmulatorContext): void {
+  app
+    .route('/clock')
+    .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))
+    .post(readJson, (request, response) => {
+      const { advance_seconds } = checkedBody(ClockBody, request.body);
+      clock.advance(Math.round(advance_seconds * 1000));
+      response.json({ now: wireTime(clock.now()) });
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  app
+    .route('/faults')
+    .get((_request, response) => void response.json(renderFaults(faults.list())))
+    .post(readJson, async (request, response) => {
+      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
+      const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
+      const description =
+        webhookId === undefined
+          ? faultOfTarget(target, await faults.routes())
+          : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
+      if (description) throw new HttpError(400, { code: 'invalid_body', description });
+      faults.add(target, fault, times);
+      response.status(201).json(renderFaults(faults.list()));
+    })
+    .delete((_request, response) => {
+      faults.clear();
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'POST', 'DELETE'));
+}
+
+export function renderFaults(switches: readonly FaultSwitch[]) {
+  return { faults: switches.map(({ target, fault, left }) => ({ target, ...fault, times: left })) };
+}

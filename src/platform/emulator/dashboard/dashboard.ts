@@ -1,0 +1,201 @@
+import type { RequestListener } from 'node:http';
+import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
+import { onlyMethods } from '../../../http/app';
+import { describeThrown, errorBody, HttpError, toHttpError } from '../../../http/errors';
+import { html } from '../../../http/html';
+import type { Log } from '../../../http/log';
+import { securityHeaders } from '../../../http/shell';
+import { isPublicName } from '../addresses';
+import type { Assets, EmulatorContext } from '../context';
+import { refuseWebhooks } from '../webhooks/receiver-call';
+import { mountChannelPages } from './channels';
+import { mountClientsPage } from './clients';
+import { mountCredentialPages } from './credentials';
+import { mountEventsPage } from './events';
+import { layout } from './layout';
+import { mountMediaPages } from './library/media';
+import { mountPlayerPages } from './library/players';
+import { mountPlaylistPages } from './library/playlists';
+import { mountTagsPage } from './library/tags';
+import { wantsJson } from './library/upload-zone';
+import { mountUsagePage } from './library/usage';
+import { mountMigrationPage } from './migration';
+import { mountOverviewPage } from './overview';
+import { mountStreamTester } from './stream-tester/stream-tester';
+import { mountWebhookPages } from './webhooks';
+
+/** Below them are the pages; `/verify` is short for the stream tester. */
+const DASHBOARD_PATHS = ['/dashboard', '/verify'];
+
+/**
+ * The dashboard: pages for the people who develop against the platform. Who reaches them administers the account.
+ * @param platform the whole of the platform's routes, for pages that call them.
+ */
+export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
+  const guards = [pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
+  app.use(DASHBOARD_PATHS, ...guards);
+  mountAssets(app, context.assets);
+  mountOverviewPage(app, context);
+  mountChannelPages(app, context);
+  mountEventsPage(app, context);
+  mountMediaPages(app, context);
+  mountPlaylistPages(app, context);
+  mountPlayerPages(app, context);
+  mountTagsPage(app, context);
+  mountUsagePage(app, context);
+  mountWebhookPages(app, context);
+  mountCredentialPages(app, context);
+  mountClientsPage(app, context);
+  mountMigrationPage(app, context, platform);
+  mountStreamTester(app, context, platform);
+  app.use(DASHBOARD_PATHS, () => {
+    throw new HttpError(404, { code: 'not_found', description: 'The dashboard has no such page.' });
+  });
+  app.use(DASHBOARD_PATHS, showError(context.log));
+}
+
+/** The dashboard's one style sheet and its scripts; the pages work without the latter. */
+function mountAssets(app: Express, assets: Assets): void {
+  for (const [path, type, text] of [
+    ['/dashboard/style.css', 'css', assets.dashboardStyle],
+    ['/dashboard/script.js', 'js', assets.dashboardScript],
+    ['/dashboard/forms.js', 'js', assets.dashboardFormsScript],
+    ['/dashboard/order.js', 'js', assets.dashboardOrderScript],
+    ['/dashboard/upload.js', 'js', assets.dashboardUploadScript],
+    ['/dashboard/stream-tester.css', 'css', assets.streamTesterStyle],
+    ['/dashboard/stream-tester.js', 'js', assets.streamTesterScript],
+  ] as const) {
+    app
+      .route(path)
+      .get((_request, response) => void response.type(type).send(text))
+      .all(onlyMethods('GET'));
+  }
+}
+
+const SELF = "'self'";
+const NONE = "'none'";
+
+/** Nothing from elsewhere is loaded or framed, nothing is kept, and no other site is told where its visitor was. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  ...Object.fromEntries(
+    securityHeaders({
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          defaultSrc: [NONE],
+          baseUri: [NONE],
+          connectSrc: [SELF],
+          formAction: [SELF],
+          frameAncestors: [NONE],
+          imgSrc: [SELF, 'data:'],
+          scriptSrc: [SELF],
+          styleSrc: [SELF],
+        },
+      },
+      // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
+      referrerPolicy: { policy: 'same-origin' },
+      strictTransportSecurity: false,
+      xFrameOptions: { action: 'deny' },
+    }),
+  ),
+};
+
+/** Sets the headers of every answer below /dashboard. */
+const pageHeaders: RequestHandler = (_request, response, next) => {
+  response.set(HEADERS);
+  next();
+};
+
+/** Names under which a dashboard on loopback may be called; `emulator` is its name in a compose network. */
+const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+/**
+ * Refuses requests for another host's name: a foreign page whose name was made to point here (DNS rebinding)
+ * would be of the same origin as the dashboard. A process that listens on every address, as in a container, doesn't
+ * know its names: it is called by any address and any name that isn't public.
+ * @param listensOn the address that the process was told to listen on.
+ */
+function refuseOtherHosts(listensOn: string): RequestHandler {
+  const own = [...OWN_NAMES, listensOn.includes(':') ? `[${listensOn}]` : listensOn.toLowerCase()];
+  const any = EVERY_ADDRESS.includes(listensOn);
+  const description = any
+    ? 'The dashboard answers to addresses and private names, such as localhost or emulator. Call it by one of them.'
+    : `The dashboard answers to ${[...new Set(own)].join(', ')}. Set EMULATOR_HOST for another name.`;
+  return (request, _response, next) => {
+    const host = hostOf(request.get('host'));
+    if (host === undefined || !(any ? !isPublicName(host.full) : own.includes(host.name))) {
+      throw new HttpError(403, { code: 'host_refused', description });
+    }
+    next();
+  };
+}
+
+/**
+ * Refuses what another site's page sends here. Browsers name the sender of a form in `Sec-Fetch-Site` or, over plain
+ * HTTP to another machine, in `Origin`; a request with neither comes from no page.
+ */
+const refuseOtherSites: RequestHandler = (request, _response, next) => {
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    next();
+    return;
+  }
+  const sender = request.get('sec-fetch-site');
+  const origin = request.get('origin');
+  const isOurs =
+    sender === undefined
+      ? origin === undefined || isOwn(origin, request.get('host'))
+      : sender === 'same-origin';
+  if (!isOurs) {
+    const description = 'Another site sent this form. Open the dashboard itself and send it from there.';
+    throw new HttpError(403, { code: 'other_site_refused', description });
+  }
+  next();
+};
+
+function isOwn(origin: string, host: string | undefined): boolean {
+  return URL.canParse(origin) && hostOf(new URL(origin).host)?.full === hostOf(host)?.full;
+}
+
+function hostOf(host: string | undefined): { name: string; full: string } | undefined {
+  const url = `http://${host ?? ''}`;
+  // What isn't a host alone (a path, a user name) is not one to compare.
+  if (host === undefined || /[/?#@\\\s]/.test(host) || !URL.canParse(url)) return undefined;
+  return { name: new URL(url).hostname, full: new URL(url).host };
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  403: 'Refused',
+  404: 'There is nothing here',
+  405: 'Not possible here',
+  409: 'Not possible now',
+};
+
+/** Answers whatever goes wrong below /dashboard as a page, or as the management API does when a script asks. */
+function showError(log: Log): ErrorRequestHandler {
+  return (thrown: unknown, request, response, next) => {
+    if (response.headersSent) {
+      next(thrown);
+      return;
+    }
+    const error = toHttpError(thrown);
+    const { status, problems, headers, cause } = error;
+    const { requestId } = response.locals;
+    if (status >= 500) log.error('page failed', { requestId, status, cause: describeThrown(cause) });
+    if (wantsJson(request)) {
+      response.status(status).set(headers).json(errorBody(error));
+      return;
+    }
+    const content = html`<section class="card">
+      ${problems.map(({ description }) => html`<p>${description}</p>`)}
+      <p class="muted">Status ${status} · request ${requestId}</p>
+      <p><a class="button" href="/dashboard">To the overview</a></p>
+    </section>`;
+    const title = TITLES[status] ?? (status >= 500 ? 'The dashboard failed' : 'This was not understood');
+    response
+      .status(status)
+      .set(headers)
+      .send(layout({ title, section: undefined, content }));
+  };
+}

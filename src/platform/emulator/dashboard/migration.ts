@@ -1,0 +1,320 @@
+import { createHash } from 'node:crypto';
+import type { RequestListener } from 'node:http';
+import type { Express, Request } from 'express';
+import { onlyMethods } from '../../../http/app';
+import { type Content, type Html, html } from '../../../http/html';
+import { AUTHENTICATION } from '../../migration/mapping/fields';
+import { findRoute } from '../../migration/mapping/routes';
+import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
+import {
+  type Migration,
+  migrateCall,
+  type Note,
+  type V1Call,
+  type V2Call,
+  type Verdict,
+} from '../../migration/migrate-call';
+import { changeCustom, readParameters } from '../../migration/parameters';
+import { readCurl } from '../../migration/read-calls/curl';
+import { readUrl } from '../../migration/read-calls/found-call';
+import { asCurl } from '../../migration/render';
+import { originOf } from '../addresses';
+import { reachesSite } from '../auth';
+import type { EmulatorContext } from '../context';
+import { encode, signatureOf } from '../v1/signature';
+import { callPlatform, type PlatformAnswer, type PlatformCall } from './call-platform';
+import { copyableLines, pill, type Words } from './elements';
+import { FormBody, readForm, siteField } from './forms';
+import { layout } from './layout';
+
+const PATH = '/dashboard/migration';
+
+/** A page that shows what a call of v1 becomes in v2, and what both answer here. */
+export function mountMigrationPage(app: Express, context: EmulatorContext, platform: RequestListener): void {
+  app
+    .route(PATH)
+    .get((_request, response) => {
+      response.send(page(context, { sent: new FormBody(), problem: undefined, shown: undefined }));
+    })
+    .post(readForm, async (request, response) => {
+      const sent = new FormBody(request.body);
+      const read = readV1Call(sent.text('call'));
+      const site = sent.text('site');
+      const problem = context.seeds.siteIds.includes(site) ? read.problem : 'The account has no such site.';
+      if (!read.call || problem !== undefined) {
+        response.status(400).send(page(context, { sent, problem, shown: undefined }));
+        return;
+      }
+      const { call } = read;
+      const migration = migrateCall(call, { site });
+      const isRun = sent.text('do') === 'run';
+      const runner = { context, platform, request, site };
+      const answers = isRun ? await runBoth(runner, call, migration) : undefined;
+      const shown = { call, migration, answers, origin: originOf(request) };
+      response.send(page(context, { sent, problem: undefined, shown }));
+    })
+    .all(onlyMethods('GET', 'POST'));
+}
+
+type ReadCall =
+  | { readonly call: V1Call; readonly problem: undefined }
+  | { readonly call: undefined; readonly problem: string };
+
+/** Reads a curl command, or an address with its query. What signs it is dropped: the page signs anew. */
+function readV1Call(text: string): ReadCall {
+  const refused = (problem: string): ReadCall => ({ call: undefined, problem });
+  if (text.trim() === '') return refused('Paste a call first: a curl command, or its address.');
+  const isCurl = /\bcurl\b/.test(text);
+  const { calls, fromFiles } = isCurl ? readCurl(text) : { calls: [], fromFiles: [] };
+  const found = isCurl ? calls : [readUrl(text)].filter((call) => call !== undefined);
+  const [call, ...others] = found;
+  if (!call)
+    return refused('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
+  if (others.length > 0) return refused('These are several calls. Paste one at a time.');
+  if (fromFiles.length > 0)
+    return refused('A part of this call comes from a file. Paste what the file holds.');
+  const parameters = Object.fromEntries(
+    Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name)),
+  );
+  return { call: { route: call.route, parameters }, problem: undefined };
+}
+
+interface Runner {
+  readonly context: EmulatorContext;
+  readonly platform: RequestListener;
+  readonly request: Request;
+  readonly site: string;
+}
+
+/** A call that was made, or why it could not be. */
+interface Answered {
+  readonly name: string;
+  readonly answer: PlatformAnswer | undefined;
+  readonly instead?: string;
+}
+
+interface BothAnswers {
+  readonly v1: readonly Answered[];
+  readonly v2: readonly Answered[];
+}
+
+async function runBoth(runner: Runner, call: V1Call, migration: Migration): Promise<BothAnswers> {
+  const v1 = await run(runner, `POST ${call.route}`, signedCall(runner, call));
+  return { v1: [v1], v2: await runV2(runner, call, migration.calls) };
+}
+
+async function run({ platform, request }: Runner, name: string, call: PlatformCall): Promise<Answered> {
+  const host = request.get('host') ?? '';
+  const answer = await callPlatform(platform, { ...call, headers: { host, ...call.headers } });
+  return { name, answer, ...(!answer && { instead: 'The connection broke before there was an answer.' }) };
+}
+
+/** A call of v1 as its client sends it, signed with the secret of the site. */
+function signedCall({ context, site }: Runner, { route, parameters }: V1Call): PlatformCall {
+  const { wallClock, newId, seeds } = context;
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    [value].flat().map((each) => ({ name, value: each })),
+  );
+  // Never the same twice, as no id is.
+  const nonce = createHash('sha256').update(newId()).digest().readUInt32BE() % 100_000_000;
+  const own = {
+    api_format: 'json',
+    api_key: site,
+    api_nonce: String(nonce).padStart(8, '0'),
+    api_timestamp: String(Math.floor(wallClock().getTime() / 1000)),
+  };
+  const signed = [...given, ...Object.entries(own).map(([name, value]) => ({ name, value }))];
+  const pairs = [...signed, { name: 'api_signature', value: signatureOf(signed, seeds.v1Secret) }];
+  return {
+    method: 'POST',
+    target: route,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: pairs.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&'),
+  };
+}
+
+/** Makes the calls of v2 in their order, each with what those before have answered. */
+async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Promise<readonly Answered[]> {
+  const { context, site } = runner;
+  const credential = context.state.credentials
+    .list()
+    .find((each) => each.permission === 'Admin' && reachesSite(each, site));
+  const answered: Answered[] = [];
+  let known: JsonObject = {};
+  for (const each of calls) {
+    const { method, path, query, body } = completed(each, call, known);
+    const search = new URLSearchParams(query).toString();
+    const target = search === '' ? path : `${path}?${search}`;
+    const name = `${method} ${target}`;
+    if (!credential) {
+      answered.push({ name, answer: undefined, instead: 'No Admin credential reaches this site.' });
+      continue;
+    }
+    if (hasPlaceholder(path) || hasPlaceholder(body) || hasPlaceholder(query)) {
+      const instead = 'This was not called: what stands in braces must be filled in by hand.';
+      answered.push({ name, answer: undefined, instead });
+      continue;
+    }
+    const headers = {
+      authorization: `Bearer ${credential.secret}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    const made = await run(runner, name, {
+      method,
+      target,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    answered.push(made);
+    known = { ...known, ...answerOf(made) };
+  }
+  return answered;
+}
+
+function answerOf({ answer }: Answered): JsonObject {
+  const parsed = parsedJson(answer?.body.toString() ?? '');
+  return isObject(parsed) ? parsed : {};
+}
+
+function parsedJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fills in what the answers before tell: the type of a playlist, a new thumbnail, the custom parameters that stay. */
+function completed(call: V2Call, { route, parameters }: V1Call, known: JsonObject): V2Call {
+  const { playlist_type, id, metadata: before } = known;
+  const fill = (path: string, name: string, value: Json | undefined) =>
+    typeof value === 'string' ? path.replace(`{${name}}`, encodeURIComponent(value)) : path;
+  const path = fill(fill(call.path, 'playlist_type', playlist_type), 'thumbnail_id', id);
+  const mapping = findRoute(route);
+  const metadata = call.body?.metadata;
+  if (!mapping || !isObject(before) || !isObject(metadata) || !hasPlaceholder(metadata.custom_params)) {
+    return { ...call, path };
+  }
+  const params = isObject(before.custom_params) ? before.custom_params : {};
+  const texts = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
+  const custom_params = changeCustom(texts, readParameters(mapping, parameters).custom);
+  return { ...call, path, body: { ...call.body, metadata: { ...metadata, custom_params } } };
+}
+
+/** Whether something is still to be filled in, in a path, a value or a name. */
+function hasPlaceholder(value: Json | undefined): boolean {
+  if (typeof value === 'string') return /^\//.test(value) ? value.includes('{') : isPlaceholder(value);
+  if (Array.isArray(value)) return value.some((each: Json) => hasPlaceholder(each));
+  if (!isObject(value)) return false;
+  return Object.entries(value).some(([name, each]) => isPlaceholder(name) || hasPlaceholder(each));
+}
+
+interface Shown {
+  readonly call: V1Call;
+  readonly migration: Migration;
+  /** Undefined when nothing was run. */
+  readonly answers: BothAnswers | undefined;
+  readonly origin: string;
+}
+
+interface View {
+  readonly sent: FormBody;
+  readonly problem: string | undefined;
+  readonly shown: Shown | undefined;
+}
+
+function page({ seeds }: EmulatorContext, { sent, problem, shown }: View): string {
+  return layout({
+    title: 'v1 → v2',
+    section: PATH,
+    intro: html`What a call of Management API v1 becomes in v2, and what both answer here.`,
+    content: html`${callForm(seeds.siteIds, sent, problem)}${shown && resultOf(shown)}`,
+  });
+}
+
+const EXAMPLE = "curl 'https://api.jwplatform.com/v1/videos/list?search=news&order_by=date:desc'";
+
+function callForm(sites: readonly string[], sent: FormBody, problem: string | undefined): Html {
+  return html`<section class="card" id="v1-call" aria-labelledby="v1-call-title">
+    <h2 id="v1-call-title">A call of v1</h2>
+    ${problem !== undefined && html`<div class="message message-bad" role="alert"><p>${problem}</p></div>`}
+    <form method="post" action="${PATH}" class="form">
+      <div class="fields">
+        <div class="field field-wide">
+          <label for="field-call">A curl command, or an address with its parameters</label>
+          <textarea id="field-call" class="code" name="call" rows="5" required spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}" aria-describedby="hint-call">${sent.text('call')}</textarea>
+          <p class="hint" id="hint-call">It needs no signature: the page signs with the secret of the site.</p>
+        </div>
+        ${siteField(sites, sent.text('site'))}
+      </div>
+      <p class="actions"><button class="button button-main" name="do" value="show">Show the v2 call</button>
+      <button class="button" name="do" value="run">Run both here</button></p>
+    </form>
+  </section>`;
+}
+
+const VERDICTS: Words<Verdict> = {
+  ready: ['Ready', 'good'],
+  by_hand: ['To complete by hand', 'wait'],
+  unsupported: ['Not supported in v2', 'bad'],
+  unknown: ['Not a call of the mapping', 'bad'],
+};
+
+function resultOf({ call, migration, answers, origin }: Shown): Html {
+  const { verdict, calls, notes } = migration;
+  return html`<section class="card" id="v2-calls" aria-labelledby="v2-calls-title">
+    <h2 id="v2-calls-title">In v2</h2>
+    <p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
+    ${calls.map((each, place) => v2Call(each, place, calls.length, origin))}
+    ${notes.length > 0 && html`<h3>What is different</h3><ul class="notes">${notes.map(noteOf)}</ul>`}
+  </section>
+  ${answers && answersOf(answers)}`;
+}
+
+function v2Call(call: V2Call, place: number, count: number, origin: string): Html {
+  const name = count === 1 ? 'The call of v2' : `Call ${place + 1} of v2`;
+  return html`${call.purpose !== undefined && html`<p>${marked(call.purpose)}</p>`}${copyableLines(`v2-call-${place}`, name, asCurl(call, origin))}`;
+}
+
+const NOTES: Words<Note['kind']> = {
+  changed: ['Changed', 'calm'],
+  beware: ['Beware', 'wait'],
+  removed: ['Removed', 'special'],
+  unsupported: ['Not supported', 'bad'],
+  unknown: ['Unknown', 'bad'],
+};
+
+function noteOf({ kind, field, sentence }: Note): Html {
+  return html`<li>${pill(...NOTES[kind])} ${field !== undefined && html`<code>${field}</code> `}${marked(sentence)}</li>`;
+}
+
+/** A sentence whose names stand in backticks. */
+function marked(sentence: string): Content {
+  return sentence.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
+function answersOf({ v1, v2 }: BothAnswers): Html {
+  return html`<section class="card" id="answers" aria-labelledby="answers-title">
+    <h2 id="answers-title">What both answered here</h2>
+    <p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
+    <div class="answers">
+      <div><h3>v1</h3>${v1.map((each, place) => answerText('v1', each, place))}</div>
+      <div><h3>v2</h3>${v2.length === 0 ? html`<p>There is no call of v2 to run.</p>` : v2.map((each, place) => answerText('v2', each, place))}</div>
+    </div>
+  </section>`;
+}
+
+function answerText(version: string, { name, answer, instead }: Answered, place: number): Html {
+  const status = answer && pill(String(answer.status), answer.status < 400 ? 'good' : 'bad');
+  const text = answer && (prettyOf(answer.body.toString()) || 'No body.');
+  return html`<p><code>${name}</code> ${status}</p>${
+    text === undefined
+      ? html`<p>${instead}</p>`
+      : copyableLines(`answer-${version}-${place}`, `The answer of ${version}`, text)
+  }`;
+}
+
+function prettyOf(text: string): string {
+  const parsed = parsedJson(text);
+  return parsed === undefined ? text : JSON.stringify(parsed, null, 2);
+}

@@ -1,0 +1,51 @@
+import { type Content, html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import type { StreamDocument } from '../packaging/packager-client';
+import { duration, pill, time, type Words } from './elements';
+
+type PackagerWord = StreamDocument['state'] | 'waiting' | 'trouble' | 'absent';
+
+const PACKAGER_WORDS: Words<PackagerWord> = {
+  starting: ['starting', 'wait'],
+  running: ['running', 'good'],
+  interrupted: ['interrupted', 'wait'],
+  refused: ['refused', 'bad'],
+  ended: ['packaged', 'calm'],
+  failed: ['failed', 'bad'],
+  waiting: ['not told yet', 'wait'],
+  trouble: ['in trouble', 'bad'],
+  absent: ['nothing recorded', 'calm'],
+};
+
+type Fact = readonly [name: string, value: Content];
+
+/**
+ * What the packager does with an event or a media, and what there is to do about it; nothing without a packager.
+ * @param manifest the address of its manifest without an ending, where it may be watched.
+ */
+export function packagingFacts(
+  { packaging }: EmulatorContext,
+  id: string,
+  manifest: string | undefined,
+): Fact[] {
+  const packaged = packaging.find(id);
+  if (!packaged) return [];
+  const { document, problem, isGone } = packaged;
+  const isTold = problem !== undefined && document?.problem?.code !== problem.code;
+  const word = isTold ? 'trouble' : (document?.state ?? (isGone ? 'absent' : 'waiting'));
+  const isProtected = document?.protection === 'key_file';
+  const protectedBy =
+    document &&
+    html` ${isProtected ? html`with <code>${document.keyFile ?? ''}.key</code>` : 'in the clear'}`;
+  const since = document?.started != null && html`, since ${time(new Date(document.started))}`;
+  const played = document && document.seconds > 0 && `, ${duration(document.seconds)} to play`;
+  const streams = manifest === undefined ? undefined : packaging.deliverable(id);
+  const target = `/verify?${new URLSearchParams({ url: `${manifest}.${streams?.dash ? 'mpd' : 'm3u8'}` })}`;
+  return [
+    ['Packager', html`${pill(...PACKAGER_WORDS[word])}${protectedBy}${since}${played}`],
+    ...(problem ? [['What is wrong', problem.description] as const] : []),
+    ...(streams
+      ? [['Stream', html`<a class="button button-small" href="${target}">Test the stream</a>`] as const]
+      : []),
+  ];
+}

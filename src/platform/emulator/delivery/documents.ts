@@ -1,0 +1,255 @@
+import { parseUuid } from '../../../drm/bytes';
+import type { EmulatorContext } from '../context';
+import { type Media, publicationOf } from '../library/media';
+import { renditionPath } from '../library/renditions';
+import { textTrackPath } from '../library/text-tracks';
+import type { Channel } from '../live/channels';
+import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
+import {
+  FAIRPLAY_CERTIFICATE_URL,
+  FAIRPLAY_SPC_URL,
+  PLAYREADY_LICENSE_URL,
+  WIDEVINE_LICENSE_URL,
+} from '../upstreams/config-service';
+import { renderPosters } from './pictures';
+import type { Watchable } from './watchable';
+
+export const HLS = 'application/vnd.apple.mpegurl';
+export const DASH = 'application/dash+xml';
+
+/** A source of a playlist item. What is not known of it is left out. */
+interface Source {
+  readonly file: string;
+  readonly type: string;
+  readonly height?: number;
+  readonly width?: number;
+  readonly label?: string;
+  /** Bits a second. */
+  readonly bitrate?: number;
+  /** Bytes. */
+  readonly filesize?: number;
+  /** Where players get the keys, by the systems that they have. */
+  readonly drm?: Drm;
+}
+
+interface Drm {
+  readonly widevine?: { readonly url: string };
+  readonly playready?: { readonly url: string };
+  readonly fairplay?: { readonly processSpcUrl: string; readonly certificateUrl: string };
+  /** `keyIds`: those that the stream does not name itself, in base64url. */
+  readonly clearkey?: { readonly url: string; readonly keyIds?: readonly string[] };
+}
+
+interface Track {
+  readonly kind: string;
+  /** Tracks in the stream itself have none. */
+  readonly file?: string;
+  readonly label?: string;
+  readonly language?: string;
+}
+
+/** A playlist item, but for the custom parameters that lie flat in it. */
+interface Item {
+  readonly title: string;
+  readonly mediaid: string;
+  readonly link: string;
+  readonly image: string;
+  readonly images: readonly { readonly src: string; readonly width: number; readonly type: string }[];
+  readonly feedid?: string;
+  /** Whole seconds: typed clients take no fraction. */
+  readonly duration: number;
+  /** Seconds since 1970. */
+  readonly pubdate: number;
+  readonly description: string;
+  readonly tags: string;
+  readonly sources: readonly Source[];
+  readonly tracks: readonly Track[];
+  readonly variations: object;
+}
+
+/** Where a document is asked for, and which playlist it is of. */
+interface Shown {
+  readonly origin: string;
+  readonly feedId?: string;
+}
+
+/**
+ * What a player takes as an item of its playlist. Every field is there and of its type, whatever the media lacks: typed
+ * clients decode it strictly.
+ */
+async function renderItem(
+  context: EmulatorContext,
+  watchable: Watchable,
+  { origin, feedId }: Shown,
+): Promise<Item> {
+  const { id, title, description, permalink, tags, duration, published } = described(watchable);
+  const address = `${origin}/v2/media/${id}`;
+  return {
+    title,
+    mediaid: id,
+    link: permalink ?? address,
+    ...(await renderPosters(context, watchable, address)),
+    ...(feedId !== undefined && { feedid: feedId }),
+    duration: Math.round(duration),
+    pubdate: Math.floor(published.getTime() / 1000),
+    description: description ?? '',
+    tags: tags.join(','),
+    sources: sourcesOf(context, watchable, origin),
+    tracks: watchable.live ? tracksOfChannel(watchable.channel) : tracksOf(context, watchable.media, origin),
+    variations: {},
+  };
+}
+
+/** What players are given: one media, or a page of a playlist. Each format is made of it. */
+export interface Feed {
+  readonly title: string;
+  readonly description: string;
+  readonly kind: string;
+  /** Of a playlist alone, as are its links and custom parameters. */
+  readonly feedid?: string;
+  readonly links?: Readonly<Record<string, string>>;
+  readonly customParams?: Readonly<Record<string, string>>;
+  readonly entries: readonly Entry[];
+  readonly feedInstanceId: string;
+}
+
+export interface Entry {
+  readonly item: Item;
+  readonly customParams: Readonly<Record<string, string>>;
+}
+
+export async function entryOf(context: EmulatorContext, watchable: Watchable, shown: Shown): Promise<Entry> {
+  const { custom_params: customParams } = (watchable.live ? watchable.channel : watchable.media).metadata;
+  return { item: await renderItem(context, watchable, shown), customParams };
+}
+
+/** A single media. */
+export async function mediaFeed(
+  context: EmulatorContext,
+  watchable: Watchable,
+  origin: string,
+): Promise<Feed> {
+  const entry = await entryOf(context, watchable, { origin });
+  const { title, description } = entry.item;
+  return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId() };
+}
+
+/** A feed as the JSON document. */
+export function renderJson({ entries, feedInstanceId, customParams = {}, ...fields }: Feed): object {
+  const playlist = entries.map((entry) => flattened(entry.item, entry.customParams));
+  return flattened({ ...fields, playlist, feed_instance_id: feedInstanceId }, customParams);
+}
+
+/** Names that only documents of playlists have as fields. */
+const OF_PLAYLISTS = ['feedid', 'links'];
+
+/** Custom parameters lie flat beside the fields of a document, and never take the place of one. */
+function flattened(fields: object, customParams: Readonly<Record<string, string>>): object {
+  const own = Object.entries(customParams).filter(
+    ([name]) => !Object.hasOwn(fields, name) && !OF_PLAYLISTS.includes(name),
+  );
+  return { ...fields, ...Object.fromEntries(own) };
+}
+
+/** Players try sources in their order; external content is played from where it is. */
+function sourcesOf(context: EmulatorContext, watchable: Watchable, origin: string): Source[] {
+  if (watchable.live)
+    return streamsOf(context, `/live/events/${watchable.event.id}`, watchable.event.id, origin);
+  const { state, packaging } = context;
+  const { media } = watchable;
+  if (media.sourceUrl !== null) return [{ file: media.sourceUrl, type: contentTypeOf(media) }];
+  const streams = streamsOf(context, `/manifests/${media.id}`, media.id, origin);
+  if (packaging.encrypts(media)) return streams;
+  const ready = state.renditions.of(media.id).filter(({ status }) => status === 'ready' && media.file);
+  const renditions = ready.map((rendition) => {
+    const { height, width, filesize } = rendition;
+    return {
+      file: `${origin}${renditionPath(rendition)}`,
+      type: contentTypeOf(media),
+      ...(height > 0 && { height, width }),
+      label: height > 0 ? `${height}p` : media.mediaType === 'audio' ? 'Audio' : 'Original',
+      ...(media.duration > 0 && { bitrate: Math.round((filesize * 8) / media.duration) }),
+      filesize,
+    };
+  });
+  return [
+    ...streams,
+    ...renditions.sort((a, b) => a.filesize - b.filesize || (a.height ?? 0) - (b.height ?? 0)),
+  ];
+}
+
+/**
+ * The streams of what the packager has, or is about to have. Of protected ones DASH is the first: most browsers know its
+ * systems, and those that don't pass it over, while many begin to play HLS and end at FairPlay. Of others HLS is the
+ * first, which everything plays.
+ */
+function streamsOf(context: EmulatorContext, path: string, id: string, origin: string): Source[] {
+  const { packaging, state } = context;
+  const hls = { file: `${origin}${path}.m3u8`, type: HLS };
+  const dash = { file: `${origin}${path}.mpd`, type: DASH };
+  const packaged = packaging.deliverable(id);
+  const media = state.media.find(id);
+  if (media && !packaging.encrypts(media)) return packaged?.dash ? [hls, dash] : [hls];
+  if (!packaging.isExpected(id)) return [hls];
+  const clearkey = { url: `${origin}${CLEARKEY_PATH}` };
+  const systems = {
+    dash: { widevine: { url: WIDEVINE_LICENSE_URL }, playready: { url: PLAYREADY_LICENSE_URL }, clearkey },
+    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && keyIdsOf(packaged.hls)) } },
+  };
+  return [
+    ...(packaged && !packaged.dash ? [] : [{ ...dash, drm: systems.dash }]),
+    ...(packaged && !packaged.hls ? [] : [{ ...hls, drm: systems.hls }]),
+  ];
+}
+
+function keyIdsOf({ keyIds }: { readonly keyIds: readonly string[] }) {
+  return {
+    keyIds: keyIds.flatMap((text) => {
+      const keyId = parseUuid(text);
+      return keyId.ok ? [keyId.value.toString('base64url')] : [];
+    }),
+  };
+}
+
+const FAIRPLAY = { processSpcUrl: FAIRPLAY_SPC_URL, certificateUrl: FAIRPLAY_CERTIFICATE_URL };
+
+/** The media type that a media is delivered with. It is never one that a browser shows as a page. */
+export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): string {
+  const type = mimeType?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const streams = hostingType === 'external' && (type === HLS || type === DASH);
+  if (streams || /^(?:video|audio)\/[\w.+-]+$/.test(type)) return type;
+  return mediaType === 'audio' ? 'audio/mp4' : 'video/mp4';
+}
+
+/** The text tracks that a channel has, as they are given: tracks in the stream itself have no file. */
+function tracksOfChannel({ metadata }: Channel): Track[] {
+  return metadata.text_tracks.map((track) => ({ kind: 'captions', ...track }));
+}
+
+/** The published text tracks, by their places in the menu. */
+function tracksOf({ state }: EmulatorContext, { id }: Media, origin: string): Track[] {
+  return state.textTracks
+    .of(id)
+    .filter(({ isPublished, status }) => isPublished && status === 'ready')
+    .toSorted((a, b) => a.metadata.position - b.metadata.position)
+    .map((track) => {
+      const { track_kind: kind, label, srclang: language } = track.metadata;
+      return {
+        kind,
+        file: `${origin}${textTrackPath(track)}`,
+        ...(label !== null && { label }),
+        ...(language !== null && { language }),
+      };
+    });
+}
+
+function described(watchable: Watchable) {
+  if (!watchable.live) {
+    const { media } = watchable;
+    return { ...media.metadata, id: media.id, duration: media.duration, published: publicationOf(media) };
+  }
+  const { event, channel } = watchable;
+  const { title, tags } = channel.metadata;
+  const published = event.publishedAt ?? event.created;
+  return { id: event.id, title, description: null, permalink: null, tags, duration: 0, published };
+}

@@ -1,0 +1,205 @@
+import type { Express, Request, Response } from 'express';
+import { onlyMethods } from '../../../http/app';
+import type { EmulatorContext } from '../context';
+import type { Channel } from '../live/channels';
+import { isOver } from '../live/event-machine';
+import { answer, countBytes, NO_MEDIA } from './answers';
+import { FILE_HEADERS, openFor } from './delivery';
+import { HLS } from './documents';
+import { watchableOf } from './watchable';
+
+/** What is delivered at an address. */
+interface Shown {
+  /** Of the event or the media. */
+  readonly id: string;
+  readonly siteId: string;
+  readonly live: boolean;
+  /** How many seconds of it viewers may have; undefined for all. */
+  readonly window: number | undefined;
+}
+
+interface Place {
+  /** As Express writes it, without an ending. */
+  readonly path: string;
+  /** What viewers may have there now. */
+  readonly find: (context: EmulatorContext, id: string) => Shown | undefined;
+}
+
+/** How much of a live stream viewers have that may not go back in it: what players keep before them, and some more. */
+const WINDOW_SECONDS = 30;
+
+const PLACES: readonly Place[] = [
+  { path: '/live/events', find: shownUnder },
+  { path: '/manifests', find: shownUnder },
+  { path: '/live/previews', find: previewUnder },
+];
+
+/** Manifests and playlists, and the segments below them. Each request is held to what viewers may watch now. */
+export function mountManifests(app: Express, context: EmulatorContext): void {
+  const { packaging } = context;
+  const get = onlyMethods('GET');
+  for (const { path, find } of PLACES) {
+    app
+      .route(`${path}/:id.m3u8`)
+      .get(({ params: { id } }, response) => {
+        const shown = find(context, id);
+        const hls = shown && packaging.deliverable(shown.id)?.hls;
+        if (hls) redirect(response, `${path}/${id}`, hls.path, shown);
+        else answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
+      })
+      .all(get);
+    app
+      .route(`${path}/:id.mpd`)
+      .get(({ params: { id } }, response) => {
+        const shown = find(context, id);
+        const dash = shown && packaging.deliverable(shown.id)?.dash;
+        if (dash) redirect(response, `${path}/${id}`, dash.path, shown);
+        else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
+      })
+      .all(get);
+    for (const format of ['hls', 'dash'] as const) {
+      app
+        .route(`${path}/:id/${format}/*file`)
+        .all(openFor('GET, HEAD', FILE_HEADERS))
+        .get(async (request, response) => {
+          const { id, file } = request.params;
+          const shown = find(context, id);
+          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every(isName)) {
+            answer(response, NO_MEDIA, undefined);
+            return;
+          }
+          await forward(context, shown, [format, ...file].join('/'), request, response);
+        })
+        .all(get);
+    }
+  }
+}
+
+const NO_SEGMENT = 'There is no segment to play under this id yet.';
+
+/** Of a path below a stream; dots alone would lead elsewhere. */
+function isName(part: string): boolean {
+  return /^\w[\w.-]*$/.test(part);
+}
+
+/** The platform has no manifest of content that is elsewhere. */
+function shownUnder({ state, clock }: EmulatorContext, id: string): Shown | undefined {
+  const watchable = watchableOf(state, clock.now(), id);
+  if (!watchable) return undefined;
+  if (watchable.live) return live(watchable.event, watchable.channel);
+  const { hostingType, siteId } = watchable.media;
+  return hostingType === 'hosted' ? { id, siteId, live: false, window: undefined } : undefined;
+}
+
+/** The preview of an event that is on; who holds the token may watch before it is published. */
+function previewUnder({ state: { channels, events } }: EmulatorContext, token: string): Shown | undefined {
+  const event = events.all().find(({ previewToken }) => previewToken === token);
+  const channel = channels.find(event?.channelId ?? '');
+  return event && channel && !isOver(event.state) ? live(event, channel) : undefined;
+}
+
+function live(
+  { id, siteId }: { readonly id: string; readonly siteId: string },
+  { metadata }: Channel,
+): Shown {
+  return { id, siteId, live: true, window: metadata.dvr === 'off' ? WINDOW_SECONDS : undefined };
+}
+
+/** Leads to the file of the packager, below the address that was asked for. */
+function redirect(response: Response, address: string, path: string, { id, window }: Shown): void {
+  const below = path.slice(`/media/${id}`.length);
+  response.set('cache-control', 'no-store').redirect(302, `${address}${below}${queryOf(window)}`);
+}
+
+function queryOf(window: number | undefined): string {
+  return window === undefined ? '' : `?window=${window}`;
+}
+
+/** What of a request decides which bytes are answered. */
+const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since'];
+const ANSWERED = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'cache-control',
+];
+const MANIFEST = /\.(?:m3u8|mpd)$/;
+
+/** Answers with a file of the packager, as it comes: nothing is kept, and a viewer who reads slowly slows it down. */
+async function forward(
+  context: EmulatorContext,
+  { id, siteId, window }: Shown,
+  file: string,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const { client } = context.packaging;
+  if (!client) {
+    answer(response, NO_MEDIA, undefined);
+    return;
+  }
+  const ending = new AbortController();
+  response.on('close', () => ending.abort());
+  const told = await client.forward(`/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`, {
+    method: request.method === 'HEAD' ? 'HEAD' : 'GET',
+    headers: headersOf(request.headers, ASKED),
+    signal: ending.signal,
+  });
+  if (!told.ok) {
+    if (!response.destroyed) fail(response);
+    return;
+  }
+  const { statusCode = 0, headers } = told.value;
+  const isFound = [200, 206, 304, 416].includes(statusCode);
+  if (!isFound || response.destroyed) {
+    told.value.destroy();
+    if (response.destroyed) return;
+    if (statusCode === 404) answer(response, NO_MEDIA, undefined);
+    else fail(response);
+    return;
+  }
+  response.status(statusCode).set(headersOf(headers, ANSWERED));
+  // What is live, and what may be watched, changes; and no cache on the way decides who may watch.
+  const { 'cache-control': caching } = headers;
+  if (MANIFEST.test(file)) response.set('cache-control', 'no-store');
+  else if (caching !== undefined) response.set('cache-control', caching.replace(/\bpublic\b/, 'private'));
+  countBytes(context, response, siteId);
+  told.value.on('error', () => response.destroy()).pipe(response);
+}
+
+function headersOf(
+  headers: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
+}
+
+function fail(response: Response): void {
+  response.status(502).set('cache-control', 'no-store').json({ message: PACKAGER_AWAY });
+}
+
+const PACKAGER_AWAY = 'The packager does not answer. Try again in a moment.';
+
+/**
+ * An HLS media playlist (RFC 8216) that lists no segment, as none is packaged. It is there when a player may have it and
+ * isn't when not, so that clients see the right answer at the right moment.
+ */
+function emptyPlaylist({ live }: Shown): string {
+  const lines = [
+    '#EXTM3U',
+    '#EXT-X-VERSION:5',
+    '#EXT-X-TARGETDURATION:4',
+    '#EXT-X-MEDIA-SEQUENCE:0',
+    '# The emulator packages no media: no segment follows.',
+    ...(live ? [] : ['#EXT-X-PLAYLIST-TYPE:VOD', '#EXT-X-ENDLIST']),
+  ];
+  return `${lines.join('\n')}\n`;
+}

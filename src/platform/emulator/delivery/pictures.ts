@@ -1,0 +1,128 @@
+import type { Express, Response } from 'express';
+import { onlyMethods } from '../../../http/app';
+import { html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import { posterOf, type Thumbnail } from '../library/thumbnails';
+import { probe } from '../uploads/probe';
+import type { StoredFile } from '../uploads/upload';
+import { answer, countBytes, NO_MEDIA, sendFile } from './answers';
+import { publishedMedia, siteOf, titleOf, type Watchable, watchableOf } from './watchable';
+
+const DRAWN = 'image/svg+xml';
+/** The endings of a picture's address, by its media type. */
+const ENDINGS: ReadonlyMap<string, string> = new Map([
+  ['image/jpeg', 'jpg'],
+  ['image/png', 'png'],
+  ['image/gif', 'gif'],
+  ['image/webp', 'webp'],
+  ['image/avif', 'avif'],
+  [DRAWN, 'svg'],
+]);
+const isEnding = (text: string) => text === 'jpeg' || [...ENDINGS.values()].includes(text);
+
+/** Pictures of media: posters by the media's address, whatever its ending, and thumbnails by their own. */
+export function mountPictures(app: Express, context: EmulatorContext): void {
+  const { state, clock } = context;
+  const get = onlyMethods('GET');
+
+  app
+    .route('/v2/media/:mediaId/poster.:ending')
+    .get(async ({ params: { mediaId, ending }, query: { width } }, response) => {
+      const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
+      if (!watchable) {
+        answer(response, NO_MEDIA, undefined);
+        return;
+      }
+      countBytes(context, response, siteOf(watchable));
+      const picture = await posterPicture(context, watchable);
+      if (picture) sendFile(response, picture.file, picture.type);
+      else drawPoster(response, titleOf(watchable), width);
+    })
+    .all(get);
+
+  app
+    .route('/thumbnails/:thumbnailId{.:ending}')
+    .get(async ({ params: { thumbnailId }, query: { width } }, response) => {
+      const thumbnail = state.thumbnails.find(thumbnailId);
+      const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
+      if (!media || thumbnail?.status !== 'ready') {
+        answer(response, NO_MEDIA, undefined);
+        return;
+      }
+      countBytes(context, response, media.siteId);
+      await sendThumbnail(response, thumbnail, { title: media.metadata.title, width });
+    })
+    .all(get);
+}
+
+interface Drawing {
+  /** What is written on a picture that the emulator draws. */
+  readonly title: string;
+  /** Pixels, as the query asks for them. */
+  readonly width: unknown;
+}
+
+/** Sends a picture that is ready, whether or not viewers may see it: as it was uploaded, or drawn. */
+export async function sendThumbnail(
+  response: Response,
+  thumbnail: Thumbnail,
+  { title, width }: Drawing,
+): Promise<void> {
+  const { file } = thumbnail;
+  if (file) sendFile(response, file, await typeOf(thumbnail, file));
+  else drawPoster(response, title, width);
+}
+
+/** The picture that somebody uploaded as the poster, or undefined when the emulator draws one. */
+async function posterPicture(
+  context: EmulatorContext,
+  watchable: Watchable,
+): Promise<{ readonly file: StoredFile; readonly type: string } | undefined> {
+  if (watchable.live) return undefined;
+  const thumbnail = posterOf(context, watchable.media);
+  if (!thumbnail?.file || thumbnail.status !== 'ready') return undefined;
+  const { file } = thumbnail;
+  const type = await typeOf(thumbnail, file);
+  return ENDINGS.has(type) ? { file, type } : undefined;
+}
+
+const sniffed = new WeakMap<StoredFile, Promise<string | undefined>>();
+
+/** What a picture is by its bytes, else by what its sender says, if that can be. */
+async function typeOf({ thumbnailType }: Thumbnail, file: StoredFile): Promise<string> {
+  const known = sniffed.get(file) ?? probe(file).then((facts) => facts?.mimeType, unreadable);
+  sniffed.set(file, known);
+  const type = (await known) ?? file.declaredType?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const canBe = ENDINGS.has(type) || (thumbnailType === 'video' && /^video\/[\w.+-]+$/.test(type));
+  return canBe ? type : 'application/octet-stream';
+}
+
+const unreadable = () => undefined;
+
+const POSTER_WIDTHS = [320, 640, 1280];
+
+/** The poster as documents have it: in several widths, each of them the same picture. */
+export async function renderPosters(context: EmulatorContext, watchable: Watchable, address: string) {
+  const type = (await posterPicture(context, watchable))?.type ?? DRAWN;
+  const poster = `${address}/poster.${ENDINGS.get(type)}`;
+  return {
+    image: poster,
+    images: POSTER_WIDTHS.map((width) => ({ src: `${poster}?width=${width}`, width, type })),
+  };
+}
+
+const DRAWN_WIDTH = 1280;
+const MAX_LINE_LENGTH = 36;
+
+/** A picture of 16 to 9 that shows a title, as SVG: the emulator takes no picture from a stream. */
+function drawPoster(response: Response, title: string, asked: unknown): void {
+  const width = Number(/^[1-9]\d{0,3}$/.exec(String(asked))?.[0] ?? DRAWN_WIDTH);
+  const line = title.length > MAX_LINE_LENGTH ? `${title.slice(0, MAX_LINE_LENGTH - 1)}…` : title;
+  const picture = html`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${Math.round((width * 9) / 16)}" viewBox="0 0 1280 720">
+<defs><linearGradient id="sky" x1="0" y1="0" x2="1" y2="1"><stop stop-color="#1f4744"/><stop offset="1" stop-color="#0c1413"/></linearGradient></defs>
+<rect width="1280" height="720" fill="url(#sky)"/>
+<text x="640" y="375" fill="#eaf0ee" font-family="system-ui, sans-serif" font-size="56" font-weight="600" text-anchor="middle">${line}</text>
+</svg>
+`;
+  answer(response, NO_MEDIA, picture.toString(), DRAWN);
+}

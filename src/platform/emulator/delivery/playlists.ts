@@ -1,0 +1,125 @@
+import type { Express } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../../../http/app';
+import { originOf } from '../addresses';
+import type { EmulatorContext } from '../context';
+import type { Playlist } from '../library/playlists';
+import { DYNAMIC_PLAYLIST, type PlaylistType } from '../resources/playlist-table';
+import { answer, readQuery } from './answers';
+import { entryOf, type Feed } from './documents';
+import { Formatted, sendFeed } from './formats';
+import { type Asked, watchablesOf } from './playlist-media';
+
+const NO_PLAYLIST = 'There is no playlist with this id.';
+
+/** What documents say of the type of a playlist. */
+const KINDS: Readonly<Record<PlaylistType, string>> = {
+  manual_playlist: 'MANUAL',
+  dynamic_playlist: 'DYNAMIC',
+  trending_playlist: 'TRENDING',
+  article_matching_playlist: 'ARTICLE_MATCHING',
+  search_playlist: 'SEARCH',
+  recommendations_playlist: 'FEED',
+};
+
+const MAX_PAGE = 500;
+
+// A parameter that is given twice arrives as an array.
+const text = z.string('is given twice');
+const positive = text.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1').transform(Number);
+const words = text.default('');
+
+/** Parameters of the playlist's document. Players send others of their own, which change nothing. */
+export const PlaylistQuery = Formatted.extend({
+  page_limit: positive.transform((limit) => Math.min(limit, MAX_PAGE)).default(MAX_PAGE),
+  page_offset: positive.default(1),
+  tags: text.transform((tags) => tags.split(',').filter((tag) => tag !== '')).default([]),
+  tags_mode: z.enum(['any', 'all'], 'must be any or all').default('all'),
+  sort: DYNAMIC_PLAYLIST.metadata.sort.schema.optional(),
+  backfill: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((given) => given === 'true')
+    .optional(),
+  related_media_id: text.optional(),
+  search: words,
+  page_title: words,
+  page_description: words,
+  page_keywords: words,
+});
+
+type Parameters = z.output<typeof PlaylistQuery>;
+
+/** The public documents of playlists. */
+export function mountPlaylists(app: Express, context: EmulatorContext): void {
+  const { state, clock } = context;
+  app
+    .route('/v2/playlists/:playlistId')
+    .get(async (request, response) => {
+      const playlist = state.playlists.find(request.params.playlistId);
+      if (!playlist) {
+        answer(response, NO_PLAYLIST, undefined);
+        return;
+      }
+      const given = readQuery(response, PlaylistQuery);
+      if (!given) return;
+      const address = `${originOf(request)}${request.originalUrl}`;
+      await sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);
+      if (request.method === 'GET') state.usage.count(playlist.siteId, clock.now(), 'deliveries');
+    })
+    .all(onlyMethods('GET'));
+}
+
+async function playlistFeed(
+  context: EmulatorContext,
+  { id, siteId, playlistType, metadata }: Playlist,
+  given: Parameters,
+  address: URL,
+): Promise<Feed> {
+  const all = watchablesOf(context, { id, siteId, playlistType, metadata }, askedOf(given));
+  const { page_limit: limit, page_offset: offset } = given;
+  const page = all.slice(offset - 1, offset - 1 + limit);
+  const shown = { origin: address.origin, feedId: id };
+  return {
+    title: metadata.title,
+    description: metadata.description ?? '',
+    kind: KINDS[playlistType],
+    feedid: id,
+    links: linksOf(address, { limit, offset, total: all.length }),
+    customParams: metadata.custom_params,
+    entries: await Promise.all(page.map((watchable) => entryOf(context, watchable, shown))),
+    feedInstanceId: context.newId(),
+  };
+}
+
+function askedOf(given: Parameters): Asked {
+  const { search, page_title, page_description, page_keywords } = given;
+  return {
+    search,
+    article: [search, page_title, page_keywords, page_description].join(' '),
+    relatedId: given.related_media_id,
+    tags: { match: given.tags_mode, values: given.tags },
+    sort: given.sort,
+    backfill: given.backfill,
+  };
+}
+
+/** The addresses of the first and the last page, and of those beside this one where there are any. */
+function linksOf(
+  address: URL,
+  { limit, offset, total }: { readonly limit: number; readonly offset: number; readonly total: number },
+): Readonly<Record<string, string>> {
+  const page = (start: number) => {
+    const link = new URL(address);
+    link.searchParams.delete('page_offset');
+    link.searchParams.set('page_limit', String(limit));
+    link.searchParams.append('page_offset', String(start));
+    return link.href;
+  };
+  const last = Math.max(Math.ceil(total / limit) - 1, 0) * limit + 1;
+  return {
+    first: page(1),
+    last: page(last),
+    ...(offset + limit <= total && { next: page(offset + limit) }),
+    ...(offset > 1 && { previous: page(Math.max(1, Math.min(offset - limit, last))) }),
+  };
+}

@@ -1,0 +1,245 @@
+import * as z from 'zod';
+import { HttpError } from '../../../http/errors';
+import { bodyProblem, MAX_PROBLEMS, printable, type SchemaFault, schemaFaults } from '../../../http/faults';
+import { objectParams } from '../json-body';
+import { type GivenOf, type SetField, type SetFields, secondsOf, type ValuesOf } from './fields';
+import type { BodyOf, Resource } from './resource';
+
+type Use = 'create' | 'update';
+
+/** What a call gives of some fields. `null` means the same as leaving a field out, where it has a value of its own. */
+function givenFields(fields: SetFields, use: Use): z.ZodType {
+  const shape = Object.entries(fields).flatMap(([name, field]) =>
+    use === 'update' && field.fixed ? [] : [[name, givenField(field, use)] as const],
+  );
+  return z.strictObject(Object.fromEntries(shape), objectParams);
+}
+
+function givenField(field: SetField, use: Use): z.ZodType {
+  const { schema, required, says } = field;
+  const given = required && use === 'create' ? schema : schema.nullish();
+  // For the API's description; an update leaves what it does not name.
+  const value = use === 'create' && 'default' in field && { default: field.default };
+  return leniently(given, field, use).meta({ description: says, ...value });
+}
+
+/** Takes what clients send for none, beside what stands in the API's description. */
+function leniently(given: z.ZodType, field: SetField, use: Use): z.ZodType {
+  const { schema, required } = field;
+  const isObject = schema instanceof z.ZodObject || schema instanceof z.ZodRecord;
+  if (isObject) return emptyAsObject(given);
+  // Clients that serialise a class send "" for a choice that was not made, and for what has a value already.
+  const hasValue = typeof field.default === 'string' && field.default !== '';
+  const isNone = schema instanceof z.ZodEnum || hasValue || (required && use === 'update');
+  return isNone ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+}
+
+/** PHP writes an object without entries as an empty list. */
+function emptyAsObject(schema: z.ZodType): z.ZodType {
+  return z.preprocess((value) => (Array.isArray(value) && value.length === 0 ? {} : value), schema);
+}
+
+/** The body of a call that makes or changes a resource. */
+export function bodySchema(resource: Resource, use: Use): z.ZodType {
+  const { metadata, upload, relationships } = resource;
+  const needs = use === 'create' && Object.values(metadata).some((field) => field.required);
+  const isAlone = upload === undefined && relationships === undefined;
+  const fields = givenFields(metadata, use);
+  const needsRelationship =
+    use === 'create' && Object.values(relationships ?? {}).some((field) => field.required);
+  const related = relationships ? givenFields(relationships, use) : z.looseObject({}, objectParams);
+  const parts = {
+    metadata: part(fields, 'What describes it.', needs || isAlone),
+    upload: part(
+      upload && use === 'create' ? givenFields(upload, use) : Empty,
+      'Where the content comes from.',
+    ),
+    relationships: part(related, 'What it belongs to.', needsRelationship),
+  };
+  const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
+  return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
+}
+
+function part(fields: z.ZodType, description: string, isRequired = false): z.ZodType {
+  return emptyAsObject(isRequired ? fields : fields.nullish()).meta({ description });
+}
+
+/** Clients send `upload`, empty, with every resource. */
+const Empty = z.strictObject({}, objectParams);
+
+function spoken(names: readonly string[], or: string): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${or} ${names.at(-1)}`;
+}
+
+/**
+ * The parts of a valid body; those that it leaves out are empty, as are all of a request without a body.
+ * @throws HttpError 400 `invalid_body` with every problem at once.
+ */
+export function readResourceBody<R extends Resource>(
+  resource: R,
+  schema: z.ZodType,
+  body: unknown,
+  use: Use,
+) {
+  const { metadata, upload, relationships } = readParts(resource, schema, body, use) as Partial<BodyOf<R>>;
+  return {
+    metadata: metadata ?? {},
+    upload: upload ?? {},
+    relationships: relationships ?? {},
+  } as BodyOf<R>;
+}
+
+/** The new content that the body of an action has. @throws HttpError 400 with every problem. */
+export function readUpload(resource: Resource, schema: z.ZodType, body: unknown) {
+  const { upload } = readParts(resource, schema, body, 'create') as Pick<BodyOf<Resource>, 'upload'>;
+  return { upload: upload ?? {} };
+}
+
+function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, use: Use): unknown {
+  const parsed = schema.safeParse(body);
+  const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
+  const others = [
+    ...lostNames(body, []),
+    ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []),
+  ];
+  const problems = [
+    ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
+    ...others.map((description) => ({ code: 'invalid_body', description })),
+  ];
+  if (parsed.success && problems.length === 0) return parsed.data;
+  throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
+}
+
+const LOST = '__proto__';
+
+/** The schema library passes over a name that means something to JavaScript; what a client sent must not be lost. */
+function lostNames(value: unknown, path: readonly string[]): string[] {
+  if (typeof value !== 'object' || value === null || path.length > 2) return [];
+  const here = Object.hasOwn(value, LOST)
+    ? [`${path.join('.') || 'The body'}: must not have the name ${LOST}`]
+    : [];
+  return [
+    ...here,
+    ...Object.entries(value).flatMap(([name, inner]) =>
+      name === LOST ? [] : lostNames(inner, [...path, name]),
+    ),
+  ];
+}
+
+/** What does not fit together in the `upload` of a body, whose fields may be wrong themselves. */
+function uploadFaults(fields: SetFields, body: unknown): string[] {
+  const { upload } = (body ?? {}) as { readonly upload?: unknown };
+  if (typeof upload !== 'object' || upload === null) return [];
+  const givenAs = (name: string): unknown => (name in fields ? Reflect.get(upload, name) : undefined);
+  const isGiven = (name: string) => ![undefined, null, ''].includes(givenAs(name) as string);
+  const method = isGiven('method') ? givenAs('method') : 'direct';
+  const faults: string[] = [];
+  const goesWith = (name: string, methods: readonly string[]) => {
+    if (isGiven(name) && typeof method === 'string' && !methods.includes(method))
+      faults.push(
+        `upload.${name}: goes with the method ${spoken(methods, 'or')}, not with ${printable(method)}`,
+      );
+  };
+  goesWith('download_url', ['fetch']);
+  // A released client has no download_url, and puts the address here.
+  goesWith('source_url', isGiven('download_url') ? ['external'] : ['external', 'fetch']);
+  if (method === 'fetch' && !isGiven('download_url') && !isGiven('source_url'))
+    faults.push('upload.download_url: is missing; the method fetch needs it');
+  if (method === 'external' && !isGiven('source_url'))
+    faults.push('upload.source_url: is missing; the method external needs it');
+  if (isGiven('source_media_id') && method !== 'direct')
+    faults.push('upload.source_media_id: takes the picture from a media; leave method out');
+  const [begin, end] = [givenAs('trim_in_point'), givenAs('trim_out_point')];
+  if (method === 'external' && (begin || end))
+    faults.push('upload.trim_in_point and trim_out_point: cannot be set for the method external');
+  else if (typeof begin === 'string' && typeof end === 'string' && secondsOf(begin) >= secondsOf(end))
+    faults.push('upload.trim_out_point: must be after trim_in_point');
+  return faults;
+}
+
+const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
+
+/** What is wrong, with what the table knows of the field: what is the platform's is not a misspelling. */
+function describe(fault: SchemaFault, resource: Resource, use: Use): string {
+  const { description } = bodyProblem(fault);
+  if (fault.kind !== 'unknown') return description;
+  const { name } = fault;
+  const [part] = fault.path;
+  if (part === undefined && (BY_PLATFORM.includes(name) || Object.hasOwn(resource.shown, name))) {
+    return `${name} is set by the platform, and a request cannot change it. Leave it out.`;
+  }
+  if (part === undefined && Object.hasOwn(resource.metadata, name)) {
+    return `${name} belongs into metadata: send it as metadata.${name}.`;
+  }
+  if (part === 'metadata' && resource.metadata[name]?.fixed) {
+    return `metadata.${name} is set when the ${resource.noun} is made, and cannot be changed. Leave it out.`;
+  }
+  if (part === 'upload' && use === 'update' && resource.upload) {
+    return `upload.${name} belongs to the call that makes the ${resource.noun}${
+      resource.actions?.reupload ? ', or to reupload' : ''
+    }. Leave it out.`;
+  }
+  if (part !== undefined && fault.known.length === 0) {
+    return `${String(part)}.${printable(name)}: this call takes no ${String(part)}. Leave it out.`;
+  }
+  return description;
+}
+
+/** The values that a call leaves: what it gives, each as a whole, over what was there, over the defaults. */
+export function valuesAfter<F extends SetFields>(
+  fields: F,
+  given: GivenOf<F>,
+  before?: ValuesOf<F>,
+): ValuesOf<F> {
+  const values = Object.entries(fields).map(([name, field]) => {
+    const value = given[name];
+    const hasDefault = 'default' in field;
+    const kept = before === undefined ? (hasDefault ? field.default : null) : before[name];
+    const isLeftOut = value === undefined || (value === null && (hasDefault || field.required));
+    return [name, isLeftOut ? kept : value] as const;
+  });
+  return Object.fromEntries(values) as ValuesOf<F>;
+}
+
+/** The fields at the top of the body, or in the query, of an action. @throws HttpError 400 with every problem. */
+export function readActionFields(
+  schema: z.ZodType,
+  given: unknown,
+  code: 'invalid_body' | 'invalid_parameter',
+): Readonly<Record<string, unknown>> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
+  const faults = schemaFaults(schema, parsed.error, given);
+  // As lists say it of their parameters.
+  const end = code === 'invalid_parameter' ? '.' : '';
+  throw new HttpError(
+    400,
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
+  );
+}
+
+/** The schema of the body of an action that takes a new content. */
+export function uploadSchema({ upload = {} }: Resource): z.ZodType {
+  const parts = {
+    upload: part(givenFields(upload, 'create'), 'Where the content comes from.'),
+    metadata: part(Empty, 'Empty: it stays.'),
+    relationships: part(Empty, 'Empty: they stay.'),
+  };
+  return z.strictObject(parts, 'The body must be a JSON object with upload.');
+}
+
+/** The schema of an action's fields. */
+export function actionSchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
+  const names = spoken(Object.keys(fields), 'and');
+  return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+}
+
+/** The schema of an action's query. A parameter that is given twice arrives as an array. */
+export function querySchema(fields: SetFields): z.ZodType {
+  const shape = Object.entries(fields).map(([name, { schema, required }]) => {
+    const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
+    return [name, required ? once : once.optional()] as const;
+  });
+  return z.object(Object.fromEntries(shape));
+}

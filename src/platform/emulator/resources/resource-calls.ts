@@ -1,0 +1,219 @@
+import { HttpError } from '../../../http/errors';
+import { wireTime } from '../clock';
+import type { Field, Fields } from '../listing/filter';
+import { listPage } from '../listing/list';
+import {
+  actionSchema,
+  bodySchema,
+  querySchema,
+  readActionFields,
+  readResourceBody,
+  readUpload,
+  uploadSchema,
+  valuesAfter,
+} from './body';
+import type { ShownField } from './fields';
+import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
+
+/** What can be done with a resource, whoever asks: the routes of v2, those of v1, or the dashboard. */
+export interface ResourceCalls {
+  readonly resource: Resource;
+  /** A page of them. `query` is that of a list. @throws HttpError 400, 404 */
+  list(ids: PathIds, query: unknown, view: View): object;
+  /** @throws HttpError 400 with every problem of the body. */
+  create(ids: PathIds, body: unknown, view: View): Promise<object>;
+  /** @throws HttpError 404 */
+  read(ids: PathIds, view: View): object;
+  /** @throws HttpError 400, 404 */
+  update(ids: PathIds, body: unknown, view: View): object;
+  /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
+  checkUpdate(ids: PathIds, body: unknown, view: View): void;
+  /** @param view without one, every item is found. @throws HttpError 404 */
+  remove(ids: PathIds, view?: View): void;
+  /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
+  act(
+    name: string,
+    ids: PathIds,
+    call: { readonly body?: unknown; readonly query?: unknown },
+    view: View,
+  ): Promise<object | undefined>;
+}
+
+/** @param now the platform's clock, for the fields that lists are filtered by. */
+export function callsOf<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  now: () => Date,
+): ResourceCalls {
+  // Schemas are made when they are needed: those of all resources would be a part of every start.
+  const nobody = { origin: '', now };
+  const createBody = once(() => bodySchema(resource, 'create'));
+  const updateBody = once(() => bodySchema(resource, 'update'));
+  // One object for all requests: the indexes of a list are kept for it.
+  const fields = once(() => filterFields(resource, behaviour, nobody));
+  const actions = once(
+    () =>
+      new Map(
+        Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
+          name,
+          {
+            upload: upload && uploadSchema(resource),
+            body: body && actionSchema(body),
+            query: query && querySchema(query),
+          },
+        ]),
+      ),
+  );
+
+  const found = (ids: PathIds, view: View): Item => {
+    const item = behaviour.find(ids, view);
+    if (item) return item;
+    throw notFound(resource);
+  };
+  const shown = (item: Item, view: View, isNew = false) =>
+    renderResource(resource, behaviour, item, { view, isNew });
+
+  return {
+    resource,
+    list(ids, query, view) {
+      const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
+      const page = listPage(behaviour.list(ids, view), query, listed) as Record<string, unknown>;
+      const { alsoListedAs: other } = resource;
+      return other === undefined ? page : { ...page, [other]: page[resource.plural] };
+    },
+    async create(ids, body, view) {
+      if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
+      const given = readResourceBody(resource, createBody(), body, 'create');
+      return shown(await behaviour.create(ids, given, view), view, true);
+    },
+    read: (ids, view) => shown(found(ids, view), view),
+    update(ids, body, view) {
+      if (!behaviour.update) throw new Error(`A ${resource.noun} cannot be changed.`);
+      const item = found(ids, view);
+      const given = readResourceBody(resource, updateBody(), body, 'update');
+      const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
+      behaviour.update(item, metadata as MetadataOf<R>, given, view);
+      return shown(item, view);
+    },
+    checkUpdate(ids, body, view) {
+      found(ids, view);
+      readResourceBody(resource, updateBody(), body, 'update');
+    },
+    remove(ids, view = nobody) {
+      behaviour.remove?.(found(ids, view));
+    },
+    async act(name, ids, { body, query }, view) {
+      const act = (
+        behaviour.actions as Record<string, (item: Item, call: ActionCall) => unknown> | undefined
+      )?.[name];
+      const read = actions().get(name);
+      if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
+      const item = found(ids, view);
+      const done = await act(item, {
+        ...(read.upload ? readUpload(resource, read.upload, body) : { upload: {} }),
+        body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
+        query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
+        view,
+      });
+      return done === 'item' ? shown(item, view, true) : (done as object | undefined);
+    },
+  };
+}
+
+/** What `make` answers, made at the first call. */
+export function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** The answer to an id that its owner does not have. */
+export function notFound(resource: Resource): HttpError {
+  const description = `This ${ownerOf(resource)} has no ${resource.noun} with this id.`;
+  return new HttpError(404, { code: 'not_found', description });
+}
+
+/** What an item belongs to, for a sentence. */
+function ownerOf({ one }: Resource): string {
+  return [...one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
+}
+
+/** A resource as the management API shows it. `isNew`: as the call shows it that makes it. */
+export function renderResource<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  item: Item,
+  { view, isNew = false }: { readonly view: View; readonly isNew?: boolean },
+): Readonly<Record<string, unknown>> {
+  const values = Object.entries<ShownField>(resource.shown).flatMap(([name, field]) =>
+    field.unseen || (field.once && !isNew) ? [] : [[name, behaviour.shown[name]?.(item, view)] as const],
+  );
+  const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
+    unseen ? [] : [[name, item.metadata[name]] as const],
+  );
+  return {
+    id: item.id,
+    type: resource.type,
+    created: wireTime(item.created),
+    last_modified: wireTime(item.lastModified),
+    ...Object.fromEntries(values),
+    metadata: Object.fromEntries(metadata),
+    relationships: behaviour.relationships?.(item) ?? {},
+    schema: null,
+  };
+}
+
+/** What lists of a resource are filtered and sorted by, as its table says. */
+function filterFields<R extends Resource, Item extends Kept<R>>(
+  resource: R,
+  behaviour: Behaviour<R, Item>,
+  view: View,
+): Fields<Item> {
+  const named: Record<string, Field<Item>> = {
+    id: { kind: 'text', of: ({ id }) => id },
+    created: { kind: 'time', of: ({ created }) => created },
+    last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
+  };
+  for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
+    if (filter) named[name] = fieldOf(filter, (item) => behaviour.shown[name]?.(item, view));
+  }
+  for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
+    if (!filter) continue;
+    named[name] = fieldOf(filter, (item) => item.metadata[name] ?? (otherwise && item[otherwise]));
+  }
+  if (!('custom_params' in resource.metadata)) return { named };
+  const paramsOf = ({ metadata }: Item) =>
+    (metadata as { readonly custom_params?: Readonly<Record<string, string>> }).custom_params ?? {};
+  return {
+    named,
+    prefixed: {
+      prefix: 'custom_params.',
+      field: (name) => ({
+        kind: 'text',
+        of(item) {
+          const params = paramsOf(item);
+          if (name === '*') return Object.values(params);
+          return Object.hasOwn(params, name) ? params[name] : undefined;
+        },
+      }),
+    },
+  };
+}
+
+function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Item) => unknown): Field<Item> {
+  const present = (item: Item) => read(item) ?? undefined;
+  if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
+  if (kind === 'time') {
+    return {
+      kind,
+      of: (item) => {
+        const value = present(item);
+        return value === undefined ? undefined : new Date(value as string | Date);
+      },
+    };
+  }
+  const of = (item: Item) => present(item) as string | readonly string[] | undefined;
+  return { kind: 'text', near: kind === 'near', of };
+}

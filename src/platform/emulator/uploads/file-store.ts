@@ -1,0 +1,330 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
+import type { Log } from '../../../http/log';
+import { isRunning } from '../../../http/other-process';
+
+export const MB = 1024 * 1024;
+
+/** Bytes that were received. */
+export interface Received {
+  readonly size: number;
+  /** Lower-case hex. */
+  readonly md5: string;
+}
+
+/** A file that the store keeps until it is removed. */
+export interface KeptFile extends Received {
+  readonly path: string;
+}
+
+export interface FileStoreSettings {
+  /** Where the store makes a folder of its own when the first file comes. */
+  readonly folder: string;
+  /** The most that all files together may have, in bytes. */
+  readonly maxBytes: number;
+  /** How long a sender may send nothing, in milliseconds of real time. */
+  readonly stallMs: number;
+}
+
+/** What is known of a file before it comes. */
+interface Expected {
+  /** The most that this file may have, in bytes. */
+  readonly maxBytes: number;
+  /** The length that was announced. */
+  readonly length?: number | undefined;
+}
+
+/** A file on its way. */
+export interface Receiving<Result extends Received = KeptFile> {
+  /** Rejects with an HttpError, or the system's error; then nothing is kept. */
+  readonly received: Promise<Result>;
+  /** Ends it now, with this error. */
+  cut(thrown: HttpError): void;
+}
+
+/** The files of one run, from one reset to the next. */
+interface Run {
+  folder: string | undefined;
+  /** Bytes, with those that are promised to files on their way. */
+  used: number;
+  /** How many files were begun. */
+  begun: number;
+  /** The size of each kept file by its path. */
+  readonly sizes: Map<string, number>;
+}
+
+/** Keeps files in a folder of its own, up to a limit for all together. */
+export class FileStore {
+  readonly #settings: FileStoreSettings;
+  readonly #log: Log;
+  #run = newRun();
+
+  constructor(settings: FileStoreSettings, log: Log) {
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  get maxBytes(): number {
+    return this.#settings.maxBytes;
+  }
+
+  /** Bytes that are kept, or promised to files on their way. */
+  get usedBytes(): number {
+    return this.#run.used;
+  }
+
+  /** @throws HttpError 413 when a file could not be kept. */
+  check(expected: Expected): void {
+    new Room(this.#run, this.maxBytes, expected).leave();
+  }
+
+  /**
+   * Writes what comes to a file. What is left of `source` after a failure is read and dropped, so that its sender can be
+   * answered. @throws HttpError 413 at once when the announced length is too much.
+   */
+  receive(source: Readable, expected: Expected): Receiving {
+    const run = this.#run;
+    const room = new Room(run, this.maxBytes, expected);
+    return this.#write(run, source, room);
+  }
+
+  /** Reads what comes without keeping it. More than `maxBytes` fails. */
+  read(source: Readable, maxBytes: number): Receiving<Received> {
+    const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
+    let size = 0;
+    const take = (bytes: number) => {
+      size += bytes;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+    };
+    return write(source, sink, { take, stallMs: this.#settings.stallMs });
+  }
+
+  /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
+  join(files: readonly KeptFile[]): Receiving {
+    const run = this.#run;
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    // The parts are about to go: refusing what there was room for would help nobody.
+    const room = new Room(run, Number.POSITIVE_INFINITY, { maxBytes: bytes, length: bytes });
+    const source = Readable.from(chunksOf(files), { objectMode: false });
+    const receiving = this.#write(run, source, room);
+    receiving.received.catch(() => source.destroy());
+    return receiving;
+  }
+
+  /** Deletes a file of this store; another one is left alone. Never rejects. */
+  async remove({ path }: Pick<KeptFile, 'path'>): Promise<void> {
+    const size = this.#run.sizes.get(path);
+    if (size === undefined) return;
+    this.#run.sizes.delete(path);
+    this.#run.used -= size;
+    await rm(path, { force: true }).catch((thrown: unknown) => {
+      this.#log.warn('upload not deleted', { cause: describeThrown(thrown) });
+    });
+  }
+
+  /** Deletes every file, those on their way too. When it returns, they are gone. */
+  clear(): void {
+    const { folder } = this.#run;
+    this.#run = newRun();
+    if (folder === undefined) return;
+    OWN_FOLDERS.delete(folder);
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch (thrown) {
+      this.#log.warn('uploads not deleted', { cause: describeThrown(thrown) });
+    }
+  }
+
+  #write(run: Run, source: Readable, room: Room): Receiving {
+    let path: string;
+    try {
+      path = newPath(run, this.#settings.folder);
+    } catch (thrown) {
+      room.leave();
+      throw diskError(thrown);
+    }
+    const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+    const { received, cut } = write(source, target, {
+      take: (bytes) => room.take(bytes),
+      stallMs: this.#settings.stallMs,
+    });
+    const kept = received.then(
+      ({ size, md5 }) => {
+        run.sizes.set(path, size);
+        return { path, size, md5 };
+      },
+      async (thrown: unknown) => {
+        await rm(path, { force: true }).catch(() => undefined);
+        room.leave();
+        throw thrown;
+      },
+    );
+    return { received: kept, cut };
+  }
+}
+
+function newRun(): Run {
+  return { folder: undefined, used: 0, begun: 0, sizes: new Map() };
+}
+
+/** The path of a new file. What cleans up temporary folders may have taken the folder away, so it is made again. */
+function newPath(run: Run, parent: string): string {
+  if (run.folder === undefined) {
+    mkdirSync(parent, { recursive: true });
+    sweep(parent);
+    run.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
+    OWN_FOLDERS.add(run.folder);
+  } else mkdirSync(run.folder, { recursive: true, mode: 0o700 });
+  run.begun += 1;
+  return join(run.folder, String(run.begun).padStart(8, '0'));
+}
+
+/** Folders are named after machine and process, so that those of a process that was killed can be told. */
+const PREFIX = `emulator-uploads-${hostname().replaceAll(/[^\w.]/g, '_')}-`;
+/** What this process has made. In a container, the process before had the same number. */
+const OWN_FOLDERS = new Set<string>();
+
+/** Deletes the folders of processes of this machine that have ended without doing so. */
+function sweep(parent: string): void {
+  for (const entry of readdirSync(parent, { withFileTypes: true })) {
+    const { name } = entry;
+    const [pid] = (name.startsWith(PREFIX) && /^\d+(?=-)/.exec(name.slice(PREFIX.length))) || [];
+    const path = join(parent, name);
+    if (pid === undefined || !entry.isDirectory() || OWN_FOLDERS.has(path)) continue;
+    if (Number(pid) !== process.pid && isRunning(Number(pid))) continue;
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // Somebody else's, with the same name.
+    }
+  }
+}
+
+async function* chunksOf(files: readonly KeptFile[]): AsyncGenerator<Buffer> {
+  for (const { path } of files) yield* createReadStream(path);
+}
+
+/** The room that one file takes among all. */
+class Room {
+  #taken = 0;
+  #size = 0;
+
+  /** @throws HttpError 413 when the announced length is too much. */
+  constructor(
+    private readonly run: Run,
+    private readonly total: number,
+    private readonly expected: Expected,
+  ) {
+    this.#reserve(expected.length ?? 0);
+  }
+
+  /** Room for bytes that have come. @throws HttpError 413 when there is none. */
+  take(bytes: number): void {
+    this.#size += bytes;
+    if (this.#size > this.#taken) this.#reserve(this.#size - this.#taken);
+  }
+
+  leave(): void {
+    this.run.used -= this.#taken;
+  }
+
+  #reserve(bytes: number): void {
+    const { maxBytes } = this.expected;
+    if (this.#taken + bytes > maxBytes) throw tooLarge(maxBytes);
+    const free = this.total - this.run.used;
+    if (bytes > free) {
+      const most = `at most ${megabytes(this.total)} of uploads (EMULATOR_UPLOADSMAXMB)`;
+      const description = `The emulator keeps ${most}, and ${megabytes(free)} are free. Delete media, or reset the emulator.`;
+      throw new HttpError(413, { code: 'uploads_full', description });
+    }
+    this.#taken += bytes;
+    this.run.used += bytes;
+  }
+}
+
+export function tooLarge(maxBytes: number): HttpError {
+  return httpError('body_too_large', `The file is larger than this upload may be: ${megabytes(maxBytes)}.`);
+}
+
+function megabytes(bytes: number): string {
+  if (bytes < MB) return `${Math.max(bytes, 0)} bytes`;
+  return `${Math.floor(bytes / (MB / 10)) / 10} MB`;
+}
+
+interface Writing {
+  /** Counts bytes before they are written. What it throws ends the writing. */
+  readonly take: (bytes: number) => void;
+  readonly stallMs: number;
+}
+
+/** Sends a source's bytes to a target, as fast as it takes them. The source is not destroyed: a request has to be answered. */
+function write(source: Readable, target: Writable, { take, stallMs }: Writing): Receiving<Received> {
+  let fail: (thrown: unknown) => void = () => undefined;
+  const received = new Promise<Received>((resolve, reject) => {
+    const hash = createHash('md5');
+    let size = 0;
+    let failure: { readonly thrown: unknown } | undefined;
+    const stalled = setTimeout(() => fail(httpError('request_timeout', STALLED)), stallMs);
+    const onData = (chunk: Buffer) => {
+      stalled.refresh();
+      try {
+        take(chunk.length);
+      } catch (thrown) {
+        fail(thrown);
+        return;
+      }
+      size += chunk.length;
+      hash.update(chunk);
+      if (!target.write(chunk)) source.pause();
+    };
+    const onEnd = () => void target.end();
+    const onError = (thrown: unknown) => fail(isCut(thrown) ? ended() : diskError(thrown));
+    const onClose = () => {
+      if (!source.readableEnded) fail(ended());
+    };
+    fail = (thrown) => {
+      if (failure || target.writableFinished) return;
+      failure = { thrown };
+      source.off('data', onData).off('end', onEnd).resume();
+      target.destroy();
+    };
+    target.on('drain', () => {
+      stalled.refresh();
+      source.resume();
+    });
+    target.on('error', (thrown) => fail(diskError(thrown)));
+    target.on('close', () => {
+      clearTimeout(stalled);
+      source.off('data', onData).off('end', onEnd).off('close', onClose);
+      if (failure) reject(failure.thrown);
+      else resolve({ size, md5: hash.digest('hex') });
+    });
+    source.on('error', onError).on('close', onClose).on('end', onEnd).on('data', onData);
+    if (source.destroyed && !source.readableEnded) fail(ended());
+  });
+  return { received, cut: (thrown) => fail(thrown) };
+}
+
+const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
+
+/** The error for a sender that went away before the end. */
+function ended(): HttpError {
+  return toHttpError({ type: 'request.aborted' });
+}
+
+function isCut(thrown: unknown): boolean {
+  const code = systemCode(thrown);
+  return code === undefined || code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_');
+}
+
+function diskError(thrown: unknown): unknown {
+  const code = systemCode(thrown);
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return thrown;
+  const description = 'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.';
+  return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+}

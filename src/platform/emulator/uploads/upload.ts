@@ -1,0 +1,278 @@
+import type { Readable } from 'node:stream';
+import typeIs from 'type-is';
+import { HttpError, httpError } from '../../../http/errors';
+import { type FileStore, type KeptFile, type Received, type Receiving, tooLarge } from './file-store';
+
+/** How the file comes: as one body, or in parts that are put together. */
+export type UploadMethod = 'direct' | 'multipart';
+
+/** How many parts an upload may have. */
+export const MAX_PARTS = 10_000;
+
+/** A whole file that somebody sent. Who takes it removes it when it is not needed any more. */
+export interface StoredFile extends KeptFile {
+  /** The media type that it came with, as it was sent. */
+  readonly declaredType: string | undefined;
+}
+
+/** What an upload is wanted for. */
+export interface WantedUpload {
+  readonly siteId: string;
+  readonly method: UploadMethod;
+  /** Media types such as `image/*`. A body that is declared as another one is refused; without them, any may come. */
+  readonly accept?: readonly string[] | undefined;
+  /** The most that the file may have, in bytes. */
+  readonly maxBytes: number;
+  /** Takes the file, before its sender is answered. What it throws is answered; then the file goes, and may come again. */
+  done(file: StoredFile): void | Promise<void>;
+}
+
+/** What a sender says of a body. */
+export interface Sent {
+  /** The value of `content-type`. */
+  readonly declaredType?: string | undefined;
+  /** The announced length, in bytes. */
+  readonly length?: number | undefined;
+  /** The value of `content-md5`: the base64 of 16 bytes. */
+  readonly contentMd5?: string | undefined;
+  /** What is wrong with the bytes that came, if anything is; then nothing is kept. */
+  readonly check?: ((received: Received) => Error | undefined) | undefined;
+}
+
+interface Identity {
+  readonly id: string;
+  /** What the links hold, and who lists and completes parts sends. */
+  readonly token: string;
+  readonly created: Date;
+  readonly expires: Date;
+}
+
+/** A file that is to come, until it has come or its time is over. */
+export class Upload implements Identity {
+  readonly id: string;
+  readonly token: string;
+  readonly created: Date;
+  readonly expires: Date;
+  readonly siteId: string;
+  readonly method: UploadMethod;
+  readonly #wanted: WantedUpload;
+  readonly #store: FileStore;
+  readonly #parts: Map<number, KeptFile>;
+  #underWay: ReadonlySet<Pick<Receiving, 'cut'>> = NONE;
+  #finished: Received | undefined;
+  #isOver = false;
+  #turn: Promise<unknown> = NOW;
+
+  constructor(identity: Identity, wanted: WantedUpload, store: FileStore) {
+    this.id = identity.id;
+    this.token = identity.token;
+    this.created = identity.created;
+    this.expires = identity.expires;
+    this.siteId = wanted.siteId;
+    this.method = wanted.method;
+    this.#parts = wanted.method === 'multipart' ? new Map() : NO_PARTS;
+    this.#wanted = wanted;
+    this.#store = store;
+  }
+
+  get isFinished(): boolean {
+    return this.#finished !== undefined;
+  }
+
+  /** The parts that have come, by their numbers. */
+  get parts(): ReadonlyMap<number, Received> {
+    return this.#parts;
+  }
+
+  /** @throws HttpError 413 when there is no room for a file of this length. */
+  checkLength(length: number): void {
+    this.#store.check({ maxBytes: this.#wanted.maxBytes, length });
+  }
+
+  /**
+   * Takes the file of a direct upload. The same file again changes nothing, as a client may have lost the answer.
+   * @throws HttpError 400, 408, 409, 410, 413, 415; nothing is kept, and the file may come again.
+   */
+  async receiveFile(source: Readable, sent: Sent): Promise<Received> {
+    this.#checkSent(sent);
+    if (this.#finished) return this.#receiveAgain(source, sent, this.#finished);
+    const { maxBytes } = this.#wanted;
+    const received = await this.#receive(source, sent, maxBytes);
+    return this.#inTurn(async () => {
+      if (this.#finished) {
+        await this.#store.remove(received);
+        if (this.#finished.md5 !== received.md5) throw finished();
+      } else await this.#finish({ ...received, declaredType: sent.declaredType });
+      return received;
+    }, received);
+  }
+
+  /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
+  async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
+    this.#checkSent(sent);
+    if (this.#finished) return this.#receiveAgain(source, sent, this.#parts.get(number));
+    const received = await this.#receive(source, sent, this.#wanted.maxBytes - this.#bytesBeside(number));
+    return this.#inTurn(async () => {
+      const earlier = this.#parts.get(number);
+      if (this.#finished) {
+        await this.#store.remove(received);
+        if (earlier?.md5 !== received.md5) throw finished();
+        return received;
+      }
+      this.#parts.set(number, received);
+      if (earlier) await this.#store.remove(earlier);
+      return received;
+    }, received);
+  }
+
+  /**
+   * Puts the parts together. Once that is done, it changes nothing.
+   * @throws HttpError 409 that names the missing parts, 410, 413, or what `check` answers; the parts stay.
+   */
+  complete(check?: Sent['check']): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#finished) return;
+      const numbers = [...this.#parts.keys()].sort((a, b) => a - b);
+      const missing = missingIn(numbers);
+      if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
+      const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
+      if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
+      const whole = await this.#follow(this.#store.join(files));
+      const wrong = check?.(whole);
+      if (wrong) {
+        await this.#store.remove(whole);
+        throw wrong;
+      }
+      await this.#finish({ ...whole, declaredType: undefined });
+      await this.#deleteParts();
+    });
+  }
+
+  /** Ends it: what is on its way is refused, and parts are deleted. A file that was taken stays. */
+  end(): void {
+    this.#isOver = true;
+    for (const receiving of this.#underWay) receiving.cut(over());
+    if (this.#parts.size === 0) return;
+    void this.#deleteParts();
+    this.#parts.clear();
+  }
+
+  #checkSent({ declaredType }: Sent): void {
+    const { accept } = this.#wanted;
+    if (this.#isOver) throw over();
+    if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
+    if (typeIs.is(declaredType, [...accept])) return;
+    const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
+    throw httpError('unsupported_media_type', description);
+  }
+
+  async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
+    const received = await this.#follow(this.#store.receive(source, { maxBytes, length }));
+    const wrong = faultOf(received, contentMd5) ?? check?.(received);
+    if (!wrong) return received;
+    await this.#store.remove(received);
+    throw wrong;
+  }
+
+  async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
+    if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
+    const again = await this.#follow(this.#store.read(source, this.#wanted.maxBytes));
+    const wrong = faultOf(again, sent.contentMd5) ?? sent.check?.(again);
+    if (wrong) throw wrong;
+    if (again.md5 !== before.md5) throw finished();
+    return again;
+  }
+
+  async #finish(file: StoredFile): Promise<void> {
+    try {
+      await this.#wanted.done(file);
+    } catch (thrown) {
+      await this.#store.remove(file);
+      throw thrown;
+    }
+    this.#finished = { size: file.size, md5: file.md5 };
+  }
+
+  async #follow<Result extends Received>(receiving: Receiving<Result>): Promise<Result> {
+    this.#underWay = new Set([...this.#underWay, receiving]);
+    try {
+      return await receiving.received;
+    } finally {
+      const left = [...this.#underWay].filter((other) => other !== receiving);
+      this.#underWay = left.length === 0 ? NONE : new Set(left);
+    }
+  }
+
+  /** One change at a time; after the end, none, and what has come for it is deleted. */
+  #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
+    const changed = this.#turn.then(async () => {
+      if (!this.#isOver) return change();
+      if (received) await this.#store.remove(received);
+      throw over();
+    });
+    this.#turn = changed.catch(() => undefined);
+    return changed;
+  }
+
+  /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
+  async #deleteParts(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
+  }
+
+  #bytesBeside(number: number | undefined): number {
+    let bytes = 0;
+    for (const [other, { size }] of this.#parts) if (other !== number) bytes += size;
+    return bytes;
+  }
+}
+
+/** There are as many uploads as media; what few of them need, they share. */
+const NONE: ReadonlySet<Pick<Receiving, 'cut'>> = new Set();
+const NO_PARTS = new Map<number, KeptFile>();
+const NOW: Promise<unknown> = Promise.resolve();
+
+/** Types that clients put to any body. */
+function saysNothing(declaredType: string): boolean {
+  return /^(?:application|binary)\/(?:octet-stream|x-www-form-urlencoded|json)\b|^\s*$/i.test(declaredType);
+}
+
+function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpError | undefined {
+  if (size === 0) return empty();
+  if (contentMd5 === undefined || Buffer.from(contentMd5, 'base64').toString('hex') === md5) return undefined;
+  const description = 'The body is not the one that the header content-md5 is of. Send it again.';
+  return httpError('invalid_body', description);
+}
+
+const MAX_NAMED = 20;
+
+/** What is missing in numbers that should go from 1 without a gap. They are sorted. */
+function missingIn(numbers: readonly number[]): string | undefined {
+  if (numbers.length === 0) return 'No part has been uploaded. PUT the parts to their upload_link first.';
+  const gaps: string[] = [];
+  let next = 1;
+  for (const number of numbers) {
+    if (number > next) gaps.push(number - next === 1 ? `${next}` : `${next} to ${number - 1}`);
+    next = number + 1;
+  }
+  if (gaps.length === 0) return undefined;
+  const named = gaps.slice(0, MAX_NAMED).join(', ');
+  const more = gaps.length > MAX_NAMED ? ', and more' : '';
+  return `Parts are missing before part ${numbers.at(-1)}: ${named}${more}. Upload them, then complete again.`;
+}
+
+function empty(): HttpError {
+  return httpError('invalid_body', 'The file is empty. Send its bytes as the body.');
+}
+
+function finished(): HttpError {
+  const description =
+    'The file of this upload has been received already. For another file, ask for a new upload.';
+  return new HttpError(409, { code: 'upload_finished', description });
+}
+
+/** The error for an upload whose time is over, or that nobody waits for any more. */
+export function over(): HttpError {
+  const description =
+    'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.';
+  return new HttpError(410, { code: 'upload_expired', description });
+}

@@ -1,0 +1,184 @@
+import { createHmac } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { Log } from '../../../http/log';
+import { createSemaphore } from '../../../http/semaphore';
+import type { Clock, Timer } from '../clock';
+import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
+import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
+import { over, Upload, type WantedUpload } from './upload';
+
+interface UploadSurroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A new id of 8 letters and digits. */
+  readonly newResourceId: () => string;
+  /** A new secret of 32 bytes or more. */
+  readonly newSecret: () => string;
+}
+
+interface UploadSettings extends FileStoreSettings, FetchSettings {}
+
+export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
+  stallMs: 60_000,
+  idleMs: 30_000,
+};
+
+/** How many files are fetched at a time; a client may ask for thousands at once. */
+const FETCHES = 16;
+/** How long links and tokens hold. */
+const LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
+const REMEMBERED = 10_000;
+
+interface WantedFetch {
+  /** The most that the file may have, in bytes. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal;
+  /** The header that the address asks for. */
+  readonly authorization?: string | undefined;
+}
+
+/** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
+export class Uploads {
+  readonly #surroundings: UploadSurroundings;
+  readonly #settings: UploadSettings;
+  readonly #store: FileStore;
+  /** Oldest first, so the first is the next whose time is over. */
+  readonly #byId = new Map<string, Upload>();
+  #overIds: Set<string> = new Set();
+  /** Those before, to be forgotten all at once: that of a single oldest one costs more, the more there were. */
+  #overIdsBefore: ReadonlySet<string> = new Set();
+  readonly #fetching = new Set<AbortController>();
+  readonly #fetches = createSemaphore(FETCHES);
+  #alarm: Timer | undefined;
+
+  constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
+    this.#surroundings = surroundings;
+    this.#settings = settings;
+    this.#store = new FileStore(settings, surroundings.log);
+  }
+
+  /** The most that all files together may have, in bytes. */
+  get maxBytes(): number {
+    return this.#store.maxBytes;
+  }
+
+  /** Bytes that are kept, or promised to files on their way. */
+  get usedBytes(): number {
+    return this.#store.usedBytes;
+  }
+
+  /** Waits for a file, for a day. */
+  begin(wanted: WantedUpload): Upload {
+    const { clock, newResourceId, newSecret } = this.#surroundings;
+    const created = clock.now();
+    const expires = new Date(created.getTime() + LIFETIME_MS);
+    const identity = { id: newResourceId(), token: newSecret(), created, expires };
+    const upload = new Upload(identity, wanted, this.#store);
+    this.#byId.set(upload.id, upload);
+    if (!this.#alarm) this.#setAlarm(LIFETIME_MS);
+    return upload;
+  }
+
+  /** @throws HttpError 410 when its time is over. */
+  find(id: string): Upload | undefined {
+    if (this.#overIds.has(id) || this.#overIdsBefore.has(id)) throw over();
+    return this.#byId.get(id);
+  }
+
+  /** Oldest first. */
+  list(): readonly Upload[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Waits no longer for its file. What came of it is deleted, but for a file that was taken. */
+  cancel(upload: Upload): void {
+    if (!this.#byId.delete(upload.id)) return;
+    upload.end();
+    if (this.#overIds.size === REMEMBERED) {
+      this.#overIdsBefore = this.#overIds;
+      this.#overIds = new Set();
+    }
+    this.#overIds.add(upload.id);
+  }
+
+  /**
+   * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
+   * @param wanted the most bytes, and what may end it.
+   */
+  async fetchFile(address: string, { signal, ...wanted }: WantedFetch): Promise<Fetched> {
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    if (signal?.aborted) end();
+    signal?.addEventListener('abort', end);
+    this.#fetching.add(ending);
+    const leave = await this.#fetches.enter();
+    try {
+      const { log } = this.#surroundings;
+      const task = { ...wanted, store: this.#store, log, signal: ending.signal, settings: this.#settings };
+      return await fetchFile(address, task);
+    } finally {
+      leave();
+      this.#fetching.delete(ending);
+      signal?.removeEventListener('abort', end);
+    }
+  }
+
+  /** Keeps what comes from within the platform. @throws HttpError 413, 507, or that of a source that broke off. */
+  keep(source: Readable, wanted: { readonly maxBytes: number }): Promise<KeptFile> {
+    return this.#store.receive(source, wanted).received;
+  }
+
+  /** Deletes a file that was taken. Never rejects. */
+  remove(file: Pick<KeptFile, 'path'>): Promise<void> {
+    return this.#store.remove(file);
+  }
+
+  /** Forgets every upload and deletes every file. When it returns, they are gone. */
+  reset(): void {
+    for (const upload of this.#byId.values()) upload.end();
+    for (const ending of this.#fetching) ending.abort();
+    this.#byId.clear();
+    this.#overIds = new Set();
+    this.#overIdsBefore = new Set();
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    this.#store.clear();
+  }
+
+  /** As `reset`; the process can exit. */
+  stop(): void {
+    this.reset();
+  }
+
+  /** One timer for all: each upload waits as long as the others. */
+  #setAlarm(ms: number): void {
+    this.#alarm = this.#surroundings.clock.after(ms, () => {
+      const now = this.#surroundings.clock.now();
+      this.#alarm = undefined;
+      for (const upload of this.#byId.values()) {
+        if (upload.expires > now) {
+          this.#setAlarm(upload.expires.getTime() - now.getTime());
+          return;
+        }
+        this.cancel(upload);
+      }
+    });
+  }
+}
+
+/** The fields of a reply that tell a client where its file goes. */
+export function uploadFields(upload: Upload, origin: string): Readonly<Record<string, string>> {
+  if (upload.method === 'multipart') return { upload_id: upload.id, upload_token: upload.token };
+  return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };
+}
+
+/** Where a part of a multipart upload goes. */
+export function partLink(upload: Upload, number: number, origin: string): string {
+  return `${origin}/uploads/${upload.id}/parts/${number}?token=${partToken(upload, number)}`;
+}
+
+/** The secret of one part's link: who has it can send neither another part nor complete the upload. */
+export function partToken({ token }: Pick<Upload, 'token'>, number: number): string {
+  return createHmac('sha256', token).update(`part ${number}`).digest('hex');
+}

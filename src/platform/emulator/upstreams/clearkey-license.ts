@@ -1,0 +1,80 @@
+import { type Express, json } from 'express';
+import * as z from 'zod';
+import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/clearkey';
+import { onlyMethods } from '../../../http/app';
+import { HttpError, type Problem } from '../../../http/errors';
+import type { EmulatorContext } from '../context';
+import { openFor } from '../delivery/delivery';
+import { checkedBody } from '../json-body';
+
+/** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
+export class IssuedKeys {
+  readonly #limit: number;
+  readonly #keys = new Map<string, ClearKey>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  remember(issued: ClearKey): void {
+    const name = nameOf(issued.keyId);
+    this.#keys.delete(name);
+    this.#keys.set(name, issued);
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > this.#limit && oldest !== undefined) this.#keys.delete(oldest);
+  }
+
+  find(keyId: Uint8Array): ClearKey | undefined {
+    return this.#keys.get(nameOf(keyId));
+  }
+
+  clear(): void {
+    this.#keys.clear();
+  }
+}
+
+function nameOf(keyId: Uint8Array): string {
+  return Buffer.from(keyId).toString('hex');
+}
+
+const KeyIdText = z.string().transform((text, context) => {
+  const keyId = parseClearKeyId(text);
+  if (keyId.ok) return { text, bytes: keyId.value };
+  context.addIssue(keyId.fault.sentence);
+  return z.NEVER;
+});
+
+/** The license request of W3C Encrypted Media Extensions § 9.1.3. */
+const LicenseRequest = z.object({
+  kids: z.array(KeyIdText).min(1, 'names no key id').max(100, 'names more than 100 key ids'),
+  type: z.literal('temporary', 'only temporary licenses are given').optional(),
+});
+
+/** Where it is. */
+export const CLEARKEY_PATH = '/keyprovider/clearkey';
+
+/** The ClearKey license server: public, as players call it without a credential. */
+export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
+  // Pages of publishers ask it from origins of their own.
+  app.use('/keyprovider/clearkey', openFor('POST'));
+  app
+    .route(CLEARKEY_PATH)
+    // Players declare a license request as they like, or not at all.
+    .post(json({ limit: '16kb', type: () => true }), (request, response) => {
+      const { kids } = checkedBody(LicenseRequest, request.body);
+      const keys: ClearKey[] = [];
+      const unknown: Problem[] = [];
+      for (const { text, bytes } of kids) {
+        const key = issuedKeys.find(bytes);
+        if (key) keys.push(key);
+        else unknown.push({ code: 'key_unknown', description: unknownKey(text) });
+      }
+      if (unknown.length > 0) throw new HttpError(404, unknown);
+      response.set('cache-control', 'no-store').json(clearKeyLicense(keys));
+    })
+    .all(onlyMethods('POST'));
+}
+
+function unknownKey(keyId: string): string {
+  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`;
+}

@@ -1,0 +1,94 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Express } from 'express';
+import { PROVIDER_ID } from '../../../drm/envelope';
+import { onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
+import { isSameSecret } from '../../../http/secret';
+import type { EmulatorContext } from '../context';
+
+/** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
+export interface Client {
+  readonly name: string;
+  readonly apiKey: string;
+  readonly sharedSecret: string;
+}
+
+export type Clients = ReadonlyMap<string, Client>;
+
+/** The rule of client names and content ids: both are parts of the provider's paths. */
+export function isPathName(text: string): boolean {
+  return PROVIDER_ID.pattern.test(text);
+}
+
+/** Clients by name. */
+export function clientsOf(...clients: Client[]): Clients {
+  return new Map(clients.map((client) => [client.name, client]));
+}
+
+/** Older documents of the platform write the header with an underscore, newer ones with a dash. */
+const HEADERS = ['api-key', 'api_key'];
+
+/**
+ * The client of this name, for a request that holds its API key in `API-KEY`, `API_KEY` or both.
+ * @throws HttpError 404 when there is no such client, 401 when a key is missing or wrong.
+ */
+export function authorizedClient(clients: Clients, name: string, headers: IncomingHttpHeaders): Client {
+  const client = clients.get(name);
+  if (!client) {
+    const description =
+      'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.';
+    throw new HttpError(404, { code: 'client_unknown', description });
+  }
+  const given = HEADERS.map((header) => headers[header]).filter((value) => value !== undefined);
+  if (given.length === 0) {
+    const description = "Send the client's API key in the header API-KEY.";
+    throw new HttpError(401, { code: 'api_key_missing', description });
+  }
+  if (!given.every((value) => isSameSecret(String(value), client.apiKey))) {
+    const description = "The header API-KEY does not hold this client's API key.";
+    throw new HttpError(401, { code: 'api_key_refused', description });
+  }
+  return client;
+}
+
+/** License addresses on names that are reserved for examples (RFC 2606): a player that calls one reaches nobody. */
+export const PLAYREADY_LICENSE_URL = 'https://playready-license.example.com/rightsmanager.asmx';
+export const WIDEVINE_LICENSE_URL = 'https://widevine-license.example.com/proxy';
+export const FAIRPLAY_LICENSE_URL = 'skd://fairplay-license.example.com/license';
+/** The same server as players of HLS on the web call it, and where they get its certificate. */
+export const FAIRPLAY_SPC_URL = 'https://fairplay-license.example.com/license';
+export const FAIRPLAY_CERTIFICATE_URL = 'https://fairplay-license.example.com/certificate';
+export const AES_KEY_URL = 'https://keyprovider.example.com/aes/getkey';
+
+interface ClientRecord {
+  readonly client: string;
+  readonly shared_secret: string;
+  readonly drm_providers: readonly string[];
+  readonly license_urls: Readonly<Record<string, string>>;
+}
+
+/** A client's record as the configuration service gives it to who holds the client's API key. */
+export function clientRecord({ name, sharedSecret }: Client): ClientRecord {
+  const licenseUrls = {
+    widevine: WIDEVINE_LICENSE_URL,
+    playready: PLAYREADY_LICENSE_URL,
+    fairplay: FAIRPLAY_LICENSE_URL,
+  };
+  return {
+    client: name,
+    shared_secret: sharedSecret,
+    drm_providers: Object.keys(licenseUrls),
+    license_urls: licenseUrls,
+  };
+}
+
+/** The configuration service: what an account's DRM settings are, its shared secret among them. */
+export function mountConfigService(app: Express, { clients }: EmulatorContext): void {
+  app
+    .route('/config/v1/clients/:client')
+    .get((request, response) => {
+      const client = authorizedClient(clients, request.params.client, request.headers);
+      response.set('cache-control', 'no-store').json(clientRecord(client));
+    })
+    .all(onlyMethods('GET'));
+}

@@ -1,0 +1,231 @@
+import { type Express, type Response, raw } from 'express';
+import type { CpixDocument, CpixKey, CpixRule, CpixSignal, CpixSystem } from '../../../drm/cpix/document';
+import { FAIRPLAY_SYSTEM_ID } from '../../../drm/cpix/document';
+import { sealCpix } from '../../../drm/cpix/encryption';
+import { MAX_CPIX_BYTES, readCpix } from '../../../drm/cpix/read';
+import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
+import { writeCpix } from '../../../drm/cpix/write';
+import { fairPlayKeyId } from '../../../drm/packaging';
+import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
+import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
+import { onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
+import type { EmulatorContext } from '../context';
+import { authorizedClient, type Client, isPathName, PLAYREADY_LICENSE_URL } from './config-service';
+import { type ContentKeys, deriveKeys } from './derive-keys';
+import { fairPlayLicenseUrl, widevineDataOf } from './key-provider';
+
+/** The versions of SPEKE, by the last part of their path. */
+export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
+export const CPIX_PATH = '/keyprovider/cpix/:client/:contentId';
+
+/** The key provider as others speak: SPEKE v1 and v2, and CPIX by GET. All have the keys of its own protocol. */
+export function mountCpixProvider(app: Express, context: EmulatorContext): void {
+  const read = raw({ limit: MAX_CPIX_BYTES, type: () => true });
+  app
+    .route(SPEKE_PATHS.speke1)
+    .post(read, (request, response) => {
+      const client = authorizedClient(context.clients, String(request.params.client), request.headers);
+      const asked = readRequest(request.body);
+      // The content id has a place of its own since version 2.
+      const answer = answerTo(context, client, { ...asked, contentId: asked.id });
+      response.set('speke-user-agent', USER_AGENT);
+      send(response, writeCpix({ ...answer, contentId: asked.contentId }, 'speke1'));
+    })
+    .all(onlyMethods('POST'));
+  app
+    .route(SPEKE_PATHS.speke2)
+    .post(read, (request, response) => {
+      const client = authorizedClient(context.clients, String(request.params.client), request.headers);
+      response.set({ 'x-speke-user-agent': USER_AGENT, 'x-speke-version': SPEKE_VERSION });
+      const version = request.headers['x-speke-version'];
+      if (version !== SPEKE_VERSION) throw refused(400, `Send the header X-Speke-Version: ${SPEKE_VERSION}.`);
+      const asked = readRequest(request.body);
+      refuseForeign(asked);
+      send(response, writeCpix(answerTo(context, client, asked)));
+    })
+    .all(onlyMethods('POST'));
+  app
+    .route(CPIX_PATH)
+    .get((request, response) => {
+      const { client: name, contentId } = request.params;
+      const client = authorizedClient(context.clients, name, request.headers);
+      const { scheme = 'both' } = request.query;
+      if (scheme !== 'cenc' && scheme !== 'cbcs' && scheme !== 'both')
+        throw refused(400, 'The scheme must be cenc or cbcs; without one, the keys of both are answered.');
+      requireContentId(contentId);
+      send(response, writeCpix(documentOf(context, client, contentId, scheme)));
+    })
+    .all(onlyMethods('GET'));
+}
+
+const USER_AGENT = 'packager-drm-api emulator';
+const SPEKE_VERSION = '2.0';
+const CPIX_VERSION = '2.3';
+
+function refused(status: number, description: string): HttpError {
+  return new HttpError(status, { code: 'invalid_cpix', description });
+}
+
+function requireContentId(contentId: string | undefined): string {
+  if (contentId !== undefined && isPathName(contentId)) return contentId;
+  const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
+  throw new HttpError(400, { code: 'invalid_content_id', description });
+}
+
+function send(response: Response, xml: string): void {
+  response.set('cache-control', 'no-store').type('application/xml').send(xml);
+}
+
+function readRequest(body: unknown): CpixDocument {
+  if (!Buffer.isBuffer(body)) throw refused(400, 'Send a CPIX document.');
+  const read = readCpix(body);
+  if (!read.ok) throw refused(400, `The document ${read.fault.sentence}.`);
+  if (read.value.keys.length === 0) throw refused(400, 'The document names no content key.');
+  return read.value;
+}
+
+/** What SPEKE v2 asks of a document (AWS, "SPEKE API v2 - Customizations and constraints"). */
+function refuseForeign({ version, keys, rules }: CpixDocument): void {
+  if (version !== CPIX_VERSION) throw refused(422, `The document must have version="${CPIX_VERSION}".`);
+  const schemes = new Set(keys.map(({ scheme }) => scheme));
+  if (schemes.has(undefined)) throw refused(422, 'Each ContentKey must have commonEncryptionScheme.');
+  if (schemes.size > 1)
+    throw refused(422, 'Non compliant ContentKey@commonEncryptionScheme combination: ask for one scheme.');
+  const isRuled = ({ keyId }: CpixKey) => rules.some((rule) => rule.keyId.equals(keyId));
+  if (!keys.every(isRuled)) throw refused(422, 'Each ContentKey must have a ContentKeyUsageRule.');
+  if (rules.some(({ intendedTrackType }) => intendedTrackType === undefined))
+    throw refused(422, 'Each ContentKeyUsageRule must have intendedTrackType.');
+}
+
+/** The document that was asked, with its values. The provider's own key ids take the place of those that were asked. */
+function answerTo(context: EmulatorContext, client: Client, asked: CpixDocument): CpixDocument {
+  const contentId = requireContentId(asked.contentId);
+  const made = asked.keys.map((key) => {
+    const name = contentOf(contentId, key, asked);
+    return { key, name, keys: deriveKeys(client, name) };
+  });
+  const twice = made.find(({ name }, index) => made.findIndex((other) => other.name === name) !== index);
+  if (twice) throw refused(422, 'Two content keys are for the same tracks of the same period.');
+  const parts = made.map(({ key, name, keys }) => {
+    const systems = asked.systems.filter(({ keyId }) => keyId.equals(key.keyId));
+    return { key, ...issue(context, { contentId: name, keys, key, systems }) };
+  });
+  const newIdOf = (keyId: Buffer) => parts.find(({ key }) => key.keyId.equals(keyId))?.issued.keyId ?? keyId;
+  const document: CpixDocument = {
+    ...asked,
+    isSigned: false,
+    keys: parts.map(({ issued }) => issued),
+    systems: parts.flatMap(({ systems }) => systems),
+    rules: asked.rules.map((rule): CpixRule => ({ ...rule, keyId: newIdOf(rule.keyId), unknownFilters: [] })),
+    deliveries: [],
+  };
+  return sealed(context, document, asked);
+}
+
+/** Who sends a certificate is answered with encrypted values. */
+function sealed(
+  context: EmulatorContext,
+  document: CpixDocument,
+  { deliveries }: CpixDocument,
+): CpixDocument {
+  const certificates = deliveries.flatMap(({ certificate }) => (certificate ? [certificate] : []));
+  if (certificates.length === 0) return document;
+  try {
+    return sealCpix(document, certificates, context.newBytes);
+  } catch {
+    throw refused(422, 'A certificate of DeliveryDataList is not an X.509 certificate of an RSA key.');
+  }
+}
+
+/**
+ * What the keys of one key asked for are derived from: of a document for all tracks the content id, so that the keys are
+ * those of the JSON protocol; of others the content id with the tracks, as groups of the key-file API name it.
+ */
+function contentOf(contentId: string, { keyId }: CpixKey, { rules, periods }: CpixDocument): string {
+  const own = rules.filter((rule) => rule.keyId.equals(keyId));
+  const tracks = new Set(own.flatMap(({ intendedTrackType }) => intendedTrackType?.toLowerCase() ?? []));
+  tracks.delete('all');
+  const named = own.flatMap((rule) => rule.periods);
+  const ofPeriods =
+    periods.length > 1 ? periods.filter(({ id }) => id !== undefined && named.includes(id)) : [];
+  return [contentId, ...[...tracks].sort(), ...ofPeriods.map(({ id, index }) => index ?? id)].join('-');
+}
+
+/** The document of a content: a key for DASH and one for HLS, or one of the two. */
+function documentOf(
+  context: EmulatorContext,
+  client: Client,
+  contentId: string,
+  wanted: 'cenc' | 'cbcs' | 'both',
+): CpixDocument {
+  const keys = deriveKeys(client, contentId);
+  const parts = (['cenc', 'cbcs'] as const)
+    .filter((scheme) => wanted === 'both' || wanted === scheme)
+    .map((scheme) => {
+      const asked = SIGNALLED[scheme].map((system) => cpixSystem(system, keys.keyId, {}));
+      const key = { keyId: keys.keyId, value: undefined, explicitIv: undefined, scheme };
+      const systems = asked.map((system) => ({ ...system, asked: ALL_SIGNALS }));
+      return issue(context, { contentId, keys, key, systems });
+    });
+  return {
+    id: undefined,
+    contentId,
+    version: CPIX_VERSION,
+    isSigned: false,
+    deliveries: [],
+    keys: parts.map(({ issued }) => issued),
+    systems: parts.flatMap(({ systems }) => systems),
+    periods: [],
+    rules: [],
+  };
+}
+
+const SIGNALLED = { cenc: ['widevine', 'playready'], cbcs: ['fairplay'] } as const;
+const ALL_SIGNALS: readonly CpixSignal[] = ['pssh', 'contentProtectionData', 'hlsMedia', 'hlsMultivariant'];
+
+interface Issue {
+  readonly contentId: string;
+  readonly keys: ContentKeys;
+  readonly key: CpixKey;
+  readonly systems: readonly CpixSystem[];
+}
+
+/** Gives out one key with the signalling of its systems, and remembers it for licenses. */
+function issue({ issuedKeys }: EmulatorContext, { contentId, keys, key, systems }: Issue) {
+  const isFairPlayAlone =
+    systems.length > 0 && systems.every(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);
+  const licenseUrl = fairPlayLicenseUrl(contentId);
+  const keyId = isFairPlayAlone ? fairPlayKeyId(licenseUrl) : keys.keyId;
+  const bytes = isFairPlayAlone ? keys.fairPlayKey : keys.contentKey;
+  const hasFairPlay = systems.some(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);
+  issuedKeys.remember({ keyId, key: bytes });
+  if (hasFairPlay && !isFairPlayAlone) issuedKeys.remember({ keyId: fairPlayKeyId(licenseUrl), key: bytes });
+  const issued: CpixKey = {
+    keyId,
+    value: { kind: 'plain', bytes },
+    explicitIv: hasFairPlay ? keys.fairPlayIv : undefined,
+    scheme: key.scheme,
+  };
+  const scheme = schemeOf(key.scheme);
+  const signalled = systems.map(({ systemId, asked }): CpixSystem => {
+    if (systemId === FAIRPLAY_SYSTEM_ID)
+      return cpixSystem('fairplay', keyId, fairPlaySignals(licenseUrl), asked);
+    if (systemId === WIDEVINE_SYSTEM_ID) {
+      const data = widevineDataOf(contentId, scheme);
+      return cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), asked);
+    }
+    if (systemId !== PLAYREADY_SYSTEM_ID)
+      throw refused(422, `The DRM system ${systemId} is not one of this provider's.`);
+    if (scheme !== 'cenc') throw refused(422, 'This provider has PlayReady under cenc alone.');
+    const object = playReadyObjectOf(keyId, bytes, PLAYREADY_LICENSE_URL);
+    return cpixSystem('playready', keyId, playReadySignals(object, scheme), asked);
+  });
+  return { issued, systems: signalled };
+}
+
+function schemeOf(scheme: ProtectionScheme | undefined): 'cenc' | 'cbcs' {
+  if (scheme === undefined || scheme === 'cenc') return 'cenc';
+  if (scheme === 'cbcs') return scheme;
+  throw refused(422, 'This provider has keys for cenc and cbcs.');
+}

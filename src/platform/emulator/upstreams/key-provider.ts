@@ -1,0 +1,152 @@
+import type { Express, RequestHandler } from 'express';
+import { formatUuid, swapKeyIdOrder } from '../../../drm/bytes';
+import type { ClearKey } from '../../../drm/clearkey';
+import { sealEnvelope } from '../../../drm/envelope';
+import { fairPlayKeyId } from '../../../drm/packaging';
+import { playReadyChecksum } from '../../../drm/playready';
+import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../../drm/widevine';
+import { onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
+import type { EmulatorContext } from '../context';
+import {
+  AES_KEY_URL,
+  authorizedClient,
+  FAIRPLAY_LICENSE_URL,
+  isPathName,
+  PLAYREADY_LICENSE_URL,
+  WIDEVINE_LICENSE_URL,
+} from './config-service';
+import { type ContentKeys, deriveKeys } from './derive-keys';
+
+/** The key provider: one route for each kind of answer, all of them enveloped. */
+export function mountKeyProvider(app: Express, context: EmulatorContext): void {
+  for (const [kind, answer] of Object.entries(KEY_ANSWERS)) {
+    app
+      .route(`/keyprovider/${kind}/:client/:contentId`)
+      .get(answerKeys(context, answer))
+      .all(onlyMethods('GET'));
+  }
+}
+
+type PathParameters = { client: string; contentId: string };
+
+function answerKeys(
+  { clients, issuedKeys }: EmulatorContext,
+  answer: KeyAnswer,
+): RequestHandler<PathParameters> {
+  return ({ params: { client: name, contentId }, headers }, response) => {
+    const client = authorizedClient(clients, name, headers);
+    if (!isPathName(contentId)) {
+      const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
+      throw new HttpError(400, { code: 'invalid_content_id', description });
+    }
+    const keys = deriveKeys(client, contentId);
+    const issued = answer.gives?.({ client: client.name, contentId, keys });
+    if (issued) issuedKeys.remember(issued);
+    const text = JSON.stringify(answer.fields({ client: client.name, contentId, keys }));
+    const key = sealEnvelope(text, { client: client.name, sharedSecret: client.sharedSecret });
+    response.set('cache-control', 'no-store').json({ key });
+  };
+}
+
+/** What an answer is made from. */
+interface Content {
+  readonly client: string;
+  readonly contentId: string;
+  readonly keys: ContentKeys;
+}
+
+interface KeyAnswer {
+  /** The fields inside the envelope, in the letter case and byte orders of the provider's printed samples. */
+  readonly fields: (content: Content) => Readonly<Record<string, string>>;
+  /** The key that the answer gives out, under the id that media names; an AES key has none. */
+  readonly gives?: (content: Content) => ClearKey;
+}
+
+/** The five kinds of answer, by the part of the path that asks for them. */
+export const KEY_ANSWERS: Readonly<
+  Record<'cenc' | 'fairplay' | 'widevine' | 'playready' | 'aes', KeyAnswer>
+> = {
+  cenc: {
+    gives: contentKeyOf,
+    fields: ({ contentId, keys }) => ({
+      key_id_big: base64(keys.keyId),
+      key_id_hex: upperHex(keys.keyId),
+      content_key: base64(keys.contentKey),
+      content_key_hex: upperHex(keys.contentKey),
+      playready_key_iv: lowerHex(keys.playReadyKeyIv),
+      playready_laurl: PLAYREADY_LICENSE_URL,
+      playready_checksum: playReadyChecksum(keys.keyId, keys.contentKey),
+      widevine_drm_specific_data: base64(widevineDataOf(contentId, 'cenc')),
+      widevine_laurl: WIDEVINE_LICENSE_URL,
+    }),
+  },
+  fairplay: {
+    gives: ({ contentId, keys }) => ({
+      keyId: fairPlayKeyId(fairPlayLicenseUrl(contentId)),
+      key: keys.fairPlayKey,
+    }),
+    fields: ({ contentId, keys }) => ({
+      key_hex: upperHex(keys.fairPlayKey),
+      iv_hex: upperHex(keys.fairPlayIv),
+      laurl: fairPlayLicenseUrl(contentId),
+    }),
+  },
+  widevine: {
+    gives: contentKeyOf,
+    fields: ({ contentId, keys }) => ({
+      key_id: base64(keys.keyId),
+      key_id_hex: upperHex(keys.keyId),
+      content_key: base64(keys.contentKey),
+      laurl: WIDEVINE_LICENSE_URL,
+      drm_specific_data: widevinePsshDataOf(keys.keyId, contentId),
+    }),
+  },
+  playready: {
+    gives: contentKeyOf,
+    // Only this answer has the key id in GUID order, in its base64 and its hex.
+    fields: ({ keys }) => ({
+      key_id: base64(swapKeyIdOrder(keys.keyId)),
+      key_id_guid: formatUuid(keys.keyId),
+      key_id_hex: upperHex(swapKeyIdOrder(keys.keyId)),
+      content_key: base64(keys.contentKey),
+      laurl: PLAYREADY_LICENSE_URL,
+      service_id: base64(keys.playReadyServiceId),
+      key_iv: lowerHex(keys.playReadyKeyIv),
+      checksum: playReadyChecksum(keys.keyId, keys.contentKey),
+    }),
+  },
+  aes: {
+    fields: ({ client, contentId, keys }) => ({
+      key_hex: lowerHex(keys.aesKey),
+      key_url: `${AES_KEY_URL}/${client}/${contentId}`,
+    }),
+  },
+};
+
+function contentKeyOf({ keys }: Content): ClearKey {
+  return { keyId: keys.keyId, key: keys.contentKey };
+}
+
+/** The address of FairPlay licenses for a content. */
+export function fairPlayLicenseUrl(contentId: string): string {
+  return `${FAIRPLAY_LICENSE_URL}/${contentId}`;
+}
+
+/** The data of a Widevine box. The provider's CENC samples carry content id and scheme, and no key id. */
+export function widevineDataOf(contentId: string, scheme: 'cenc' | 'cbcs'): Buffer {
+  const protectionScheme = PROTECTION_SCHEMES[scheme];
+  return buildWidevinePsshData({ keyIds: [], contentId: Buffer.from(contentId), protectionScheme });
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString('base64');
+}
+
+function lowerHex(bytes: Buffer): string {
+  return bytes.toString('hex');
+}
+
+function upperHex(bytes: Buffer): string {
+  return bytes.toString('hex').toUpperCase();
+}

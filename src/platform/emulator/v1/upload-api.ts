@@ -1,0 +1,164 @@
+import type { Express, Request, Response } from 'express';
+import { HttpError } from '../../../http/errors';
+import { isSameSecret } from '../../../http/secret';
+import type { JsonObject } from '../../migration/mapping/values';
+import type { EmulatorContext } from '../context';
+import { openFor } from '../delivery/delivery';
+import type { Received } from '../uploads/file-store';
+import type { Upload, UploadMethod } from '../uploads/upload';
+import { sentBy } from '../uploads/upload-api';
+import type { Uploads } from '../uploads/uploads';
+import { toV1Error, V1Error } from './errors';
+import { readCall } from './read-call';
+import type { Parameter } from './signature';
+import { FORM_PATHS, RESUMABLE_PATH, wantedBy } from './upload-link';
+import { formatOf, send } from './v1-api';
+
+/** Where the files of v1 go: as a form to a link, or in chunks. The link's secret stands for a signature. */
+export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext, 'uploads'>): void {
+  // Pages of any origin send forms.
+  app.use(Object.values(FORM_PATHS), openFor('POST'));
+
+  for (const path of Object.values(FORM_PATHS)) {
+    app
+      .route(path)
+      .post(async (request, response) => {
+        const { key, query } = readLink(request, response);
+        const upload = uploadOf(uploads, key, 'direct', valueIn(query, 'token'));
+        const isNew = !upload.isFinished;
+        const { receiveForm } = await import('../uploads/upload-form');
+        const received = await taken(receiveForm(request, upload, { check: checkOf(upload) }));
+        if (isNew) wantedBy(upload)?.arrived?.();
+        await send(response, 200, fileAnswer(upload, received));
+      })
+      .all(onlyPost);
+  }
+
+  app
+    .route(RESUMABLE_PATH)
+    .post(async (request, response) => {
+      const { key } = readLink(request, response);
+      const upload = uploadOf(uploads, key, 'multipart', request.get('x-session-id'));
+      const { first, last, total } = rangeOf(request);
+      const number = numberOfChunk(upload, first, last + 1);
+      await taken(
+        upload.receivePart(number, request, { ...sentBy(request), check: lengthOf(last - first + 1) }),
+      );
+      const size = sizeOf(upload);
+      if (size < total) {
+        const range = `0-${size - 1}/${total}`;
+        response.status(201).set({ range, 'content-type': 'text/plain; charset=utf-8' }).send(range);
+        return;
+      }
+      await taken(upload.complete(checkOf(upload)));
+      await send(response, 200, { status: 'ok', ...wantedBy(upload)?.answer, file: { size: String(size) } });
+    })
+    .all(onlyPost);
+}
+
+function onlyPost(request: Request): never {
+  const message = `Send the file with POST, not ${request.method}.`;
+  throw new V1Error('NotSupported', message, { headers: { allow: 'POST' } });
+}
+
+/** The parameters of a link, and the format of the answer. */
+function readLink(request: Request, response: Response) {
+  const { signed: query } = readCall({ originalUrl: request.originalUrl, headers: {} });
+  response.locals.v1 = { format: formatOf(query) };
+  const key = valueIn(query, 'key');
+  if (key === undefined)
+    throw new V1Error('ParameterMissing', 'key is missing. Send the file to the whole link.');
+  return { key, query };
+}
+
+function valueIn(query: readonly Parameter[], name: string): string | undefined {
+  return query.find((parameter) => parameter.name === name)?.value;
+}
+
+/** @throws V1Error NotFound, PermissionDenied; HttpError 410. */
+function uploadOf(uploads: Uploads, key: string, method: UploadMethod, token: string | undefined): Upload {
+  const upload = uploads.find(key);
+  if (upload?.method !== method) throw new V1Error('NotFound', 'key: no file is waited for here.');
+  if (token !== undefined && isSameSecret(token, upload.token)) return upload;
+  const secret = method === 'direct' ? 'token' : 'the header X-Session-ID';
+  throw new V1Error(
+    'PermissionDenied',
+    `${secret} is not the one that was given. Send the file to the whole link.`,
+  );
+}
+
+/** What goes wrong with a file, in the words of v1. */
+async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
+  try {
+    return await receiving;
+  } catch (thrown) {
+    if (!(thrown instanceof HttpError) || thrown.status >= 500) throw thrown;
+    const { status, message } = toV1Error(thrown);
+    const code = status === 413 ? 'FileSizeInvalid' : 'FileUploadFailed';
+    throw new V1Error(code, message, { status });
+  }
+}
+
+/** Compares a file with what was said of it. */
+function checkOf(upload: Upload) {
+  const { md5, size } = wantedBy(upload) ?? {};
+  return (received: Received): Error | undefined => {
+    if (size !== undefined && size !== received.size) {
+      return new V1Error('FileSizeInvalid', `The file has ${received.size} bytes, and size said ${size}.`);
+    }
+    if (md5 === undefined || md5 === received.md5) return undefined;
+    return new V1Error('DigestInvalid', `The MD5 of the file is ${received.md5}, and md5 said ${md5}.`);
+  };
+}
+
+function fileAnswer(upload: Upload, { size, md5 }: Received): JsonObject {
+  return { status: 'ok', ...wantedBy(upload)?.answer, file: { md5, size: String(size) } };
+}
+
+/** Which bytes of the file a chunk has; one that the header does not fit is refused. */
+function rangeOf(request: Request): { first: number; last: number; total: number } {
+  const written = request.get('x-content-range') ?? request.get('content-range') ?? '';
+  const [, from, to, all] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(written.trim()) ?? [];
+  const [first, last, total] = [Number(from), Number(to), Number(all)];
+  if (first <= last && last < total) return { first, last, total };
+  const message = 'The header X-Content-Range must say which bytes these are, as bytes 0-499/1000.';
+  throw new V1Error('ParameterInvalid', message);
+}
+
+/** Of each upload in chunks, at which byte each of its parts begins. */
+const BEGINNINGS = new WeakMap<Upload, number[]>();
+
+/**
+ * Chunks come one behind the other; the same one may come again.
+ * @param end the first byte behind it. @throws V1Error PreconditionFailed
+ */
+function numberOfChunk(upload: Upload, first: number, end: number): number {
+  const beginnings = BEGINNINGS.get(upload) ?? [];
+  BEGINNINGS.set(upload, beginnings);
+  const known = beginnings.indexOf(first);
+  const following = beginnings[known + 1] ?? end;
+  if (known >= 0 && following !== end) {
+    const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
+    throw new V1Error('PreconditionFailed', message);
+  }
+  if (known >= 0) return known + 1;
+  const next = sizeOf(upload);
+  if (first !== next || upload.parts.size < beginnings.length) {
+    throw new V1Error(
+      'PreconditionFailed',
+      `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`,
+    );
+  }
+  return beginnings.push(first);
+}
+
+function sizeOf(upload: Upload): number {
+  return [...upload.parts.values()].reduce((sum, { size }) => sum + size, 0);
+}
+
+function lengthOf(expected: number) {
+  return ({ size }: Received): Error | undefined =>
+    size === expected
+      ? undefined
+      : new V1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${expected}.`);
+}

@@ -1,0 +1,64 @@
+import type { Express } from 'express';
+import { HttpError } from '../../../http/errors';
+import type { EmulatorContext } from '../context';
+import { valuesAfter } from '../resources/body';
+import type { Behaviour, Resource, View } from '../resources/resource';
+import { callsOf } from '../resources/resource-calls';
+import { mountResource } from '../resources/resource-routes';
+import { WEBHOOK } from '../resources/webhook-table';
+import { type ReceiverRules, receiverUrlFaults } from './receiver-address';
+import type { Webhook, WebhookMetadata, Webhooks } from './webhooks';
+
+/** The management API's webhooks. */
+export function mountWebhooks(
+  app: Express,
+  context: Pick<EmulatorContext, 'state' | 'clock' | 'webhooks'>,
+): void {
+  const { webhooks, clock } = context;
+  const resource = webhookResource(webhooks.rules);
+  mountResource(app, context, callsOf(resource, webhookBehaviour(webhooks), clock.now));
+}
+
+/** The table of webhooks with the rules for the address of a receiver, which this emulator was told. */
+export function webhookResource(receivers: ReceiverRules) {
+  const { metadata } = WEBHOOK;
+  const schema = metadata.webhook_url.schema.superRefine((url, context) => {
+    for (const message of receiverUrlFaults(url, receivers)) context.addIssue({ code: 'custom', message });
+  });
+  return {
+    ...WEBHOOK,
+    metadata: { ...metadata, webhook_url: { ...metadata.webhook_url, schema } },
+  } satisfies Resource;
+}
+
+/** What is special about webhooks: a credential sees those whose sites it reaches, all of them. */
+export function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
+  const isSeen = ({ metadata }: Webhook, { reaches = () => true }: View) => metadata.site_ids.every(reaches);
+  return {
+    list: (_ids, view) => webhooks.list().filter((webhook) => isSeen(webhook, view)),
+    find({ webhookId = '' }, view) {
+      const webhook = webhooks.find(webhookId);
+      return webhook && isSeen(webhook, view) ? webhook : undefined;
+    },
+    create(_ids, { metadata }, view) {
+      const wanted = valuesAfter(WEBHOOK.metadata, metadata);
+      requireSites(wanted, view);
+      return webhooks.create(wanted);
+    },
+    update(webhook, metadata, _body, view) {
+      requireSites(metadata, view);
+      webhooks.update(webhook, metadata);
+    },
+    remove: ({ id }) => webhooks.remove(id),
+    shown: { secret: ({ secret }) => secret },
+  };
+}
+
+/** @throws HttpError 403 that names each site out of reach by its place: the caller does not learn whether it is there. */
+function requireSites({ site_ids }: WebhookMetadata, { reaches = () => true }: View): void {
+  const problems = site_ids.flatMap((siteId, place) => {
+    const description = `metadata.site_ids.${place}: this credential does not reach a site with this id.`;
+    return reaches(siteId) ? [] : { code: 'site_forbidden', description };
+  });
+  if (problems.length > 0) throw new HttpError(403, problems);
+}

@@ -1,0 +1,323 @@
+import { nearestName } from '../../drm/nearest';
+import { CUSTOM, FIELDS, MEMBERS, SETUP_CONFIG } from './mapping/fields';
+import { LIST_NAMES } from './mapping/lists';
+import {
+  describeMapping,
+  findRoute,
+  type HttpMethod,
+  ROUTES,
+  type RouteMapping,
+  shownRoute,
+} from './mapping/routes';
+import { ADVICE, CONTRACT } from './mapping/sentences';
+import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
+import { type Note, Notes, placeholders } from './notes';
+import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
+
+/** A call of v1, wherever it was found. */
+export interface V1Call {
+  /** As `/v1/videos/create`. */
+  readonly route: string;
+  readonly parameters: V1Parameters;
+}
+
+/** A call of v2 that takes part in doing the same. */
+export interface V2Call {
+  readonly method: HttpMethod;
+  /** With what is not known as a placeholder in braces. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The secret is always the placeholder `$V2_API_SECRET`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: JsonObject;
+  /** Why it is needed beside the one of the mapping. */
+  readonly purpose?: string;
+}
+
+export type { Note };
+
+/** How far the tool got with a call. */
+export type Verdict = 'ready' | 'by_hand' | 'unsupported' | 'unknown';
+
+export interface Migration {
+  readonly route: string;
+  readonly verdict: Verdict;
+  readonly calls: readonly V2Call[];
+  readonly notes: readonly Note[];
+  /** What the fields of v1's answer are called in that of v2, those that have another name or place; null: they are gone. */
+  readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
+}
+
+export interface MigrateOptions {
+  /** The id of the site; a placeholder when it isn't known. */
+  readonly site?: string;
+}
+
+/** What does in v2 what a call did in v1. Neither secrets nor values of unknown parameters are in the answer. */
+export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOptions = {}): Migration {
+  const mapping = findRoute(route);
+  if (!mapping) return unknownRoute(route);
+  if (mapping.v2.length === 0) return unsupported(mapping);
+  const parts = readParameters(mapping, parameters);
+  const notes = new Notes();
+  notes.general(mapping, parts);
+  const ids = { site_id: site ?? '{site_id}', ...parts.ids };
+  const calls =
+    CALLS[mapping.resource]?.({ mapping, parts, ids, notes }) ?? mapped({ mapping, parts, ids, notes });
+  notes.missing(mapping, calls);
+  const list = notes.list();
+  const verdict = list.some(({ byHand }) => byHand) ? 'by_hand' : 'ready';
+  return { route: mapping.route, verdict, calls, notes: list, answers: answersOf(mapping) };
+}
+
+function unknownRoute(route: string): Migration {
+  const name = shownRoute(route);
+  const near = nearestName(
+    name,
+    ROUTES.map((mapping) => mapping.route),
+  );
+  const meant = near === undefined ? '' : ` Did you mean ${near}?`;
+  const sentence = /^\/v1\/(?:videos\/)?uploads?\b/.test(route)
+    ? ADVICE.uploadRoute
+    : `${name} is no route of the mapping.${meant}`;
+  return {
+    route: name,
+    verdict: 'unknown',
+    calls: [],
+    notes: [{ kind: 'unknown', sentence, byHand: true }],
+    answers: [],
+  };
+}
+
+function unsupported(mapping: RouteMapping): Migration {
+  const sentences = [describeMapping(mapping), ...(mapping.sentence ? [mapping.sentence] : [])];
+  const notes = sentences.map((sentence) => ({ kind: 'unsupported', sentence, byHand: true }) as const);
+  return { route: mapping.route, verdict: 'unsupported', calls: [], notes, answers: [] };
+}
+
+/** The name of `setup_config` in `metadata`. */
+const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
+
+/** What changes in the answer. A call that deletes or acts answers no resource. */
+function answersOf({ resource, action, v2 }: RouteMapping): Migration['answers'] {
+  if (action === 'delete' || v2.every(({ method }) => method === 'PUT')) return [];
+  const [v1, v2Name] = (action === 'list' && LIST_NAMES[resource]) || [];
+  const list = v1 !== undefined && v2Name !== undefined && v1 !== v2Name ? [{ v1, v2: v2Name }] : [];
+  const fields = FIELDS[resource]
+    .filter(
+      ({ v1: name, answer }) => answer !== name && (answer !== undefined || REMOVED_ANSWERS.includes(name)),
+    )
+    .map(({ v1: name, answer }) => ({ v1: name, v2: answer ?? null }));
+  const custom = CUSTOM.includes(resource) ? [{ v1: 'custom', v2: 'metadata.custom_params' }] : [];
+  return [...list, ...fields, ...custom];
+}
+
+/** Of the parameters that are gone, those that v1 answered, too. */
+const REMOVED_ANSWERS = ['md5', 'size'];
+
+interface Work {
+  readonly mapping: RouteMapping;
+  readonly parts: V2Parts;
+  readonly ids: Readonly<Record<string, string>>;
+  readonly notes: Notes;
+}
+
+/** The resources whose calls are not just those of the mapping with their placeholders filled. */
+const CALLS: Partial<Readonly<Record<RouteMapping['resource'], (work: Work) => readonly V2Call[]>>> = {
+  channel: channelCalls,
+  channel_video: memberCalls,
+  conversion: conversionCalls,
+  thumbnail: thumbnailCalls,
+  track: trackCalls,
+  video: videoCalls,
+};
+
+/** The calls of the mapping. Of several that do the same, the one whose placeholders are all known. */
+function mapped(work: Work): V2Call[] {
+  const { mapping, parts, ids } = work;
+  const isKnown = (path: string) => placeholders(path).every((name) => ids[name] !== undefined);
+  const one = mapping.v2.findLast(({ path }) => isKnown(path)) ?? mapping.v2[0];
+  const operations = mapping.joined === 'and' ? mapping.v2 : one ? [one] : [];
+  const body = wholeBody(work);
+  return operations.flatMap(({ method, path }) => {
+    const call = {
+      method,
+      query: method === 'GET' ? (parts.list?.query ?? {}) : {},
+      ...(hasBody(method) && { body }),
+    };
+    const first = readFirst(work, path);
+    return [...first, ...repeated(work, path).map((each) => made({ ...call, path: fill(path, each) }))];
+  });
+}
+
+/** v1 deleted several resources with a call, by keys with commas between them. */
+function repeated({ mapping, ids, notes }: Work, path: string): Readonly<Record<string, string>>[] {
+  const name = placeholders(path).at(-1) ?? '';
+  const keys = mapping.action === 'delete' ? splitList(ids[name] ?? '') : [];
+  if (keys.length < 2) return [ids];
+  notes.add('changed', ADVICE.several);
+  return keys.map((key) => ({ ...ids, [name]: key }));
+}
+
+/** What is replaced as a whole must be read first. */
+function readFirst({ mapping, parts, ids }: Work, path: string): V2Call[] {
+  const purpose =
+    (changesCustom(parts) && ADVICE.allCustom) || (changesOptions(parts) && ADVICE.setupReplaced);
+  if (mapping.action !== 'update' || !purpose) return [];
+  return [made({ method: 'GET', path: fill(path, ids), query: {}, purpose })];
+}
+
+function changesOptions({ body }: V2Parts): boolean {
+  return body.metadata?.[SETUP] !== undefined;
+}
+
+function changesCustom({ custom }: V2Parts): boolean {
+  return Object.keys(custom.set).length + custom.removed.length > 0;
+}
+
+/** The body with what is replaced as a whole. On an update, what is to be kept stands there as a placeholder. */
+function wholeBody(work: Work): V2Body {
+  const body = withCustom(work);
+  const options = body.metadata?.[SETUP];
+  if (work.mapping.action !== 'update' || !isObject(options)) return body;
+  work.notes.add('beware', ADVICE.setupReplaced, undefined, true);
+  return { ...body, metadata: { ...body.metadata, [SETUP]: { ...TO_KEEP, ...options } } };
+}
+
+const TO_KEEP = { '{name of each to keep}': '{its value}' };
+
+function withCustom({ mapping, parts, notes }: Work): V2Body {
+  const { body, custom } = parts;
+  if (!changesCustom(parts)) return body;
+  notes.add('changed', CONTRACT.customNames, 'custom.*');
+  const isUpdate = mapping.action === 'update';
+  if (isUpdate) notes.add('beware', CONTRACT.customReplaced, 'custom.*', true);
+  else if (Object.keys(custom.set).length === 0) return body;
+  const kept = isUpdate ? TO_KEEP : {};
+  return { ...body, metadata: { ...body.metadata, custom_params: { ...kept, ...custom.set } } };
+}
+
+function videoCalls(work: Work): V2Call[] {
+  const { mapping, parts, ids, notes } = work;
+  const { upload, ...rest } = parts.body;
+  const isFile = upload?.method === 'direct' || upload?.method === 'multipart';
+  if (isFile) notes.add('beware', ADVICE.sendFile);
+  if (mapping.action !== 'update' || !upload) return mapped(work);
+  notes.add('beware', ADVICE.reupload);
+  const path = fill(`${mapping.v2[0]?.path}reupload/`, ids);
+  const reupload = made({ method: 'PUT', path, query: {}, body: { upload }, purpose: ADVICE.reupload });
+  if (Object.keys(rest).length === 0 && !changesCustom(parts)) return [reupload];
+  return [...mapped({ ...work, parts: { ...parts, body: rest } }), reupload];
+}
+
+function channelCalls(work: Work): V2Call[] {
+  const { mapping, ids, notes } = work;
+  if (mapping.action === 'create' && ids.playlist_type === undefined) {
+    notes.add('beware', ADVICE.defaultType, 'type');
+    return mapped({ ...work, ids: { ...ids, playlist_type: 'dynamic_playlist' } });
+  }
+  if (mapping.action !== 'update' || ids.playlist_type !== undefined) return mapped(work);
+  notes.add('beware', ADVICE.playlistType);
+  const path = fill('/v2/sites/{site_id}/playlists/{playlist_id}/', ids);
+  return [made({ method: 'GET', path, query: {}, purpose: ADVICE.playlistType }), ...mapped(work)];
+}
+
+/** The members of a playlist are one list in v2; what v1 did with a member is done to the list. */
+function memberCalls({ mapping, parts, ids, notes }: Work): V2Call[] {
+  const path = fill(mapping.v2[0]?.path ?? '', { ...ids, playlist_type: 'manual_playlist' });
+  const isRead = mapping.action === 'list' || mapping.action === 'show';
+  const get = made({ method: 'GET', path, query: {}, ...(!isRead && { purpose: ADVICE.playlistMembers }) });
+  if (isRead) {
+    notes.add('beware', ADVICE.playlistRead);
+    return [get];
+  }
+  notes.add('beware', ADVICE.playlistMembers, undefined, true);
+  const { id = '{video_key}', position, before = '{position_from}', after = '{position_to}' } = parts.member;
+  const values: Readonly<Record<string, readonly Json[]>> = {
+    create:
+      position === undefined
+        ? ['{ids of the present members}', id]
+        : ['{ids of the members before}', id, `{ids of the members from position ${position} on}`],
+    delete: [
+      parts.member.id === undefined
+        ? `{ids of the members without the one at position ${position ?? '?'}}`
+        : `{ids of the members without ${id}}`,
+    ],
+    update: [`{ids of the members, the one at position ${before} moved to ${after}}`],
+  };
+  const include = { match: 'any', values: values[mapping.action] ?? [] };
+  const body = MEMBERS.split('.').reduceRight<JsonObject>((inner, name) => ({ [name]: inner }), include);
+  return [get, made({ method: 'PATCH', path, query: {}, body })];
+}
+
+function conversionCalls(work: Work): readonly V2Call[] {
+  const { mapping, ids, notes } = work;
+  if (mapping.action === 'list') notes.add('beware', ADVICE.originals);
+  if (ids.media_id === undefined) notes.add('beware', ADVICE.mediaOfRendition, 'video_key', true);
+  return mapped(work);
+}
+
+function trackCalls(work: Work): readonly V2Call[] {
+  const { ids, notes, parts } = work;
+  if (ids.media_id === undefined) notes.add('beware', ADVICE.mediaOfTrack, 'video_key', true);
+  if (parts.body.upload?.method === 'direct') notes.add('beware', ADVICE.sendFile);
+  return mapped(work);
+}
+
+function thumbnailCalls(work: Work): readonly V2Call[] {
+  const { mapping, parts, ids, notes } = work;
+  if (mapping.action === 'show') {
+    notes.add('beware', ADVICE.thumbnailOf);
+    const query = { q: `media_id: ${ids.media_id ?? '{media_id}'}` };
+    const path = fill('/v2/sites/{site_id}/thumbnails/', ids);
+    return [made({ method: 'GET', path, query, purpose: ADVICE.thumbnailOf }), ...mapped(work)];
+  }
+  const [create, choose] = mapped(work);
+  if (!create || !choose) return [];
+  const media = parts.body.relationships?.media ?? [{ id: '{media_id}' }];
+  const upload = thumbnailUpload(parts.body, media);
+  if (upload.source_type === 'custom_upload') notes.add('beware', ADVICE.sendFile);
+  const poster = (Array.isArray(media) ? media : []).map((each) => ({ ...each, is_poster: true }));
+  return [
+    { ...create, body: { relationships: { media }, upload } },
+    { ...choose, body: { relationships: { media: poster } }, purpose: ADVICE.poster },
+  ];
+}
+
+/** A picture of a media, or one that is sent. */
+function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
+  const [source] = ['video_position', 'thumbstrip_index'].filter((name) => name in upload);
+  if (source === undefined) {
+    return { method: 'direct', source_type: 'custom_upload', thumbnail_type: 'static' };
+  }
+  const first = Array.isArray(media) ? media[0] : undefined;
+  return {
+    source_type: source,
+    source_media_id: first?.id,
+    [source]: upload[source],
+    thumbnail_type: 'static',
+  };
+}
+
+const hasBody = (method: HttpMethod) => method === 'POST' || method === 'PATCH' || method === 'PUT';
+
+/** A path with the ids that are known, encoded; placeholders of the caller's stay readable. */
+function fill(path: string, ids: Readonly<Record<string, string>>): string {
+  return path.replaceAll(/\{([^{}]+)\}/g, (whole, name: string) => {
+    const id = ids[name];
+    if (id === undefined || id === '') return whole;
+    // Half a surrogate pair can't be encoded.
+    return isPlaceholder(id) ? id : encodeURIComponent(id.replaceAll(/\p{Cs}/gu, '\u{fffd}'));
+  });
+}
+
+/** What every call of v2 carries. */
+function made(call: Omit<V2Call, 'headers'>): V2Call {
+  return {
+    ...call,
+    headers: {
+      Authorization: 'Bearer $V2_API_SECRET',
+      ...(call.body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+  };
+}

@@ -1,0 +1,241 @@
+import { nearestName } from '../../drm/nearest';
+import { isListParameter, type ListQuery, readListParameters } from './list-parameters';
+import {
+  AUTHENTICATION,
+  CUSTOM,
+  FIELDS,
+  type FieldMapping,
+  isAuthentication,
+  parametersOf,
+  SETUP_CONFIG,
+} from './mapping/fields';
+import { LIST_PARAMETERS } from './mapping/lists';
+import type { RouteMapping, V1Resource } from './mapping/routes';
+import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
+
+/** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
+export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
+
+/** A parameter whose value v2 can't take. */
+interface ParameterFault {
+  readonly field: string;
+  /** What is wrong, as `must be true or false`. */
+  readonly fault: string;
+}
+
+/** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
+interface CustomChanges {
+  readonly set: Readonly<Record<string, string>>;
+  readonly removed: readonly string[];
+}
+
+/** A body of v2; parts that have nothing are absent. That of an action has its fields at top level. */
+export interface V2Body {
+  readonly [field: string]: Json;
+  readonly metadata?: JsonObject;
+  readonly upload?: JsonObject;
+  readonly relationships?: JsonObject;
+}
+
+/** v1's flat parameters in the places that v2 has for them. */
+export interface V2Parts {
+  /** What takes the place of the placeholders in the path, by their names. */
+  readonly ids: Readonly<Record<string, string>>;
+  /** Without `custom_params`, which are in `custom`. */
+  readonly body: V2Body;
+  readonly custom: CustomChanges;
+  /** Which member of a playlist is meant (`id`, `position`, `before`, `after`); for `/v1/channels/videos/…` alone. */
+  readonly member: JsonObject;
+  /** Paging, order and filter of a list. */
+  readonly list: ListQuery | undefined;
+  /** The fields that the call has, in the order of the mapping. */
+  readonly used: readonly FieldMapping[];
+  /** Options of a player that v1 had no field for. */
+  readonly options: readonly string[];
+  readonly faults: readonly ParameterFault[];
+  /** Parameters that the route isn't known to have, with the known name that may have been meant. */
+  readonly unknown: readonly { readonly field: string; readonly near: string | undefined }[];
+  /** The parameters of v1's signature and answer format that were there. */
+  readonly authentication: readonly string[];
+}
+
+/** Puts the parameters of a call of this route where v2 wants them. Nothing is thrown: what can't be is told. */
+export function readParameters(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
+  const fields = parametersOf(mapping);
+  const texts = textsIn(mapping, fields, parameters);
+  const list = readListParameters(mapping, texts);
+  const used: FieldMapping[] = [];
+  const faults: ParameterFault[] = [...(list?.faults ?? [])];
+  const parts = emptyRecord<Json>();
+  for (const field of fields) {
+    const text = texts[field.v1];
+    if (text === undefined) continue;
+    used.push(field);
+    if (field.request === undefined) continue;
+    const value = toV2Value(field.kind, text);
+    if (value.ok) put(parts, field.request.split('.'), value.value);
+    else faults.push({ field: field.v1, fault: value.fault });
+  }
+  const rest = Object.keys(texts).filter(
+    (name) =>
+      !isAuthentication(name) &&
+      !isListParameter(mapping, name) &&
+      !fields.some(({ v1 }) => v1 === name) &&
+      customName(mapping, name) === undefined,
+  );
+  const options = mapping.resource === 'player' && mapping.v2[0]?.method.startsWith('P') ? rest : [];
+  for (const name of options) {
+    const value = toV2Value('option', texts[name] ?? '');
+    if (value.ok) put(parts, [...SETUP_CONFIG.split('.'), name], value.value);
+  }
+  return {
+    ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
+    body: bodyOf(mapping, parts),
+    custom: customChanges(mapping, texts),
+    member: objectAt(parts, 'member'),
+    list,
+    used,
+    options,
+    faults,
+    unknown: (options.length > 0 ? [] : rest).map((field) => ({
+      field,
+      near: nearestName(field, knownNames(mapping, fields)),
+    })),
+    authentication: Object.keys(texts).filter(isAuthentication),
+  };
+}
+
+/** Of several values of a name the last counts; those of a list, as of `tags`, are all of it. */
+function textsIn(
+  { resource, action }: RouteMapping,
+  fields: readonly FieldMapping[],
+  parameters: V1Parameters,
+): Record<string, string> {
+  const narrowing = action === 'list' ? (LIST_PARAMETERS[resource] ?? []) : [];
+  const lists = [
+    ...fields.filter(({ kind }) => kind === 'list'),
+    ...narrowing.filter(({ kind }) => kind === 'tags' || kind === 'any_of'),
+  ].map(({ v1 }) => v1);
+  const texts = emptyRecord<string>();
+  for (const [name, value] of Object.entries(parameters)) {
+    const values = typeof value === 'string' ? [value] : value;
+    const text = lists.includes(name) ? values.join(',') : values.at(-1);
+    if (text !== undefined && values.length > 0) texts[name] = text;
+  }
+  return texts;
+}
+
+function knownNames({ resource, action }: RouteMapping, fields: readonly FieldMapping[]): string[] {
+  const list = action === 'list' ? (LIST_PARAMETERS[resource] ?? []) : [];
+  return [...new Set([...[...fields, ...list].map(({ v1 }) => v1), ...AUTHENTICATION])];
+}
+
+function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<string, Json>>): V2Body {
+  const upload = uploadOf(
+    objectAt(parts, 'upload'),
+    ['video', 'track'].includes(resource) && action === 'create',
+  );
+  return {
+    ...objectAt(parts, 'action'),
+    ...(parts.metadata !== undefined && { metadata: objectAt(parts, 'metadata') }),
+    ...(Object.keys(upload).length > 0 && { upload }),
+    ...(parts.relationships !== undefined && { relationships: objectAt(parts, 'relationships') }),
+  };
+}
+
+/** v1 knew from the parameters how a file comes; v2 wants it said in `method`. */
+function uploadOf(given: JsonObject, isNew: boolean): JsonObject {
+  const { method, ...upload } = given;
+  const said = method === 'direct' ? undefined : (method ?? undefined);
+  const implied =
+    (upload.download_url !== undefined && 'fetch') || (upload.source_url !== undefined && 'external');
+  const needed = isNew || method === 'direct' || Object.keys(upload).length > 0;
+  const chosen = said ?? (implied || (needed ? 'direct' : undefined));
+  return chosen === undefined ? upload : { method: chosen, ...upload };
+}
+
+/** The name of a custom parameter, with its `-` if it has one; undefined for any other parameter. */
+function customName({ resource, action }: RouteMapping, name: string): string | undefined {
+  if (!CUSTOM.includes(resource) || !['create', 'update'].includes(action)) return undefined;
+  return /^custom\.(-?.+)$/su.exec(name)?.[1];
+}
+
+function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, string>>): CustomChanges {
+  const set = emptyRecord<string>();
+  const removed: string[] = [];
+  for (const [parameter, text] of Object.entries(texts)) {
+    const name = customName(mapping, parameter);
+    if (name === undefined) continue;
+    if (name.length > 1 && name.startsWith('-')) removed.push(name.slice(1));
+    else set[name] = text;
+  }
+  return { set, removed };
+}
+
+/** The custom parameters after the changes; v2 wants all of them, as it replaces them as a whole. */
+export function changeCustom(
+  before: Readonly<Record<string, string>>,
+  { set, removed }: CustomChanges,
+): Record<string, string> {
+  const after = Object.assign(emptyRecord<string>(), before);
+  for (const name of removed) delete after[name];
+  return Object.assign(after, set);
+}
+
+/**
+ * The fields of a v2 resource as v1 names and writes them. Fields that v2 has nothing for are left out; custom
+ * parameters are in `custom`, the options of a player at top level.
+ */
+export function v1Fields(resource: V1Resource, answer: JsonObject): Record<string, Json> {
+  const fields = emptyRecord<Json>();
+  for (const { v1, kind, answer: place } of FIELDS[resource]) {
+    const value = place === undefined ? undefined : valueAt(answer, place.split('.'));
+    if (value !== undefined) fields[v1] = toV1Value(kind, value);
+  }
+  if (resource === 'player') addOptions(fields, answer);
+  const custom = CUSTOM.includes(resource) ? valueAt(answer, ['metadata', 'custom_params']) : undefined;
+  if (custom !== undefined) fields.custom = custom;
+  return fields;
+}
+
+/** Options that v1 had no name for keep the name that they have in `setup_config`. */
+function addOptions(fields: Record<string, Json>, answer: JsonObject): void {
+  const path = SETUP_CONFIG.split('.');
+  const named = FIELDS.player.flatMap(({ answer: place }) => place?.split('.').slice(path.length)[0] ?? []);
+  const options = valueAt(answer, path);
+  for (const [name, value] of Object.entries(isObject(options) ? options : {})) {
+    if (!named.includes(name) && !(name in fields)) fields[name] = value;
+  }
+}
+
+/** Without a prototype: the names are those of whoever calls. */
+function emptyRecord<Value>(): Record<string, Value> {
+  return Object.create(null);
+}
+
+function put(target: Record<string, Json>, path: readonly string[], value: Json): void {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) {
+    target[name] = value;
+    return;
+  }
+  const inner = Object.assign(emptyRecord<Json>(), objectAt(target, name));
+  put(inner, rest, value);
+  target[name] = inner;
+}
+
+function objectAt(parts: Readonly<Record<string, Json>>, name: string): JsonObject {
+  const value = parts[name];
+  return isObject(value) ? value : {};
+}
+
+function valueAt(value: Json, path: readonly string[]): Json | undefined {
+  const [name, ...rest] = path;
+  if (name === undefined) return value;
+  if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+  return valueAt(value[name] ?? null, rest);
+}
+
+function textsOf(values: JsonObject): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+}

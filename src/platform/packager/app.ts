@@ -1,0 +1,148 @@
+import type { RequestListener } from 'node:http';
+import express, { type RequestHandler } from 'express';
+import * as z from 'zod';
+import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { createApp, onlyMethods, requireJson, type Shell } from '../../http/app';
+import { parsedOr400 } from '../../http/errors';
+import { readBody, readQuery } from '../../http/faults';
+import { isSameSecret } from '../../http/secret';
+import { packagerError } from './errors';
+import { LiveStream } from './live/live-stream';
+import { mountMedia } from './media-api';
+import type { Programs } from './programs';
+import { mountRecordings } from './recording';
+import type { Stream, Streams } from './streams';
+
+const STREAM_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+
+/** An address for ffmpeg: it is written between quotes, and handed over as it is. */
+const rtmpAddress = z
+  .string()
+  .max(2000, 'must have at most 2000 characters')
+  .regex(/^rtmps?:\/\/[^/]/, 'must be an address that begins with rtmp:// or rtmps://')
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+  .refine((address) => !/['\\"<>]/.test(address), 'must not hold quotes, \\, < or >')
+  .refine((address) => URL.canParse(address), 'must be an address that can be read');
+
+const keyFileName = z
+  .string()
+  .superRefine((name, context) => {
+    const parsed = parseStreamId(name);
+    if (!parsed.ok)
+      context.addIssue({ code: 'custom', message: `must be a stream id: ${parsed.fault.sentence}` });
+  })
+  .transform((name) => name as StreamId);
+
+const protection = z.enum(['key_file', 'none'], 'must be key_file or none').default('key_file');
+
+const LIVE = z.strictObject({
+  source: rtmpAddress,
+  keyFile: keyFileName.optional(),
+  protection,
+  simulcast: z
+    .array(z.strictObject({ url: rtmpAddress }))
+    .max(10, 'must have at most 10 targets')
+    .default([]),
+});
+const FILE = z.strictObject({ keyFile: keyFileName.optional(), protection });
+
+interface PackagerContext extends Shell {
+  readonly streams: Streams;
+  readonly programs: Programs;
+  readonly clock: () => Date;
+  /** The folder of a stream. */
+  readonly folderOf: (id: string) => string;
+  readonly apiKey: string | undefined;
+}
+
+/** The packager's API, and the media for players. */
+export function createPackagerApp(context: PackagerContext): RequestListener {
+  const { streams, apiKey } = context;
+  return createApp({ ...context, quietPaths: ['/healthz', '/streams', '/media'] }, (app) => {
+    app
+      .route('/healthz')
+      .get((_request, response) => void response.json({ status: 'ok' }))
+      .all(onlyMethods('GET'));
+    if (apiKey !== undefined) app.use(requireApiKey(apiKey));
+    app
+      .route('/streams')
+      .get((_request, response) => {
+        response.json({ streams: streams.all().map((stream) => stream.document()) });
+      })
+      .all(onlyMethods('GET'));
+    app
+      .route('/streams/:id')
+      .get(({ params }, response) => {
+        response.json(streamOf(streams, params.id).document());
+      })
+      .put(requireJson, express.json({ limit: 64 * 1024 }), ({ params, body }, response) => {
+        const id = idOf(params.id);
+        const { simulcast, keyFile, ...rest } = parsedOr400(readBody(LIVE, body ?? {}));
+        const targets = simulcast.map(({ url }) => url);
+        const { stream, isNew } = streams.putLive(id, {
+          ...rest,
+          keyFile: protectedBy(id, rest.protection, keyFile),
+          simulcast: targets,
+        });
+        response.status(isNew ? 201 : 200).json(stream.document());
+      })
+      .delete(async ({ params }, response) => {
+        streamOf(streams, params.id);
+        await streams.remove(params.id);
+        response.status(204).end();
+      })
+      .all(onlyMethods('GET', 'PUT', 'DELETE'));
+    app
+      .route('/streams/:id/file')
+      .put(async (request, response) => {
+        const id = idOf(request.params.id);
+        const { keyFile, protection: wanted } = parsedOr400(readQuery(FILE, request.query));
+        const options = { keyFile: protectedBy(id, wanted, keyFile), protection: wanted };
+        const { stream, isNew } = await streams.putFile(id, options, request);
+        response.status(isNew ? 201 : 200).json(stream.document());
+      })
+      .all(onlyMethods('PUT'));
+    app
+      .route('/streams/:id/end')
+      .post(async ({ params }, response) => {
+        const stream = streamOf(streams, params.id);
+        if (stream instanceof LiveStream) await stream.end();
+        response.json(stream.document());
+      })
+      .all(onlyMethods('POST'));
+    mountRecordings(app, context);
+    mountMedia(app, context);
+  });
+}
+
+/** The key file is named as the stream, unless another is told. */
+function protectedBy(
+  id: string,
+  wanted: 'key_file' | 'none',
+  keyFile: StreamId | undefined,
+): StreamId | undefined {
+  if (wanted === 'key_file') return keyFile ?? (id as StreamId);
+  if (keyFile === undefined) return undefined;
+  const description = 'keyFile: is not read with protection none; leave out one of the two';
+  throw packagerError('invalid_body', description);
+}
+
+function idOf(id: string): string {
+  if (!STREAM_ID.test(id)) throw packagerError('invalid_stream_id');
+  return id;
+}
+
+/** @throws HttpError 404. */
+function streamOf(streams: Streams, id: string): Stream {
+  const stream = streams.find(id);
+  if (!stream) throw packagerError('stream_not_found');
+  return stream;
+}
+
+function requireApiKey(apiKey: string): RequestHandler {
+  return ({ headers }, _response, next) => {
+    const given = headers['x-api-key'];
+    if (typeof given !== 'string' || !isSameSecret(given, apiKey)) throw packagerError('unauthorized');
+    next();
+  };
+}

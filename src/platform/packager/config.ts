@@ -1,0 +1,73 @@
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import * as z from 'zod';
+import { type Environment, readConfig, unknownVariables } from '../../http/config';
+import { LOG_LEVELS, type LogLevel } from '../../http/log';
+
+const MB = 1024 * 1024;
+
+const VARIABLES = z.object({
+  PACKAGER_HOST: z.string().default('127.0.0.1'),
+  PACKAGER_PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a port number')
+    .transform(Number)
+    .refine((number) => number <= 65_535, 'must be at most 65535')
+    .default(8082),
+  PACKAGER_APIKEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header')
+    .refine((key) => key.length >= 16, 'must have at least 16 characters')
+    .optional(),
+  PACKAGER_KEYFILESPATH: z.string().default('./keys'),
+  // shaka-packager divides the fields of its arguments by commas.
+  PACKAGER_FOLDER: z
+    .string()
+    .refine((path) => !path.includes(','), 'must be a path without a comma')
+    .default(tmpdir()),
+  PACKAGER_MAXMB: z
+    .string()
+    .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
+    .transform(Number)
+    .default(8192),
+  PACKAGER_FFMPEG: z.string().default('ffmpeg'),
+  PACKAGER_SHAKAPACKAGER: z.string().optional(),
+  PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+});
+
+export interface PackagerConfig {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Undefined: every call is answered. */
+  readonly apiKey: string | undefined;
+  readonly keyFilesPath: string;
+  /** Where the packager makes a folder of its own. */
+  readonly folder: string;
+  /** The most that all files together may have, in bytes. */
+  readonly maxBytes: number;
+  /** A path, or a name to look for in PATH. */
+  readonly ffmpeg: string;
+  /** Undefined: the binary of the npm package. */
+  readonly shakaPackager: string | undefined;
+  readonly logLevel: LogLevel;
+  /** Variables that look like ours and are not: most likely misspelled. */
+  readonly unknownVariables: readonly string[];
+}
+
+/** Reads the `PACKAGER_*` variables; every one has a default. @throws ConfigError with every fault at once. */
+export function readPackagerConfig(env: Environment): PackagerConfig {
+  const variables = readConfig(VARIABLES, env);
+  return {
+    host: variables.PACKAGER_HOST,
+    port: variables.PACKAGER_PORT,
+    apiKey: variables.PACKAGER_APIKEY,
+    keyFilesPath: resolve(variables.PACKAGER_KEYFILESPATH),
+    folder: resolve(variables.PACKAGER_FOLDER),
+    maxBytes: variables.PACKAGER_MAXMB * MB,
+    ffmpeg: variables.PACKAGER_FFMPEG,
+    shakaPackager: variables.PACKAGER_SHAKAPACKAGER,
+    logLevel: variables.PACKAGER_LOGLEVEL,
+    unknownVariables: unknownVariables('PACKAGER_', Object.keys(VARIABLES.shape), env),
+  };
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { config as loadDotenv } from 'dotenv';
+import { ConfigError } from '../../http/config';
+import { createConnections } from '../../http/connections';
+import { createLog } from '../../http/log';
+import { createRefusalLog } from '../../http/refusal-log';
+import { configOrExit, listen, runAsProcess } from '../../http/server';
+import { createPackagerApp } from './app';
+import { type PackagerConfig, readPackagerConfig } from './config';
+import { LIVE_LIMITS } from './live/session';
+import { openMediaFolder } from './media-folder';
+import type { Programs } from './programs';
+import { shakaPackagerOfNpm } from './shaka-packager';
+import { Streams } from './streams';
+
+/** The page that describes the variables. */
+const VARIABLES = 'docs/packager.md';
+
+const GRACE_MS = 5000;
+/** How long a media file may take to come over a slow connection. */
+const UPLOAD_MS = 24 * 60 * 60 * 1000;
+const LOG_BATCH_MS = 10;
+/** How often the size of all files is looked at. */
+const LOOK_MS = 5000;
+
+function main(): void {
+  loadDotenv({ quiet: true });
+  const config = configOrExit(VARIABLES, () => readPackagerConfig(process.env));
+  const clock = () => new Date();
+  const log = createLog(config.logLevel, process.stdout, clock, LOG_BATCH_MS);
+  const folder = configOrExit(VARIABLES, () => openMediaFolder(config.folder, Date.now));
+  const programs: Programs = {
+    ffmpeg: config.ffmpeg,
+    shakaPackager: config.shakaPackager ?? configOrExit(VARIABLES, shakaPackagerHere),
+    // Playlists are written there before they are moved to their place, which must be on the same file system.
+    env: { PATH: process.env.PATH ?? '', TMPDIR: folder.temporary },
+    folder: folder.temporary,
+  };
+  const now = () => performance.now();
+  const start = async () => {
+    for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
+    const streams = new Streams({ ...surroundingsOf(config), folder, programs, log, clock, now });
+    const app = createPackagerApp({
+      ...{ log, clock, now, streams, programs, newId: randomUUID, apiKey: config.apiKey },
+      folderOf: folder.of,
+    });
+    const connections = createConnections({
+      isProbe: ({ url }) => url === '/healthz',
+      onRefused: createRefusalLog(log),
+    });
+    const server = await listen(app, config.host, config.port, { connections, requestTimeoutMs: UPLOAD_MS });
+    log.info('listening', { service: 'packager', url: server.url });
+    return {
+      stop: async () => {
+        await Promise.all([streams.stop(), server.stop(GRACE_MS)]);
+        folder.release();
+      },
+    };
+  };
+  void runAsProcess({ name: 'packager', log, start });
+}
+
+function shakaPackagerHere(): string {
+  try {
+    return shakaPackagerOfNpm(process.platform, process.arch, __filename);
+  } catch {
+    const fault =
+      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; set the path of its program';
+    throw new ConfigError([fault]);
+  }
+}
+
+function surroundingsOf({ keyFilesPath, maxBytes }: PackagerConfig) {
+  return { keyFilesPath, maxBytes, lookMs: LOOK_MS, limits: LIVE_LIMITS };
+}
+
+main();

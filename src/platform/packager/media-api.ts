@@ -1,0 +1,235 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Express, Response } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../../http/app';
+import { parsedOr400, systemCode } from '../../http/errors';
+import { readQuery } from '../../http/faults';
+import { packagerError } from './errors';
+import type { System } from './live/part';
+import { atPresent, joinManifests } from './playlists/dash-manifest';
+import { joinMediaPlaylists, masterPlaylist, NoSegments, type PlaylistPart } from './playlists/hls-playlists';
+import { ENTRY_FILES } from './shaka-packager';
+import type { StreamRecord } from './stream-document';
+import type { Streams } from './streams';
+
+const WINDOW = z.strictObject({
+  window: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/, 'must be a whole number of seconds, from 1 to 9999999')
+    .transform(Number)
+    .optional(),
+});
+
+const TYPES: Readonly<Record<string, string>> = {
+  mpd: 'application/dash+xml',
+  m3u8: 'application/vnd.apple.mpegurl',
+  mp4: 'video/mp4',
+  m4s: 'video/iso.segment',
+};
+const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
+const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
+
+interface MediaParts {
+  readonly streams: Streams;
+  readonly clock: () => Date;
+  /** The folder of a stream. */
+  readonly folderOf: (id: string) => string;
+}
+
+/** What players load: playlists, which are joined from those of the parts, and the files that they name. */
+export function mountMedia(app: Express, { streams, clock, folderOf }: MediaParts): void {
+  const get = onlyMethods('GET', 'HEAD');
+
+  const recordOf = (id: string): StreamRecord => {
+    const stream = streams.find(id);
+    if (!stream) throw packagerError('media_not_found');
+    return stream.record;
+  };
+
+  const texts = new JoinedTexts();
+  /** Joins the parts' playlists when one of them has changed since; a long one takes the time of many requests. */
+  const joined = async (
+    record: StreamRecord,
+    system: System,
+    file: string,
+    windowSeconds: number | undefined,
+    join: (parts: readonly PlaylistPart[]) => string,
+  ): Promise<string> => {
+    const paths = listedParts(record, folderOf(record.id), system, file);
+    const key = JSON.stringify([record.id, system, file, windowSeconds ?? null]);
+    const state = JSON.stringify([record.isEnded, await Promise.all(paths.map(stateOfPart))]);
+    const found = texts.find(key, state);
+    if (found !== undefined) return found;
+    const parts = await Promise.all(paths.map(readPart));
+    // Others that asked in the meantime have made the same.
+    const made = texts.find(key, state);
+    if (made !== undefined) return made;
+    if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
+    const text = orNotFound(() => join(parts));
+    texts.keep(key, state, text);
+    return text;
+  };
+
+  app
+    .route('/media/:id/dash/manifest.mpd')
+    .get(async ({ params, query }, response) => {
+      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+      const record = recordOf(params.id);
+      const now = clock();
+      const text = await joined(record, 'dash', ENTRY_FILES.dash, windowSeconds, (parts) =>
+        joinManifests(parts, { ended: record.isEnded, windowSeconds, now }),
+      );
+      sendText(response, 'mpd', atPresent(text, now));
+    })
+    .all(get);
+
+  app
+    .route('/media/:id/hls/:name.m3u8')
+    .get(async ({ params, query }, response) => {
+      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+      const record = recordOf(params.id);
+      const name = `${params.name}.m3u8`;
+      if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
+      const text = await joined(record, 'hls', name, windowSeconds, (parts) =>
+        name === ENTRY_FILES.hls
+          ? masterPlaylist(
+              parts.map((part) => part.text),
+              { windowSeconds },
+            )
+          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds }),
+      );
+      sendText(response, 'm3u8', text);
+    })
+    .all(get);
+
+  app
+    .route('/media/:id/:system/:part/:file')
+    .get((request, response, next) => {
+      const { id, system, part, file } = request.params;
+      const record = recordOf(id);
+      const isKnown = system === 'dash' || system === 'hls';
+      if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
+        throw packagerError('media_not_found');
+      sendFile(response, join(folderOf(id), part, system), file, next);
+    })
+    .all(get);
+}
+
+interface PartPath {
+  /** The name of the part. */
+  readonly folder: string;
+  /** Undefined where the part has nothing of the system. */
+  readonly path: string | undefined;
+}
+
+/**
+ * Where the parts have a playlist, in their order. A part shows when the one before it is complete: what that one still
+ * gets would change where this one begins.
+ */
+function listedParts(record: StreamRecord, folder: string, system: System, file: string): PartPath[] {
+  const open = record.parts.findIndex(({ isDone }) => !isDone);
+  const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
+  return listed.map(({ name, [system]: keyIds }) => ({
+    folder: name,
+    path: keyIds === null ? undefined : join(folder, name, system, file),
+  }));
+}
+
+async function readPart({ folder, path }: PartPath): Promise<PlaylistPart> {
+  return { folder, text: path === undefined ? '' : ((await orAbsent(readFile(path, 'utf8'))) ?? '') };
+}
+
+/** Differs once a playlist is another one: each is written to a new file, which takes its place. */
+async function stateOfPart({ folder, path }: PartPath) {
+  const found = path === undefined ? undefined : await orAbsent(stat(path));
+  return [folder, ...(found ? [found.ino, found.size, found.mtimeMs] : [])];
+}
+
+async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+/** A playlist of a day has 3 million characters. */
+const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
+
+/** The texts that were asked for last. */
+class JoinedTexts {
+  readonly #texts = new Map<string, { readonly state: string; readonly text: string }>();
+  #characters = 0;
+
+  /** What was kept in this state. */
+  find(key: string, state: string): string | undefined {
+    const found = this.#texts.get(key);
+    if (found?.state !== state) return undefined;
+    this.#texts.delete(key);
+    this.#texts.set(key, found);
+    return found.text;
+  }
+
+  keep(key: string, state: string, text: string): void {
+    this.#drop(key);
+    this.#texts.set(key, { state, text });
+    this.#characters += text.length;
+    for (const oldest of this.#texts.keys()) {
+      if (this.#characters <= MAX_KEPT_CHARACTERS) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    this.#characters -= this.#texts.get(key)?.text.length ?? 0;
+    this.#texts.delete(key);
+  }
+}
+
+/** A stream that has only begun is not there yet. */
+function orNotFound(join: () => string): string {
+  try {
+    return join();
+  } catch (thrown) {
+    if (thrown instanceof NoSegments) throw packagerError('media_not_found');
+    throw thrown;
+  }
+}
+
+/** A playlist changes with each segment. */
+function sendText(response: Response, ending: string, text: string): void {
+  setMediaHeaders(response, ending);
+  response.set('cache-control', 'no-cache').send(text);
+}
+
+function sendFile(response: Response, root: string, file: string, next: (thrown?: unknown) => void): void {
+  const ending = file.split('.').at(-1) ?? '';
+  setMediaHeaders(response, ending);
+  // The initialization is written once more at the end, with the duration; a segment stays as it is.
+  response.set('cache-control', ending === 'm4s' ? 'public, max-age=86400, immutable' : 'no-cache');
+  response.sendFile(file, { root, cacheControl: false, dotfiles: 'deny' }, (thrown?: Error) => {
+    // A viewer who has gone is nothing that failed.
+    if (!thrown || response.closed || systemCode(thrown) === 'ECONNABORTED') return;
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const status: unknown = Reflect.get(thrown, 'status');
+    for (const name of ['content-type', 'cache-control', 'etag', 'last-modified'])
+      response.removeHeader(name);
+    if (status === 416) next(packagerError('range_not_satisfiable'));
+    else next(status === 404 ? packagerError('media_not_found') : thrown);
+  });
+}
+
+/** Players of any page may load it: what protects it is its encryption, and the guard before. */
+function setMediaHeaders(response: Response, ending: string): void {
+  response.set({
+    'content-type': TYPES[ending] ?? 'application/octet-stream',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'content-length, content-range, date',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+}

@@ -1,0 +1,313 @@
+import { parseXml, type XmlElement } from '../../../drm/xml';
+import { NoSegments, SEGMENT_SECONDS } from './hls-playlists';
+
+/** What one run of shaka-packager wrote of a stream. */
+export interface ManifestPart {
+  /** Where its files are, relative to the joined manifest: `3/dash`, or empty for the same folder. */
+  readonly folder: string;
+  /** Its MPD with every segment that it has; empty while there is none. */
+  readonly text: string;
+}
+
+interface ManifestOptions {
+  /** Whether no segment will follow: a static manifest, whose periods follow each other without gaps. */
+  readonly ended: boolean;
+  /** How much of the end is listed; all of it if undefined. */
+  readonly windowSeconds: number | undefined;
+  /** Told to players as the publishing time and, so that a wrong clock of theirs does no harm, as the present. */
+  readonly now: Date;
+}
+
+interface Segment {
+  /** In the units of the timescale, as is the duration. */
+  readonly time: number;
+  readonly duration: number;
+}
+
+/** One `Representation`, or the `AdaptationSet` whose template all of its representations share. */
+interface Track {
+  readonly timescale: number;
+  readonly startNumber: number;
+  readonly segments: readonly Segment[];
+}
+
+interface Part {
+  readonly folder: string;
+  readonly mpd: XmlElement;
+  readonly period: XmlElement;
+  /** By its `SegmentTemplate`. */
+  readonly tracks: ReadonlyMap<XmlElement, Track>;
+  /** The earliest and the latest instant of all tracks, in seconds of the media's own time. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether a track has no segment yet: players don't look again whether a period has got more tracks. */
+  readonly isBeginning: boolean;
+  /** When the earliest instant became available, in ms since 1970; undefined if the MPD is static. */
+  readonly available: number | undefined;
+  /** Where its period begins, in seconds of the presentation. */
+  start: number;
+}
+
+/** A day of live sound has 40,000 `S`. */
+const LIMITS = { characters: 64 * 1024 * 1024, elements: 2_000_000 };
+/** Players start so far behind the live edge: three segments, as those of HLS do. */
+const DELAY_SECONDS = 3 * SEGMENT_SECONDS;
+/** How exactly shaka-packager tells when its time began: in whole seconds, rounded up. */
+const CLOCK_SECONDS = 1;
+
+/**
+ * Joins the MPDs of a stream's parts, in their order, into one with a period a part. A live period starts where the
+ * clock says it began, and never before the end of the one ahead of it; so a part may be handed in only when the one
+ * ahead is complete.
+ *
+ * @throws an Error that names the part if its text is no MPD of shaka-packager
+ * @throws NoSegments if there is nothing to play yet
+ */
+export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
+  const { ended, windowSeconds, now } = options;
+  const read = parts
+    .filter(({ text }) => text !== '')
+    .flatMap((part) => readPart(part) ?? [])
+    .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
+  const [first] = read;
+  const last = read.at(-1);
+  if (!first || !last) throw new NoSegments('no part of the stream has a segment of each track yet');
+  placePeriods(read, ended);
+
+  const end = last.start + last.to - last.from;
+  const longest = longestSegment(read);
+  const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, DELAY_SECONDS + longest);
+  const edge = window === undefined ? 0 : end - window;
+  const listed = read.filter((part) => part.start + part.to - part.from > edge);
+  const periods = listed.map((part, index) => periodOf(part, listed[index + 1], edge, ended));
+  const shift = ended ? (listed[0]?.start ?? 0) : 0;
+  const attributes = { ...last.mpd.attributes };
+  for (const name of ['type', 'publishTime', 'availabilityStartTime', 'minimumUpdatePeriod'])
+    delete attributes[name];
+  for (const name of ['timeShiftBufferDepth', 'mediaPresentationDuration']) delete attributes[name];
+  const timing: Record<string, string> = ended
+    ? { type: 'static', mediaPresentationDuration: duration(end - shift) }
+    : {
+        type: 'dynamic',
+        availabilityStartTime: new Date(first.available ?? now.getTime()).toISOString(),
+        publishTime: now.toISOString(),
+        minimumUpdatePeriod: duration(SEGMENT_SECONDS),
+        suggestedPresentationDelay: duration(DELAY_SECONDS),
+        ...(window === undefined ? {} : { timeShiftBufferDepth: duration(window) }),
+      };
+  const utc = element('UTCTiming', {
+    schemeIdUri: 'urn:mpeg:dash:utc:direct:2014',
+    value: now.toISOString(),
+  });
+  const root = element('MPD', { ...attributes, ...timing, maxSegmentDuration: duration(longest) }, [
+    ...periods,
+    ...(ended ? [] : [utc]),
+  ]);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
+}
+
+/** A joined manifest, live or not, with the present that is told to players; nothing else of it changes with time. */
+export function atPresent(manifest: string, now: Date): string {
+  const at = manifest.lastIndexOf('<UTCTiming ');
+  if (at < 0) return manifest;
+  return `${manifest.slice(0, at)}${manifest.slice(at).replace(/ value="[^"]*"/, ` value="${now.toISOString()}"`)}`;
+}
+
+/** Whether each track of an MPD of shaka-packager has a segment, so that it may be played while live. */
+export function isPlayableManifest(text: string): boolean {
+  const part = text === '' ? undefined : readPart({ folder: '', text });
+  return part !== undefined && !part.isBeginning;
+}
+
+/** From the first instant of an MPD of shaka-packager to the last; 0 for an empty text or one without segments. */
+export function secondsOfManifest(text: string): number {
+  const part = text === '' ? undefined : readPart({ folder: '', text });
+  return part ? part.to - part.from : 0;
+}
+
+function readPart({ folder, text }: ManifestPart): Part | undefined {
+  const timelines: Segment[][] = [];
+  const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (whole, lines: string) => {
+    const segments = readTimeline(lines);
+    if (!segments) return whole;
+    timelines.push(segments);
+    return `<SegmentTimeline index="${timelines.length - 1}"/>`;
+  });
+  const parsed = parseXml(short, LIMITS);
+  if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.fault.sentence}`);
+  const mpd = parsed.value;
+  const period = mpd.children.find(({ name }) => name === 'Period');
+  if (mpd.name !== 'MPD' || !period) throw new Error(`the MPD of ${folder || 'the stream'} has no Period`);
+  const tracks = new Map<XmlElement, Track>();
+  const templates = descendants(period, 'SegmentTemplate');
+  for (const template of templates) {
+    const track = readTrack(template, timelines);
+    if (track.segments.length > 0) tracks.set(template, track);
+  }
+  if (tracks.size === 0) return undefined;
+  let from = Number.POSITIVE_INFINITY;
+  let to = 0;
+  for (const track of tracks.values()) {
+    from = Math.min(from, startOf(track));
+    to = Math.max(to, endOf(track));
+  }
+  const began = Date.parse(mpd.attributes.availabilityStartTime ?? '');
+  const available = Number.isNaN(began) ? undefined : began + Math.round(from * 1000);
+  const isBeginning = tracks.size < templates.length;
+  return { folder, mpd, period, tracks, from, to, isBeginning, available, start: 0 };
+}
+
+/** The elements `S` as shaka-packager writes them; undefined where it wrote something else. */
+function readTimeline(lines: string): Segment[] | undefined {
+  const segments: Segment[] = [];
+  const run = /\s*<S t="(\d+)" d="(\d+)"(?: r="(\d+)")?\/>\s*/y;
+  while (run.lastIndex < lines.length) {
+    const found = run.exec(lines);
+    if (!found) return undefined;
+    addRun(segments, Number(found[1]), Number(found[2]), Number(found[3] ?? 0));
+  }
+  return segments;
+}
+
+function addRun(segments: Segment[], time: number, length: number, repeated: number): void {
+  for (let index = 0; index <= repeated; index += 1)
+    segments.push({ time: time + index * length, duration: length });
+}
+
+function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]): Track {
+  const timeline = children.find(({ name }) => name === 'SegmentTimeline');
+  const segments = [...(timelines[Number(timeline?.attributes.index)] ?? [])];
+  for (const { attributes: s } of timeline?.children ?? []) {
+    const before = segments.at(-1);
+    const time = Number(s.t ?? (before ? before.time + before.duration : 0));
+    addRun(segments, time, Number(s.d), Number(s.r ?? 0));
+  }
+  return {
+    timescale: Number(attributes.timescale ?? 1),
+    startNumber: Number(attributes.startNumber ?? 1),
+    segments,
+  };
+}
+
+const startOf = ({ segments, timescale }: Track) => (segments[0]?.time ?? 0) / timescale;
+
+function endOf({ segments, timescale }: Track): number {
+  const last = segments.at(-1);
+  return last ? (last.time + last.duration) / timescale : 0;
+}
+
+/** Says where each period begins. */
+function placePeriods(parts: readonly Part[], ended: boolean): void {
+  const origin = parts[0]?.available;
+  let end = 0;
+  for (const part of parts) {
+    const told =
+      ended || part.available === undefined || origin === undefined ? end : (part.available - origin) / 1000;
+    // A cut without a pause; the clock alone would leave a gap or take a little of the end.
+    part.start = told < end + CLOCK_SECONDS ? end : told;
+    end = part.start + part.to - part.from;
+  }
+}
+
+function periodOf(part: Part, next: Part | undefined, edge: number, ended: boolean): XmlElement {
+  const length = part.to - part.from;
+  const hasGapBehind = next !== undefined && next.start - part.start - length > 0.001;
+  const { start: _, duration: __, ...attributes } = part.period.attributes;
+  return {
+    ...part.period,
+    attributes: {
+      ...attributes,
+      id: part.folder.replaceAll('/', '-') || '0',
+      ...(ended ? {} : { start: duration(part.start) }),
+      ...(ended || hasGapBehind ? { duration: duration(length) } : {}),
+    },
+    children: part.period.children.flatMap((child) => rewrite(child, part, edge) ?? []),
+  };
+}
+
+/** The element with the addresses and segments as they are in the joined manifest; undefined if it has none left. */
+function rewrite(source: XmlElement, part: Part, edge: number): XmlElement | undefined {
+  if (source.name === 'SegmentTemplate') return templateOf(source, part, edge);
+  const children = source.children.flatMap((child) => rewrite(child, part, edge) ?? []);
+  const needsOne = { AdaptationSet: 'Representation', Representation: 'SegmentTemplate' }[source.name];
+  if (needsOne && !children.some(({ name }) => name === needsOne)) return undefined;
+  return { ...source, children };
+}
+
+function templateOf(source: XmlElement, part: Part, edge: number): XmlElement | undefined {
+  const track = part.tracks.get(source);
+  if (!track) return undefined;
+  const { timescale, startNumber } = track;
+  const endsInside = ({ time, duration: length }: Segment) =>
+    part.start + (time + length) / timescale - part.from > edge;
+  const dropped = track.segments.findIndex(endsInside);
+  if (dropped < 0) return undefined;
+  const prefixed = (name: string) => {
+    const path = source.attributes[name];
+    return path === undefined || part.folder === ''
+      ? {}
+      : { [name]: `${part.folder.replaceAll('$', '$$$$')}/${path}` };
+  };
+  const attributes = {
+    ...source.attributes,
+    presentationTimeOffset: String(Math.round(part.from * timescale)),
+    startNumber: String(startNumber + dropped),
+    ...prefixed('initialization'),
+    ...prefixed('media'),
+  };
+  return element('SegmentTemplate', attributes, [
+    element('SegmentTimeline', {}, timelineOf(track.segments.slice(dropped))),
+  ]);
+}
+
+/** The `S` of a timeline, each one for all segments of one length that follow one another. */
+function timelineOf(segments: readonly Segment[]): XmlElement[] {
+  const runs: { time: number; duration: number; count: number }[] = [];
+  for (const { time, duration: length } of segments) {
+    const run = runs.at(-1);
+    if (run && run.duration === length && run.time + run.count * length === time) run.count += 1;
+    else runs.push({ time, duration: length, count: 1 });
+  }
+  return runs.map(({ time, duration: length, count }) =>
+    element('S', { t: String(time), d: String(length), ...(count > 1 ? { r: String(count - 1) } : {}) }),
+  );
+}
+
+function longestSegment(parts: readonly Part[]): number {
+  let longest = 0;
+  for (const { tracks } of parts) {
+    for (const { segments, timescale } of tracks.values()) {
+      for (const { duration: length } of segments) longest = Math.max(longest, length / timescale);
+    }
+  }
+  return longest;
+}
+
+function descendants(parent: XmlElement, name: string): XmlElement[] {
+  return parent.children.flatMap((child) => (child.name === name ? [child] : descendants(child, name)));
+}
+
+function element(
+  name: string,
+  attributes: Readonly<Record<string, string>>,
+  children: readonly XmlElement[] = [],
+): XmlElement {
+  return { name, attributes, children, text: '' };
+}
+
+/** ISO 8601, in seconds to the microsecond. */
+function duration(seconds: number): string {
+  return `PT${Number(seconds.toFixed(6))}S`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+
+function write({ name, attributes, children, text }: XmlElement, indent: string): string {
+  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`);
+  const head = `${indent}<${name}${pairs.join('')}`;
+  if (children.length > 0) {
+    return `${head}>\n${children.map((child) => write(child, `${indent}  `)).join('')}${indent}</${name}>\n`;
+  }
+  return text.trim() === '' ? `${head}/>\n` : `${head}>${escaped(text.trim())}</${name}>\n`;
+}

@@ -1,0 +1,145 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Express } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../../http/app';
+import { parsedOr400, systemCode } from '../../http/errors';
+import { readQuery } from '../../http/faults';
+import { packagerError } from './errors';
+import { RECORDING } from './live/part';
+import type { Programs } from './programs';
+import { runProgram } from './running-program';
+import type { StreamRecord } from './stream-document';
+import type { Streams } from './streams';
+
+const seconds = z
+  .string()
+  .regex(/^\d{1,7}(?:\.\d{1,6})?$/, 'must be a number of seconds, such as 12.5')
+  .transform(Number);
+const CUT = z
+  .strictObject({ from: seconds.optional(), to: seconds.optional() })
+  .refine(({ from = 0, to }) => to === undefined || to > from, {
+    path: ['to'],
+    message: 'must be a later time than the cut begins at',
+  });
+
+interface RecordingParts {
+  readonly streams: Streams;
+  readonly programs: Programs;
+  /** The folder of a stream. */
+  readonly folderOf: (id: string) => string;
+}
+
+/**
+ * The stream as it came, as one MP4 file: for what is made of it within the platform, and never for players, as it is
+ * clear. A cut begins at the key frame at or before it; players start where it was asked for.
+ */
+export function mountRecordings(app: Express, { streams, programs, folderOf }: RecordingParts): void {
+  app
+    .route('/streams/:id/recording')
+    .get(async ({ params, query }, response) => {
+      const { from, to } = parsedOr400(readQuery(CUT, query));
+      const stream = streams.find(params.id);
+      if (!stream) throw packagerError('stream_not_found');
+      const pieces = await piecesOf(stream.record, stream.document().seconds, folderOf(params.id), from, to);
+      if (pieces.length === 0) {
+        const total = stream.document().seconds;
+        const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
+        throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
+      }
+      const folder = await mkdtemp(join(programs.folder, 'recording-'));
+      const remove = () => rm(folder, { recursive: true, force: true });
+      try {
+        await write(programs, folder, pieces);
+      } catch (thrown) {
+        await remove();
+        throw thrown;
+      }
+      response.set({ 'content-type': 'video/mp4', 'cache-control': 'no-store' });
+      response.sendFile('recording.mp4', { root: folder, cacheControl: false, etag: false }, () => {
+        if (!response.writableEnded) response.destroy();
+        void remove();
+      });
+    })
+    .all(onlyMethods('GET'));
+}
+
+interface Piece {
+  readonly path: string;
+  /** In seconds of the part; undefined for its beginning or end. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+/** What of each part lies between two times of the whole. */
+async function piecesOf(
+  { parts }: StreamRecord,
+  total: number,
+  folder: string,
+  from = 0,
+  to = Number.POSITIVE_INFINITY,
+): Promise<Piece[]> {
+  const pieces: Piece[] = [];
+  let start = 0;
+  for (const part of parts) {
+    const length = part.isDone ? part.seconds : total - start;
+    const end = start + length;
+    const path = join(folder, part.name, RECORDING);
+    const size = await stat(path).then(
+      (found) => found.size,
+      (thrown: unknown) => {
+        if (systemCode(thrown) === 'ENOENT') return 0;
+        throw thrown;
+      },
+    );
+    if (size > 0 && end > from && start < to) {
+      pieces.push({
+        path,
+        from: from > start ? from - start : undefined,
+        to: to < end ? to - start : undefined,
+      });
+    }
+    start = end;
+  }
+  return pieces;
+}
+
+async function write(programs: Programs, folder: string, pieces: readonly Piece[]): Promise<void> {
+  const { ffmpeg, env } = programs;
+  const always = ['-hide_banner', '-nostdin', '-loglevel', 'error', '-y'];
+  const toMp4 = ['-c', 'copy', '-movflags', '+faststart', '-f', 'mp4', 'recording.mp4'];
+  const cuts: string[] = [];
+  for (const [index, { path, from, to }] of pieces.entries()) {
+    const name = `${index}.ts`;
+    const begin = from === undefined ? [] : ['-ss', String(from)];
+    const end = to === undefined ? [] : ['-t', String(to - (from ?? 0))];
+    // One piece is cut straight into the file: then the times before the cut are kept out by its edit list.
+    const target = pieces.length === 1 ? toMp4 : ['-c', 'copy', '-f', 'mpegts', name];
+    await run(ffmpeg, [...always, ...begin, '-i', path, ...end, ...target], folder, env);
+    cuts.push(name);
+  }
+  if (pieces.length === 1) return;
+  await writeFile(
+    join(folder, 'list'),
+    ['ffconcat version 1.0', ...cuts.map((name) => `file ${name}`)].join('\n'),
+  );
+  await run(ffmpeg, [...always, '-f', 'concat', '-i', 'list', ...toMp4], folder, env);
+}
+
+async function run(
+  ffmpeg: string,
+  args: readonly string[],
+  cwd: string,
+  env: Programs['env'],
+): Promise<void> {
+  const program = runProgram(ffmpeg, args, { cwd, env });
+  program.stdin.end();
+  program.stdout.resume();
+  const { code, notStarted, lastWords } = await program.ended;
+  if (notStarted !== undefined) {
+    const description = `The recording could not be written: ${ffmpeg} can't be started (${notStarted}). Set PACKAGER_FFMPEG.`;
+    throw packagerError('recording_failed', description);
+  }
+  if (code !== 0)
+    throw packagerError('recording_failed', `The recording could not be written: ${lastWords}.`);
+}

@@ -1,0 +1,95 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { systemCode } from '../../http/errors';
+
+/** How a program that was started ended. */
+export interface ProgramEnd {
+  /** Undefined when a signal ended it, or it could not be started. */
+  readonly code: number | undefined;
+  /** Why it could not be started (`ENOENT`: there is no such program). */
+  readonly notStarted: string | undefined;
+  /** The last it complained of, in one line, without secrets. */
+  readonly lastWords: string;
+}
+
+export interface RunProgram {
+  readonly cwd: string;
+  /** All its variables: a child must not inherit an API key. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What its complaints must not show. */
+  readonly secrets?: readonly string[];
+}
+
+export interface RunningProgram {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Never rejects. */
+  readonly ended: Promise<ProgramEnd>;
+  /** Ends it at once; a program that has ended is left alone. */
+  kill(): void;
+}
+
+const KEPT_CHARACTERS = 4096;
+const KEPT_LINES = 3;
+
+/** Starts a program with pipes for its input and output. */
+export function runProgram(path: string, args: readonly string[], options: RunProgram): RunningProgram {
+  const { cwd, env, secrets = [] } = options;
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(path, args, {
+    cwd,
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let words = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    words = (words + text).slice(-KEPT_CHARACTERS);
+  });
+  // A reader that has gone is seen when the program ends.
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => undefined);
+  let over = false;
+  const ended = new Promise<ProgramEnd>((resolve) => {
+    const end = (code: number | null, notStarted?: string) => {
+      over = true;
+      resolve({ code: code ?? undefined, notStarted, lastWords: lastWordsOf(words, secrets) });
+    };
+    child.once('error', (thrown) => end(null, systemCode(thrown) ?? 'ERROR'));
+    // Its output may be held open by nobody else: what it wrote has been read by then.
+    child.once('close', (code) => end(code));
+  });
+  const { stdin, stdout } = child;
+  return { stdin, stdout, ended, kill: () => void (over || child.kill('SIGKILL')) };
+}
+
+function lastWordsOf(words: string, secrets: readonly string[]): string {
+  const lines = words
+    .split(/[\r\n]+/)
+    // What shaka-packager puts before each line: level, date, process, source file.
+    .map((line) => line.replace(/^[EWIF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
+    .filter((line) => line !== '' && !/Last message repeated|Cannot get file size/.test(line));
+  return withoutSecrets(lines.slice(-KEPT_LINES).join('; '), secrets).replaceAll(/[^\x20-\x7e]/g, '?');
+}
+
+/** A text with three stars for each secret, longest first. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return [...secrets]
+    .filter((secret) => secret !== '')
+    .sort((a, b) => b.length - a.length)
+    .reduce((clean, secret) => clean.replaceAll(secret, '***'), text);
+}
+
+/** What of an RTMP address only its owner may know: all behind the application, which ends with the stream key. */
+export function secretsOfAddress(address: string): readonly string[] {
+  const { pathname, search, username, password } = new URL(address);
+  const parts = pathname.split('/').filter((part) => part !== '');
+  const key = parts.length > 1 ? parts.slice(1) : parts;
+  const secrets = [key.join('/'), ...key, search, search.slice(1), username, password];
+  return [...new Set(secrets.flatMap((each) => [each, decoded(each)]))].filter((each) => each !== '');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,391 @@
+import { createWriteStream, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import * as z from 'zod';
+import type { StreamId } from '../../api/stream-id';
+import { formatUuid } from '../../drm/bytes';
+import type { PackagingKeys } from '../../drm/packaging';
+import { describeThrown, systemCode } from '../../http/errors';
+import { packagerError } from './errors';
+import { packageFile } from './file-stream';
+import { type LiveRequest, LiveStream, type LiveSurroundings } from './live/live-stream';
+import { RECORDING } from './live/part';
+import { type MediaFolder, writeWhole } from './media-folder';
+import { readKeyFile, type StreamProblem } from './packaging-keys';
+import { documentOf, type Protection, type StreamDocument, type StreamRecord } from './stream-document';
+
+/** What a stream is asked for, whatever its kind. */
+export interface Stream {
+  readonly record: StreamRecord;
+  document(): StreamDocument;
+  remove(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const PART = z.object({
+  name: z.string(),
+  dash: z.array(z.string()).nullable(),
+  hls: z.array(z.string()).nullable(),
+  bytes: z.number(),
+  seconds: z.number(),
+  isDone: z.boolean(),
+});
+const RECORD = z.object({
+  id: z.string(),
+  kind: z.enum(['live', 'file']),
+  keyFile: z.string().nullable(),
+  protection: z.enum(['key_file', 'none']),
+  started: z.string().nullable(),
+  isEnded: z.boolean(),
+  parts: z.array(PART),
+});
+
+/** What a media file is packaged with. */
+interface FileRequest {
+  readonly keyFile: StreamId | undefined;
+  readonly protection: Protection;
+}
+
+interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
+  readonly folder: MediaFolder;
+  /** The most that all files together may have. */
+  readonly maxBytes: number;
+  /** How often the size of all files is looked at. */
+  readonly lookMs: number;
+}
+
+/** All streams of the packager, those that one before it has left included. */
+export class Streams {
+  readonly #options: StreamsOptions;
+  readonly #streams = new Map<string, Stream>();
+  readonly #live: LiveSurroundings;
+  readonly #looking: NodeJS.Timeout;
+  /** Ids whose folder is being removed. */
+  readonly #removing = new Set<string>();
+  /** Bytes that more media may have. */
+  #free = 0;
+  /** Bytes of the files that come now, or are packaged. */
+  #incoming = 0;
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+    this.#live = { ...options, hasRoom: () => this.#free > 0 };
+    for (const id of options.folder.ids()) this.#load(id);
+    this.#look();
+    this.#looking = setInterval(() => this.#look(), options.lookMs).unref();
+  }
+
+  all(): readonly Stream[] {
+    return [...this.#streams.values()];
+  }
+
+  find(id: string): Stream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** @throws HttpError 409 when the stream is of another kind. */
+  putLive(id: string, request: LiveRequest): { stream: LiveStream; isNew: boolean } {
+    const present = this.#streams.get(id);
+    if (present) {
+      if (!(present instanceof LiveStream)) throw ofAnotherKind('a file');
+      refuseOtherProtection(present, request.protection);
+      present.put(request);
+      return { stream: present, isNew: false };
+    }
+    this.#refuseRemoving(id);
+    const record = newRecord(id, 'live', request);
+    const stream = new LiveStream(this.#options.folder.of(id), record, this.#live);
+    this.#streams.set(id, stream);
+    stream.put(request);
+    return { stream, isNew: true };
+  }
+
+  /** Packages a media file, and answers when that is done. @throws HttpError 409, 507. */
+  async putFile(
+    id: string,
+    request: FileRequest,
+    body: Readable,
+  ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
+    const present = this.#streams.get(id);
+    if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
+    this.#refuseRemoving(id);
+    const stream =
+      present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
+    this.#streams.set(id, stream);
+    let taken = 0;
+    const take = (bytes: number) => {
+      taken += bytes;
+      this.#incoming += bytes;
+      // It stays beside what is made of it until that is done.
+      return this.#incoming <= this.#free / 2;
+    };
+    try {
+      await stream.put(request, body, take);
+    } catch (thrown) {
+      if (stream.isUnused && this.#streams.get(id) === stream) await this.remove(id);
+      throw thrown;
+    } finally {
+      this.#incoming -= taken;
+      this.#look();
+    }
+    return { stream, isNew: present === undefined };
+  }
+
+  async remove(id: string): Promise<void> {
+    const stream = this.#streams.get(id);
+    if (!stream) return;
+    this.#streams.delete(id);
+    this.#removing.add(id);
+    try {
+      await stream.remove();
+      await rm(this.#options.folder.of(id), { recursive: true, force: true });
+    } finally {
+      this.#removing.delete(id);
+    }
+    this.#look();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#looking);
+    await Promise.all(this.all().map((stream) => stream.stop()));
+  }
+
+  #refuseRemoving(id: string): void {
+    if (this.#removing.has(id)) throw packagerError('stream_is_ending');
+  }
+
+  #load(id: string): void {
+    const { folder, log } = this.#options;
+    const path = folder.of(id);
+    try {
+      const record: StreamRecord = RECORD.parse(JSON.parse(readFileSync(join(path, 'stream.json'), 'utf8')));
+      const stream =
+        record.kind === 'live'
+          ? new LiveStream(path, record, this.#live)
+          : new FileOnDisk(path, record, this.#options);
+      this.#streams.set(id, stream);
+      if (record.kind === 'file') removeOtherParts(path, record);
+    } catch (thrown) {
+      if (systemCode(thrown) === 'ENOENT') {
+        log.info('folder of a stream that was never packaged removed', { stream: id });
+        rmSync(path, { recursive: true, force: true });
+        return;
+      }
+      log.warn('folder of a stream not read', { stream: id, cause: describeThrown(thrown) });
+    }
+  }
+
+  /** By the recordings: each system has about as many bytes again, in far too many files to be counted. */
+  #look(): void {
+    const { folder, maxBytes } = this.#options;
+    let bytes = 0;
+    for (const { record } of this.all()) {
+      for (const { name, dash, hls, bytes: ofFile } of record.parts) {
+        bytes += ofFile;
+        const systems = [dash, hls].filter((each) => each !== null).length;
+        bytes += sizeOf(join(folder.of(record.id), name, RECORDING)) * (1 + systems);
+      }
+    }
+    this.#free = maxBytes - bytes;
+    if (this.#free > 0) return;
+    for (const stream of this.all()) if (stream instanceof LiveStream) stream.refuseMore();
+  }
+}
+
+/** Those that a packager was making when it was killed. */
+function removeOtherParts(path: string, { parts }: StreamRecord): void {
+  for (const name of readdirSync(path)) {
+    if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
+    rmSync(join(path, name), { recursive: true, force: true });
+  }
+}
+
+const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
+
+/** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
+async function receive(body: Readable, path: string, take: TakeRoom, signal: AbortSignal): Promise<void> {
+  const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  try {
+    await pipeline(body.iterator({ destroyOnReturn: false }), withRoom(take), target, { signal });
+  } finally {
+    body.resume();
+  }
+}
+
+/** Reserves room for more bytes of a file. Answers whether there is. */
+type TakeRoom = (bytes: number) => boolean;
+
+function withRoom(take: TakeRoom): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (take(chunk.length)) done(null, chunk);
+      else done(packagerError('insufficient_storage', FULL));
+    },
+  });
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function newRecord(id: string, kind: StreamRecord['kind'], request: FileRequest): StreamRecord {
+  const { keyFile = null, protection } = request;
+  return { id, kind, keyFile, protection, started: null, isEnded: false, parts: [] };
+}
+
+function ofAnotherKind(kind: string) {
+  return packagerError('stream_of_another_kind', `The stream exists as ${kind}. Delete it first.`);
+}
+
+function refuseOtherProtection({ record }: Stream, protection: Protection): void {
+  if (record.protection === protection) return;
+  const present = record.protection === 'none' ? 'without protection' : 'with a key file';
+  throw packagerError('stream_of_another_kind', `The stream exists ${present}. Delete it first.`);
+}
+
+/** A media file that was packaged as a whole. */
+class FileOnDisk implements Stream {
+  readonly #folder: string;
+  readonly #options: StreamsOptions;
+  readonly record: StreamRecord;
+  #state: 'starting' | 'refused' | 'ended' | 'failed';
+  #problem: StreamProblem | undefined;
+  #packaging = new AbortController();
+  #turn: Promise<void> = Promise.resolve();
+  #count = 0;
+  /** Files that come, or wait for their turn. */
+  #waiting = 0;
+
+  constructor(folder: string, record: StreamRecord, options: StreamsOptions) {
+    this.#folder = folder;
+    this.record = record;
+    this.#options = options;
+    this.#state = record.parts.length > 0 ? 'ended' : 'starting';
+  }
+
+  document(): StreamDocument {
+    return documentOf(this.record, {
+      state: this.#state,
+      problem: this.#problem,
+      partSeconds: 0,
+      isPlayable: (system) => this.record.parts.some((part) => part[system] !== null),
+    });
+  }
+
+  /** Files that come for one stream are packaged one after another; the last one stays. */
+  put(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
+    this.#waiting += 1;
+    const turn = this.#turn
+      .then(() => this.#package(request, body, take))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Whether there is nothing of it, and nothing comes. */
+  get isUnused(): boolean {
+    return this.#waiting === 0 && this.#state === 'starting' && this.record.parts.length === 0;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.#packaging.abort();
+    await this.#turn;
+  }
+
+  async #package(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
+    const { folder, programs, clock, keyFilesPath, log } = this.#options;
+    const { keyFile, protection } = request;
+    const { signal } = this.#packaging;
+    let keys: PackagingKeys | 'none' = 'none';
+    // What is to be protected is not played in the clear for as long as its file takes to come, nor if none comes.
+    if (protection === 'key_file' && this.record.protection === 'none') {
+      this.#state = 'starting';
+      this.#problem = undefined;
+      await this.#drop(request);
+    }
+    if (protection === 'key_file') {
+      if (keyFile === undefined) throw new TypeError('A protected stream has a key file');
+      const read = readKeyFile(keyFilesPath, keyFile);
+      if (!read.ok) {
+        body.resume();
+        await this.#refuse(request, read.problem);
+        return;
+      }
+      keys = read.keys;
+    }
+    const now = clock();
+    this.#count += 1;
+    const name = `part-${this.#count}-${now.getTime().toString(36)}`;
+    const source = join(folder.temporary, `${this.record.id}-${name}`);
+    try {
+      await receive(body, source, take, signal);
+      const packaged = await packageFile({
+        binary: programs.shakaPackager,
+        env: programs.env,
+        source,
+        folder: join(this.#folder, name),
+        keys,
+        now,
+        signal,
+      });
+      if (!packaged.ok) {
+        signal.throwIfAborted();
+        await this.#refuse(request, packaged.problem);
+        return;
+      }
+      const has = (system: 'dash' | 'hls') => packaged.outputs.includes(system);
+      const keyIdsOf = (system: 'dash' | 'hls') => {
+        const of = keys === 'none' ? undefined : keys[system];
+        return has(system) ? (of ? [formatUuid(of.keyId)] : []) : null;
+      };
+      const before = this.record.parts.splice(0);
+      const { seconds, outputs } = packaged;
+      const bytes = sizeOf(source) * outputs.length;
+      const systems = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
+      this.#take(request);
+      this.record.parts.push({ name, ...systems, bytes, seconds, isDone: true });
+      this.record.started = now.toISOString();
+      this.record.isEnded = true;
+      this.#state = 'ended';
+      this.#problem = undefined;
+      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
+      for (const part of before) await rm(join(this.#folder, part.name), { recursive: true, force: true });
+      log.info('file packaged', { stream: this.record.id, part: name, seconds });
+    } catch (thrown) {
+      if (signal.aborted) throw packagerError('stream_is_ending');
+      const code = systemCode(thrown);
+      if (code !== 'ENOSPC' && code !== 'EDQUOT') throw thrown;
+      const description = 'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER.';
+      throw packagerError('insufficient_storage', description, { cause: thrown });
+    } finally {
+      await rm(source, { force: true });
+    }
+  }
+
+  /** What was packaged before is played no longer: it was to be replaced. */
+  async #refuse(request: FileRequest, problem: StreamProblem): Promise<void> {
+    this.#state = 'refused';
+    this.#problem = problem;
+    await this.#drop(request);
+  }
+
+  async #drop(request: FileRequest): Promise<void> {
+    this.#take(request);
+    this.record.parts.splice(0);
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The record tells of what can be played. */
+  #take({ keyFile, protection }: FileRequest): void {
+    this.record.keyFile = keyFile ?? null;
+    this.record.protection = protection;
+  }
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { styleText } from 'node:util';
+import type { Environment } from '../http/config';
+import { type Problem, systemCode } from '../http/errors';
+import { jsonText, shown } from './text';
+
+export type TerminalOutput = Writable & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
+
+/** Where a command's words go: results to stdout, everything about them to stderr. */
+export interface Output {
+  /** Whether results are one JSON document. */
+  readonly json: boolean;
+  /** A part of the result, as it is. */
+  write(text: string | Buffer): void;
+  /** The result as the JSON document. */
+  document(value: unknown): void;
+  /** A line beside the result; none with `--json`, where the document says it. */
+  note(line: string): void;
+  /** A line that is told in any case. */
+  warn(line: string): void;
+  errors(problems: readonly Problem[]): void;
+  /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */
+  style(style: Style, text: string): string;
+  noteStyle(style: Style, text: string): string;
+  /** Resolves when stdout takes more. Answers false when its reader is gone. */
+  ready(): Promise<boolean>;
+  /** Resolves when all is written. Answers the system's code when some of it could not be; a reader that went is none. */
+  finish(): Promise<string | undefined>;
+}
+
+export function createOutput(
+  stdout: TerminalOutput,
+  stderr: TerminalOutput,
+  env: Environment,
+  json: boolean,
+): Output {
+  const colour = !env.NO_COLOR && env.TERM !== 'dumb';
+  const styled = (stream: TerminalOutput) => (style: Style, text: string) =>
+    colour && stream.isTTY ? styleText(style, text, { validateStream: false }) : text;
+  const style = styled(stdout);
+  const noteStyle = styled(stderr);
+  let gone = false;
+  let lost: string | undefined;
+  const fail = (thrown: unknown) => {
+    gone = true;
+    const code = systemCode(thrown) ?? 'ERROR';
+    // `| head` closes the pipe when it has enough; that is no fault of ours, and no reason to leave work half done.
+    if (code !== 'EPIPE' && code !== 'ERR_STREAM_DESTROYED') lost ??= code;
+  };
+  stdout.on('error', fail);
+  stderr.on('error', () => undefined);
+  const write = (text: string | Buffer) => {
+    if (!gone) stdout.write(text, (thrown) => thrown && fail(thrown));
+  };
+  const document = (value: unknown) => write(`${jsonText(value, 2)}\n`);
+  const warn = (line: string) => void stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
+  return {
+    json,
+    style,
+    noteStyle,
+    write,
+    document,
+    warn,
+    note: (line) => {
+      if (!json) stderr.write(`${line}\n`);
+    },
+    errors: (problems) => {
+      if (json) document({ errors: problems.map(({ code, description }) => ({ code, description })) });
+      else
+        for (const { description } of problems)
+          stderr.write(`${noteStyle('red', 'error:')} ${shown(description)}\n`);
+    },
+    ready: async () => {
+      if (!gone && stdout.writableNeedDrain)
+        await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
+      return !gone && !stdout.destroyed;
+    },
+    finish: async () => {
+      if (!gone && !stdout.destroyed)
+        await new Promise<void>((resolve) => {
+          stdout.write('', (thrown) => {
+            if (thrown) fail(thrown);
+            resolve();
+          });
+        });
+      return lost;
+    },
+  };
+}

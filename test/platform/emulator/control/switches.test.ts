@@ -1,0 +1,222 @@
+import type { Response, Test } from 'supertest';
+import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const CHANNELS = '/v2/sites/demosite/channels/';
+const injected = (code: string) => ({
+  errors: [{ code, description: 'A fault switch of the control port did this.' }],
+});
+const invalid = (...descriptions: string[]) => ({
+  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+});
+
+test('tells the time and moves it forward', async () => {
+  const { control } = await startEmulator();
+  expect((await control.get('/clock')).body).toEqual({ now: '2030-01-01T00:00:00.000000+00:00' });
+  const advanced = await control.post('/clock').send({ advance_seconds: 43_200.5 });
+  expect([advanced.status, advanced.body]).toEqual([200, { now: '2030-01-01T12:00:00.500000+00:00' }]);
+  expect((await control.get('/clock')).body).toEqual(advanced.body);
+});
+
+test.each([
+  [{}, 'advance_seconds: is missing'],
+  [{ advance_seconds: '1' }, 'advance_seconds: must be a number of seconds'],
+  [{ advance_seconds: -1 }, 'advance_seconds: must not be negative: time goes forward'],
+  [{ advance_seconds: 1e12 }, 'advance_seconds: must be at most a year'],
+  [[], 'The body must be a JSON object with advance_seconds.'],
+])('refuses to move the clock by %j', async (body, description) => {
+  const { control } = await startEmulator();
+  const { status, body: answer } = await control.post('/clock').send(body);
+  expect([status, answer]).toEqual([400, invalid(description)]);
+  expect((await control.get('/clock')).body.now).toBe('2030-01-01T00:00:00.000000+00:00');
+});
+
+test('fails the next calls of a route as often as it is told, and no call of another', async () => {
+  const { admin, control } = await startEmulator();
+  const fault = { target: 'GET /v2/sites/:site/channels/', kind: 'fail', status: 503, times: 2 };
+  const set = await control.post('/faults').send(fault);
+  expect([set.status, set.body]).toEqual([201, { faults: [fault] }]);
+  await admin.post(CHANNELS).send({ metadata: {} }).expect(201);
+  await admin.get(`${CHANNELS}id000001`).expect(200);
+  const first = await admin.get(CHANNELS);
+  expect([first.status, first.body]).toEqual([503, injected('server_error')]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [{ ...fault, times: 1 }] });
+  await admin.get(CHANNELS.slice(0, -1)).expect(503);
+  await admin.get(CHANNELS).expect(200);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test('a call that is failed has changed nothing', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: '* /v2/sites/*/channels', kind: 'fail', status: 429 });
+  const failed = await admin.post(CHANNELS).send({ metadata: {} });
+  expect([failed.status, failed.body]).toEqual([429, injected('injected_fault')]);
+  expect((await admin.get(CHANNELS)).body.total).toBe(0);
+});
+
+test('breaks the connection of the next call', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'reset' });
+  await expect(admin.get(CHANNELS)).rejects.toThrow(/ECONNRESET|socket hang up/);
+  await admin.get(CHANNELS).expect(200);
+});
+
+test('holds the next call back until its delay is over on the clock', async () => {
+  const emulator = await startEmulator();
+  const { admin, advance, context } = emulator;
+  const { answer } = await delayed(emulator, `POST ${CHANNELS}`, () =>
+    admin.post(CHANNELS).send({ metadata: {} }),
+  );
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(29);
+  expect(context.state.channels.all()).toEqual([]);
+  await advance(1);
+  expect((await answer).status).toBe(201);
+});
+
+test('lets a call go on at once that DELETE /faults finds held back', async () => {
+  const emulator = await startEmulator();
+  const { answer } = await delayed(emulator, `GET ${CHANNELS}`, () => emulator.admin.get(CHANNELS));
+  await emulator.control.delete('/faults').expect(204);
+  expect((await answer).status).toBe(200);
+});
+
+test('lets a call go on after a reset that finds it held back, and it meets the new start', async () => {
+  const emulator = await startEmulator();
+  const { id } = await emulator.createChannel();
+  const path = `/live/channels/${id}.json`;
+  const { answer } = await delayed(emulator, `GET ${path}`, () => emulator.unauthenticated.get(path));
+  await emulator.control.post('/reset').expect(204);
+  expect((await answer).status).toBe(404);
+});
+
+test('lets a call go on once, however often it is let go', () => {
+  const faults = new FaultSwitches();
+  const goOn = jest.fn();
+  const letGo = faults.hold(goOn);
+  expect(goOn).not.toHaveBeenCalled();
+  faults.clear();
+  letGo();
+  expect(goOn).toHaveBeenCalledTimes(1);
+});
+
+/** Makes a call, and comes back once it is held back for 30 seconds. */
+async function delayed(
+  { context, control }: TestEmulator,
+  target: string,
+  call: () => Test,
+): Promise<{ answer: Promise<Response> }> {
+  const taken = new Promise<void>((resolve) => {
+    const { after } = context.clock;
+    jest.spyOn(context.clock, 'after').mockImplementation((ms, run) => {
+      resolve();
+      return after(ms, run);
+    });
+  });
+  await control.post('/faults').send({ target, kind: 'delay', ms: 30_000 });
+  const answer = call().then((response) => response);
+  await taken;
+  return { answer };
+}
+
+test('forgets every fault on DELETE', async () => {
+  const { admin, control } = await startEmulator();
+  await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'reset', times: 5 });
+  await control.delete('/faults').expect(204);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+  await admin.get(CHANNELS).expect(200);
+});
+
+test('takes faults for one webhook receiver or all of them', async () => {
+  const { context, control } = await startEmulator();
+  const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [] };
+  const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
+  await control
+    .post('/faults')
+    .send({ target: `webhook:${id}`, kind: 'fail' })
+    .expect(201);
+  await control.post('/faults').send({ target: 'webhook:*', kind: 'delay' }).expect(201);
+  const { faults } = context;
+  expect(faults.take('webhook:other000')).toEqual({ kind: 'delay', ms: 1000 });
+  expect(faults.take('webhook:other000')).toBeUndefined();
+  expect(faults.take(`GET /webhook:${id}`)).toBeUndefined();
+  expect(faults.take(`webhook:${id}`)).toEqual({ kind: 'fail', status: 500 });
+});
+
+const FAULTS: readonly [body: object, ...told: string[]][] = [
+  [{}, 'target: is missing', 'kind: is missing'],
+  [
+    { target: 'nowhere', kind: 'fail' },
+    'target: must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*',
+  ],
+  [
+    { target: 'GET /x', kind: 'fail', status: 200, times: 0 },
+    'status: must be 400 to 599',
+    'times: must be at least 1',
+  ],
+  [{ target: 'GET /x', kind: 'reset', status: 500 }, 'status: goes with the kind fail'],
+  [{ target: 'GET /x', kind: 'fail', ms: 5 }, 'ms: goes with the kind delay'],
+  [{ target: 'GET /x', kind: 'delay', ms: 1e9 }, 'ms: must be at most 600000'],
+];
+
+test.each(FAULTS)('refuses the fault %j', async (body, ...told) => {
+  const { control } = await startEmulator();
+  const { status, body: answer } = await control.post('/faults').send(body);
+  expect([status, answer]).toEqual([400, invalid(...told)]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test.each([
+  ['GET /v2/sites/demosite/chanels/', 'GET /v2/sites/:siteId/channels'],
+  ['PUT /v2/sites/:site/channels/*/disabel/', 'PUT /v2/sites/:siteId/channels/:channelId/disable'],
+  ['GET /live/chanels/*', 'GET /live/channels/:channelId.json'],
+  ['GET /live/channels/abcd1234.jsn', 'GET /live/channels/:channelId.json'],
+  ['* /v2/webhook', '* /v2/webhooks'],
+  ['GET /embed/chanel.js', 'GET /embed/channel.js'],
+  ['GET /V2/media/*', 'GET /v2/media/:mediaId'],
+])('refuses the mistyped target %s with the nearest route', async (target, meant) => {
+  const { control } = await startEmulator();
+  const { status, body } = await control.post('/faults').send({ target, kind: 'fail' });
+  expect([status, body]).toEqual([
+    400,
+    invalid(`target: the platform has no such route; did you mean ${meant}?`),
+  ]);
+  expect((await control.get('/faults')).body).toEqual({ faults: [] });
+});
+
+test.each([
+  ['PST /v2/sites/demosite/channels', 'target: /v2/sites/:siteId/channels takes GET, POST, not PST'],
+  ['PUT /live/channels/*', 'target: /live/channels/:channelId.json takes GET, not PUT'],
+  [
+    'GET /some/thing/else/that/is/nowhere/near',
+    'target: the platform has no such route; its routes begin with /config, /keyprovider, /v2/sites, ' +
+      '/v2/webhooks, /v2/query_usage, /uploads, /v2/uploads, /v1/videos, /v1/accounts, /v1/channels, /v1/players, /v1/status, /live, /v2/media, /manifests, ' +
+      '/thumbnails, /videos, /tracks, /v2/playlists, /embed, /dashboard, /verify',
+  ],
+  // Faults leave the probe alone, so a switch for it would never be met.
+  ['GET /healthz', expect.stringContaining('target: the platform has no such route')],
+  [
+    'webhook:abcd1234',
+    'target: there is no webhook with this id; GET /state lists them, webhook:* means all',
+  ],
+])('refuses the target %s, which no call can meet', async (target, description) => {
+  const { control } = await startEmulator();
+  const { status, body } = await control.post('/faults').send({ target, kind: 'fail' });
+  expect([status, body]).toEqual([400, { errors: [{ code: 'invalid_body', description }] }]);
+});
+
+test.each([
+  'HEAD /v2/media/abcd1234/',
+  'OPTIONS /live/channels/*',
+  '* /live/channels/:id',
+  'GET /live/channels/abcd1234.json',
+  'GET /live/events/{event}',
+  'GET /live/events/*/hls/part-1/video_1.m4s',
+  'GET /manifests/abcd1234/dash/*',
+  'POST /keyprovider/clearkey',
+  'GET /keyprovider/cenc/demo/*',
+  'POST /dashboard/channels',
+])('takes the target %s', async (target) => {
+  const { control } = await startEmulator();
+  await control.post('/faults').send({ target, kind: 'fail' }).expect(201);
+});

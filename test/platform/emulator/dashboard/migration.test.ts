@@ -1,0 +1,193 @@
+import { createV1 } from '../../../support/call-v1';
+import { textOf } from '../../../support/read-page';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const PATH = '/dashboard/migration';
+const SECRET = 'demo-api-secret-0123456789';
+
+/** Pastes a call, and answers the page. */
+async function paste({ unauthenticated }: TestEmulator, call: string, act = 'show', site = 'demosite') {
+  const { status, text } = await unauthenticated.post(PATH).type('form').send({ call, site, do: act });
+  return { status, html: text, text: textOf(text) };
+}
+
+/** What a page shows to take away, by its ids. */
+function linesOf(page: string): Record<string, string> {
+  return Object.fromEntries(
+    [...page.matchAll(/<pre[^>]*><code id="([^"]+)">(.*?)<\/code><\/pre>/gs)].map(
+      ([, id = '', text = '']) => [
+        id,
+        text.replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code))),
+      ],
+    ),
+  );
+}
+
+function answersOf(page: string): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(linesOf(page))
+      .filter(([id]) => id.startsWith('answer-'))
+      .map(([id, text]) => [id, JSON.parse(text)]),
+  );
+}
+
+test('is among the sections, with a form to paste a call into', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get(PATH).expect(200);
+  expect(textOf(text)).toContain('v1 → v2 What a call of Management API v1 becomes in v2');
+  expect(text).toContain('<a href="/dashboard/migration" aria-current="page">v1 → v2</a>');
+});
+
+test('shows the call of v2 for a curl command, and what is different, and calls nothing', async () => {
+  const emulator = await startEmulator();
+  const { status, html, text } = await paste(
+    emulator,
+    `curl -X POST 'https://api.jwplatform.com/v1/videos/create?api_key=demosite&api_signature=abc' \\
+      -d 'title=It%27s' --data-urlencode 'tags=a,b'`,
+  );
+  expect(status).toBe(200);
+  expect(linesOf(html)['v2-call-0']).toContain(`curl -X POST ${emulator.url}/v2/sites/demosite/media/ \\`);
+  expect(linesOf(html)['v2-call-0']).toContain('"tags":["a","b"]');
+  expect(text).toContain('/v1/videos/create Ready');
+  expect(text).toContain('Changed tags tag → none: Tags are an attribute of other resources such as media');
+  expect(text).not.toContain('What both answered here');
+  expect(emulator.context.state.media.all()).toEqual([]);
+});
+
+test('runs both calls and shows their answers side by side', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video', { title: 'A' });
+  // Calls are signed with real time.
+  await emulator.advance(100 * 24 * 3600);
+  const { html, text } = await paste(emulator, `/v1/videos/show?video_key=${video_key}`, 'run');
+  expect(answersOf(html)).toMatchObject({
+    'answer-v1-0': { status: 'ok', video: { key: video_key, title: 'A' } },
+    'answer-v2-0': { id: video_key, type: 'media', metadata: { title: 'A' } },
+  });
+  expect(text).toContain('POST /v1/videos/show 200');
+  expect(text).toContain(`GET /v2/sites/demosite/media/${video_key}/ 200`);
+});
+
+test('reads first what an update of custom parameters must keep', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video', { 'custom.keep': '1', 'custom.go': '1' });
+  const call = `https://api.test/v1/videos/update?video_key=${video_key}&custom.new=2&custom.-go=`;
+  // So that the change is left to v2.
+  const fault = { target: 'POST /v1/videos/update', kind: 'fail', status: 503 };
+  await emulator.control.post('/faults').send(fault).expect(201);
+  const { html } = await paste(emulator, call, 'run');
+  expect(answersOf(html)).toMatchObject({
+    'answer-v1-0': { status: 'error', code: 'CallUnavailable' },
+    'answer-v2-0': { id: video_key },
+    'answer-v2-1': { id: video_key, metadata: { custom_params: { keep: '1', new: '2' } } },
+  });
+  expect(emulator.context.state.media.find(video_key)?.metadata.custom_params).toEqual({
+    keep: '1',
+    new: '2',
+  });
+});
+
+test('fills in the type of a playlist that it has read', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { type: 'manual', title: 'A' });
+  const { html, text } = await paste(
+    emulator,
+    `/v1/channels/update?channel_key=${channel_key}&title=B&custom.x=1`,
+    'run',
+  );
+  expect(text).toContain(`PATCH /v2/sites/demosite/playlists/${channel_key}/manual_playlist/ 200`);
+  expect(answersOf(html)['answer-v2-1']).toMatchObject({
+    metadata: { title: 'B', custom_params: { x: '1' } },
+  });
+});
+
+test('does not call what somebody must complete, and says so', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { type: 'manual' });
+  const video_key = await createV1(emulator, 'video');
+  const call = `/v1/channels/videos/create?channel_key=${channel_key}&video_key=${video_key}`;
+  const { text } = await paste(emulator, call, 'run');
+  expect(text).toContain('To complete by hand');
+  expect(text).toContain('This was not called: what stands in braces must be filled in by hand.');
+});
+
+test('does not call an address that lacks an id', async () => {
+  const emulator = await startEmulator();
+  const { text } = await paste(emulator, '/v1/videos/show', 'run');
+  expect(text).toContain('POST /v1/videos/show 400');
+  expect(text).toContain('GET /v2/sites/demosite/media/{media_id}/ This was not called');
+});
+
+test('shows the errors of both, each in its form', async () => {
+  const emulator = await startEmulator();
+  const { html, text } = await paste(emulator, '/v1/videos/show?video_key=none0000', 'run');
+  expect(answersOf(html)).toMatchObject({
+    'answer-v1-0': { status: 'error', code: 'NotFound' },
+    'answer-v2-0': { errors: [{ code: 'not_found' }] },
+  });
+  expect(text).toContain('POST /v1/videos/show 404');
+});
+
+test('shows what v2 does not support, with the answer of v1', async () => {
+  const emulator = await startEmulator();
+  const { html, text } = await paste(emulator, '/v1/accounts/tags/list', 'run');
+  expect(text).toContain('Not supported in v2');
+  expect(text).toContain('There is no call of v2 to run.');
+  expect(answersOf(html)).toMatchObject({ 'answer-v1-0': { status: 'error', code: 'NotSupported' } });
+});
+
+test.each([
+  ['', 'Paste a call first: a curl command, or its address.'],
+  ['hello', 'This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.'],
+  ['curl https://a.test/v2/sites', 'This has no call of Management API v1: its address has /v1/ in it'],
+  ['curl a.test/v1/videos/list; curl a.test/v1/videos/list', 'These are several calls. Paste one at a time.'],
+  [
+    'curl a.test/v1/videos/create -d @body',
+    'A part of this call comes from a file. Paste what the file holds.',
+  ],
+])('says what is wrong with %j', async (call, problem) => {
+  const emulator = await startEmulator();
+  const { status, html, text } = await paste(emulator, call, 'run');
+  expect([status, html.includes('role="alert"')]).toEqual([400, true]);
+  expect(text).toContain(problem);
+});
+
+test('refuses a site that the account does not have', async () => {
+  const emulator = await startEmulator();
+  const { status, text } = await paste(emulator, '/v1/videos/list', 'run', 'othrsite');
+  expect(status).toBe(400);
+  expect(text).toContain('The account has no such site.');
+});
+
+test('runs a call for the site that is chosen, and never shows its secret', async () => {
+  const emulator = await startEmulator({
+    EMULATOR_SITE_ID: 'demosite,othrsite',
+    EMULATOR_V1_SECRET: 'a-secret-of-version-1',
+  });
+  const { html } = await paste(emulator, '/v1/players/create?name=P', 'run', 'othrsite');
+  expect(emulator.context.state.players.all().map(({ siteId }) => siteId)).toEqual(['othrsite', 'othrsite']);
+  expect(html).not.toContain(SECRET);
+  expect(html).not.toContain('a-secret-of-version-1');
+  expect(html).not.toContain('api_signature=');
+});
+
+test('says that no credential reaches the site', async () => {
+  const emulator = await startEmulator();
+  emulator.context.state.credentials.clear();
+  const { text } = await paste(emulator, '/v1/videos/list', 'run');
+  expect(text).toContain('No Admin credential reaches this site.');
+});
+
+test('shows a connection that a fault switch breaks', async () => {
+  const emulator = await startEmulator();
+  await emulator.control.post('/faults').send({ target: 'POST /v1/videos/list', kind: 'reset' }).expect(201);
+  const { status, text } = await paste(emulator, '/v1/videos/list', 'run');
+  expect(status).toBe(200);
+  expect(text).toContain('The connection broke before there was an answer.');
+});
+
+test('shows markup in a call as text', async () => {
+  const emulator = await startEmulator();
+  const { html } = await paste(emulator, '/v1/videos/create?title=<script>alert(1)</script>', 'run');
+  expect(html).not.toContain('<script>alert');
+});

@@ -1,0 +1,177 @@
+import { Script } from 'node:vm';
+import { startEmulator } from '../../../support/start-emulator';
+
+test('serves the embed script to pages of any origin, for them to keep for an hour', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { status, headers, text } = await unauthenticated.get('/embed/channel.js');
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': 'public, max-age=3600',
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+  expect(() => new Script(text)).not.toThrow();
+});
+
+test.each([
+  ['/embed/player.js', 'public, max-age=3600'],
+  ['/embed/page.js', 'public, max-age=3600'],
+  ['/embed/shaka-player.js', 'public, max-age=604800'],
+])('serves what the script loads to pages of any origin: %s', async (path, cacheControl) => {
+  const { unauthenticated } = await startEmulator();
+  const { status, headers, text } = await unauthenticated.get(path);
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': cacheControl,
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+  expect(text.length).toBeGreaterThan(1000);
+  const again = await unauthenticated.get(path).set('if-none-match', String(headers.etag));
+  expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
+});
+
+test('lets pages of any origin ask for licenses', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { status, headers } = await unauthenticated
+    .options('/keyprovider/clearkey')
+    .set({ 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' });
+  expect(status).toBe(204);
+  expect(headers).toMatchObject({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': 'content-type',
+  });
+});
+
+test('answers 304 to a browser that has this version of the script', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { headers } = await unauthenticated.get('/embed/channel.js');
+  const again = await unauthenticated.get('/embed/channel.js').set('if-none-match', String(headers.etag));
+  expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
+});
+
+test('begins the script with its manual, which names the setup function and its options', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.js');
+  const manual = text.slice(0, text.indexOf('*/'));
+  for (const word of ['setup(', 'channelId', 'element', 'player', 'messages', 'baseUrl', 'destroy']) {
+    expect(manual).toContain(word);
+  }
+});
+
+test('writes every text into the page as text: nothing that it is sent becomes markup or code', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.js');
+  expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function/);
+});
+
+test('serves a page that uses the script, under a policy that allows the page its own scripts alone', async () => {
+  const { unauthenticated, url } = await startEmulator();
+  const { status, headers, text } = await unauthenticated.get('/embed/channel.html?channelId=abcd1234');
+  expect(status).toBe(200);
+  expect(headers['x-frame-options']).toBeUndefined();
+  expect(headers['cache-control']).toBe('no-store');
+  const [, nonce] = /'nonce-([^']+)'/.exec(String(headers['content-security-policy'])) ?? [];
+  expect(headers['content-security-policy']).toBe(
+    `default-src 'none';base-uri 'none';connect-src 'self';form-action 'self';frame-ancestors *;` +
+      `img-src 'self' data:;media-src 'self' blob:;script-src 'nonce-${nonce}';style-src 'nonce-${nonce}'`,
+  );
+  expect(text.match(/<(?:script|style)\b[^>]*>/g)).toEqual([
+    `<style nonce="${nonce}">`,
+    `<script nonce="${nonce}" src="channel.js">`,
+    `<script nonce="${nonce}" src="page.js">`,
+  ]);
+  expect(text.replaceAll(/<\/?(?:wbr|span)>/g, '')).toContain(`src=&#34;${url}/embed/channel.js&#34;`);
+});
+
+test('writes the style sheet into the page as it is', async () => {
+  const { unauthenticated, context } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/channel.html');
+  expect(text).toContain(`>${context.assets.embedStyle}</style>`);
+});
+
+test('gives every answer of the page another nonce', async () => {
+  const { unauthenticated } = await startEmulator();
+  const policies = new Set<unknown>();
+  for (const _ of [1, 2]) {
+    const { headers } = await unauthenticated.get('/embed/channel.html?channelId=abcd1234');
+    policies.add(headers['content-security-policy']);
+  }
+  expect(policies.size).toBe(2);
+});
+
+test('shows a channel id in the page as text, whatever it holds', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated
+    .get('/embed/channel.html')
+    .query({ channelId: '"><script>alert(1)</script>' });
+  expect(text).not.toContain('<script>alert');
+  expect(text).not.toContain('"><script');
+});
+
+test.each([
+  '/embed/channel.html',
+  '/embed/channel.html?channelId=',
+  '/embed/channel.html?channelId=a&channelId=b',
+  '/embed/media.html',
+  '/embed/media.html?mediaId=',
+])('asks for an id at %s', async (path) => {
+  const { unauthenticated } = await startEmulator();
+  const { status, text } = await unauthenticated.get(path);
+  expect(status).toBe(200);
+  expect(text).toContain('<form>');
+  expect(text).not.toContain('<script');
+});
+
+/** The options of the setup function, as the page's script reads them. */
+function optionsIn(page: string): unknown {
+  const [, options = ''] = /data-options="([^"]*)"/.exec(page) ?? [];
+  return JSON.parse(options.replaceAll('&#34;', '"'));
+}
+
+test.each([
+  ['/embed/channel.html?channelId=abcd1234', { channelId: 'abcd1234', element: '#stage' }],
+  ['/embed/media.html?mediaId=abcd1234', { mediaId: 'abcd1234', element: '#stage' }],
+  [
+    '/embed/media.html?mediaId=abcd1234&format=hls',
+    { mediaId: 'abcd1234', format: 'hls', element: '#stage' },
+  ],
+  ['/embed/media.html?mediaId=abcd1234&format=smil', { mediaId: 'abcd1234', element: '#stage' }],
+])('plays what its address names: %s', async (path, options) => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get(path);
+  expect(optionsIn(text)).toEqual(options);
+});
+
+test('plays a preview by its token, with the keys of the license server', async () => {
+  const { unauthenticated, url } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/media.html?preview=a/b');
+  const file = `${url}/live/previews/a%2Fb`;
+  const drm = { clearkey: { url: `${url}/keyprovider/clearkey` } };
+  const sources = [
+    { file: `${file}.mpd`, drm },
+    { file: `${file}.m3u8`, drm },
+  ];
+  expect(optionsIn(text)).toEqual({ item: { title: 'Preview', sources }, element: '#stage' });
+});
+
+test('offers both formats of what it plays, and marks the one that is asked for', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { text } = await unauthenticated.get('/embed/media.html?mediaId=abcd1234&format=hls');
+  expect(text.match(/<nav.*<\/nav>/)?.[0]).toBe(
+    '<nav aria-label="Format"><a href="?mediaId=abcd1234&#38;format=dash">DASH</a>' +
+      '<a href="?mediaId=abcd1234&#38;format=hls" aria-current="page">HLS</a></nav>',
+  );
+});
+
+test.each(['/embed/channel.js', '/embed/channel.html', '/embed/media.html', '/embed/shaka-player.js'])(
+  'answers 405 to a POST of %s',
+  async (path) => {
+    const { unauthenticated } = await startEmulator();
+    const { status, headers } = await unauthenticated.post(path);
+    expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
+  },
+);

@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
+import { FILM } from '../../../support/start-library';
+
+let delivery: TestDelivery;
+let path: string;
+let media: string;
+
+beforeEach(async () => {
+  delivery = await startDelivery();
+  const film = await delivery.film();
+  media = film.media;
+  path = `/videos/${film.media}-${film.rendition}.mp4`;
+});
+
+const asked = (headers: Readonly<Record<string, string>> = {}, asks = path) =>
+  fetch(`${delivery.url}${asks}`, { headers });
+
+const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer());
+
+test('sends a rendition byte for byte, for players of every origin, to be asked for again each time', async () => {
+  const response = await asked();
+  expect(response.status).toBe(200);
+  expect((await bytesOf(response)).equals(FILM)).toBe(true);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'video/mp4',
+    'content-length': String(FILM.length),
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-cache',
+    etag: expect.stringMatching(/^"[0-9a-f]{32}"$/),
+    'last-modified': expect.stringMatching(/ GMT$/),
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'accept-ranges, content-length, content-range, etag',
+    'cross-origin-resource-policy': 'cross-origin',
+    'content-security-policy': expect.stringMatching(/^default-src 'none';.*;sandbox$/),
+  });
+});
+
+test.each([
+  ['bytes=0-9', 0, 10],
+  ['bytes=100-', 100, FILM.length],
+  ['bytes=-20', FILM.length - 20, FILM.length],
+  [`bytes=10-${10 * FILM.length}`, 10, FILM.length],
+])('sends the range %s alone', async (range, start, end) => {
+  const response = await asked({ range });
+  expect(response.status).toBe(206);
+  expect(response.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/${FILM.length}`);
+  expect((await bytesOf(response)).equals(FILM.subarray(start, end))).toBe(true);
+});
+
+test('answers 416 with the length to a range behind the end', async () => {
+  const response = await asked({ range: `bytes=${FILM.length}-` });
+  expect(response.status).toBe(416);
+  expect(await response.json()).toEqual({ message: 'The file has no such range of bytes.' });
+  expect(response.headers.get('content-range')).toBe(`bytes */${FILM.length}`);
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+});
+
+test.each(['bytes=9-1', 'lines=1-2', 'bytes=a-b', 'bytes=0-1,5-6'])(
+  'sends the whole file when the range is %s',
+  async (range) => {
+    const response = await asked({ range });
+    // A range that ends before it begins can't be had; what can't be read is no range.
+    expect({ range, status: response.status }).toEqual({ range, status: range === 'bytes=9-1' ? 416 : 200 });
+  },
+);
+
+test('answers 304 to who has the file, 412 to who wants another version, and the whole when the rest is of another', async () => {
+  const { headers } = await asked();
+  const etag = String(headers.get('etag'));
+  // The client of Node asks for a fresh answer.
+  const same = await delivery.unauthenticated.get(path).set('if-none-match', etag);
+  expect({ status: same.status, length: same.headers['content-length'] }).toEqual({ status: 304 });
+  const other = await asked({ 'if-match': '"another"' });
+  expect({ status: other.status, body: await other.json() }).toEqual({
+    status: 412,
+    body: { message: 'The file has changed.' },
+  });
+  expect((await asked({ range: 'bytes=5-', 'if-range': etag })).status).toBe(206);
+  expect((await asked({ range: 'bytes=5-', 'if-range': '"another"' })).status).toBe(200);
+});
+
+test('answers HEAD with the headers and no body', async () => {
+  const response = await fetch(`${delivery.url}${path}`, { method: 'HEAD' });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-length')).toBe(String(FILM.length));
+  expect(await response.text()).toBe('');
+});
+
+test.each([
+  ['vtt', 'text/vtt; charset=utf-8', null],
+  ['srt', 'application/x-subrip; charset=utf-8', 'attachment'],
+  ['ttml', 'application/ttml+xml; charset=utf-8', 'attachment'],
+  ['html', 'text/plain; charset=utf-8', null],
+])('sends a %s text track as %s, whatever ending is asked for', async (format, type, disposition) => {
+  const text = '<script>alert(1)</script> äöü\n';
+  const track = await delivery.track(media, {}, text, format);
+  for (const ending of [format, 'vtt']) {
+    const response = await asked({}, `/tracks/${track}.${ending}`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe(type);
+    expect(response.headers.get('content-disposition')).toBe(disposition);
+    expect(response.headers.get('content-security-policy')).toContain('sandbox');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await response.text()).toBe(text);
+  }
+});
+
+test('sends a text track while it is published alone', async () => {
+  const { admin, siteId, get } = delivery;
+  const track = await delivery.track(media, {}, 'WEBVTT\n');
+  const one = `/v2/sites/${siteId}/media/${media}/text_tracks/${track}`;
+  await admin.put(`${one}/unpublish/`).expect(204);
+  expect(await get(`/tracks/${track}.vtt`)).toEqual(NOTHING);
+  expect(JSON.stringify((await get(`/v2/media/${media}`)).body)).not.toContain(track);
+  await admin.put(`${one}/publish/`).expect(204);
+  expect((await get(`/tracks/${track}.vtt`)).status).toBe(200);
+});
+
+test.each([
+  '/videos/..%2F..%2Fetc-passwd.mp4',
+  '/videos/%2e%2e-%2e%2e.mp4',
+  '/videos/MEDIA-00000001.mp4',
+  '/videos/MEDIA-.mp4',
+  '/videos/MEDIA.mp4',
+  '/videos/MEDIA-__proto__.mp4',
+  '/tracks/..%2f..%2f..%2fetc%2fpasswd.vtt',
+  '/tracks/%00.vtt',
+  '/thumbnails/..%2F00000001',
+  '/thumbnails/constructor',
+])('answers 404 and no file at %s', async (pattern) => {
+  const response = await asked({}, pattern.replace('MEDIA', media));
+  expect(response.status).toBe(404);
+  expect(await response.text()).not.toContain('root:');
+});
+
+test('does not send a rendition by the id of another media', async () => {
+  const other = await delivery.film();
+  expect(await delivery.get(path.replace(media, other.media))).toEqual(NOTHING);
+});
+
+test('answers 404 for a file that somebody has taken from the disk', async () => {
+  const { context } = delivery;
+  const file = context.state.media.find(media)?.file;
+  if (file) await context.uploads.remove(file);
+  expect(await delivery.get(path)).toEqual(NOTHING);
+});
+
+test('sends files of a folder whose name begins with a dot', async () => {
+  const folder = mkdtempSync(join(tmpdir(), '.hidden folder#%41?-'));
+  const hidden = await startDelivery({ EMULATOR_UPLOADSFOLDER: folder });
+  const film = await hidden.film();
+  const response = await fetch(`${hidden.url}/videos/${film.media}-${film.rendition}.mp4`);
+  expect(response.status).toBe(200);
+  expect((await bytesOf(response)).equals(FILM)).toBe(true);
+  rmSync(folder, { recursive: true });
+});

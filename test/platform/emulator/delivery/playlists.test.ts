@@ -1,0 +1,319 @@
+import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
+
+let delivery: TestDelivery;
+
+beforeEach(async () => {
+  delivery = await startDelivery({ EMULATOR_SITE_ID: 'demosite,othersit' });
+});
+
+/** Media of these titles, each published a while after the one before; their ids by title. */
+async function made(media: Readonly<Record<string, object>>): Promise<Readonly<Record<string, string>>> {
+  const ids: [string, string][] = [];
+  for (const [title, metadata] of Object.entries(media))
+    ids.push([title, await delivery.external({ title, ...metadata })]);
+  return Object.fromEntries(ids);
+}
+
+const view = async (id: string | undefined, times: number) => {
+  for (let time = 0; time < times; time += 1)
+    await delivery.unauthenticated.get(`/v2/media/${id}`).expect(200);
+};
+
+test('describes a playlist and its page of items, each as the document of its media has it', async () => {
+  const { playlist, unauthenticated, url } = delivery;
+  const ids = await made({ Harbour: { tags: ['boats'], custom_params: { rating: 'U' } }, Mountain: {} });
+  const feed = await playlist('manual_playlist', {
+    title: 'Views',
+    description: 'Far and wide',
+    custom_params: { theme: 'dark', title: 'Forged', links: 'none' },
+    media_filter: { include: { values: [ids.Mountain, ids.Harbour] } },
+  });
+  const items = await Promise.all(
+    [ids.Mountain, ids.Harbour].map(async (id) => {
+      const { body } = await unauthenticated.get(`/v2/media/${id}`).expect(200);
+      return { ...body.playlist[0], feedid: feed };
+    }),
+  );
+  const page = `${url}/v2/playlists/${feed}?page_limit=500&page_offset=1`;
+  const { body, headers } = await unauthenticated.get(`/v2/playlists/${feed}`).expect(200);
+  expect(body).toEqual({
+    title: 'Views',
+    description: 'Far and wide',
+    kind: 'MANUAL',
+    feedid: feed,
+    links: { first: page, last: page },
+    playlist: items,
+    feed_instance_id: expect.stringMatching(/./),
+    theme: 'dark',
+  });
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'access-control-allow-origin': '*',
+  });
+});
+
+test('answers 404 with a message for a playlist that is unknown, or deleted', async () => {
+  const { playlist, admin, siteId, get } = delivery;
+  const absent = { status: 404, body: { message: 'There is no playlist with this id.' } };
+  expect(await get('/v2/playlists/nowhere0')).toEqual(absent);
+  const id = await playlist('dynamic_playlist');
+  await admin.delete(`/v2/sites/${siteId}/playlists/${id}/`).expect(204);
+  expect(await get(`/v2/playlists/${id}`)).toEqual(absent);
+});
+
+test.each([
+  ['manual_playlist', 'MANUAL'],
+  ['dynamic_playlist', 'DYNAMIC'],
+  ['trending_playlist', 'TRENDING'],
+  ['article_matching_playlist', 'ARTICLE_MATCHING'],
+  ['search_playlist', 'SEARCH'],
+  ['recommendations_playlist', 'FEED'],
+])('a %s without media is an empty list of the kind %s', async (type, kind) => {
+  const { playlist, unauthenticated } = delivery;
+  const { body } = await unauthenticated.get(`/v2/playlists/${await playlist(type)}`).expect(200);
+  expect(body).toMatchObject({ title: '', description: '', kind, playlist: [] });
+});
+
+test('a manual playlist keeps its own order, without doubles and what its site does not have', async () => {
+  const { playlist, titlesOf, admin } = delivery;
+  const ids = await made({ A: {}, B: {}, C: {} });
+  const { body: foreign } = await admin
+    .post('/v2/sites/othersit/media/')
+    .send({
+      metadata: { title: 'Foreign' },
+      upload: { method: 'external', source_url: 'https://a.example/f' },
+    })
+    .expect(201);
+  await delivery.advance(5);
+  const values = [ids.C, 'nowhere0', ids.A, ids.C, foreign.id, '__proto__', ids.B];
+  const feed = await playlist('manual_playlist', { media_filter: { include: { values } } });
+  expect(await titlesOf(feed)).toEqual(['C', 'A', 'B']);
+  for (const type of ['dynamic_playlist', 'trending_playlist', 'recommendations_playlist'])
+    expect(await titlesOf(await playlist(type))).toEqual(['C', 'B', 'A']);
+});
+
+test('a manual playlist can have a live event, from when viewers may watch it', async () => {
+  const { playlist, titlesOf, createChannel, connect } = delivery;
+  const event = await connect(await createChannel({ title: 'Live show' }));
+  const feed = await playlist('manual_playlist', { media_filter: { include: { values: [event] } } });
+  expect(await titlesOf(feed)).toEqual(['Live show']);
+});
+
+describe('a dynamic playlist', () => {
+  const MEDIA = {
+    Harbour: { tags: ['sea', 'boats'], custom_params: { rating: 'U', region: 'north' } },
+    Beach: { tags: ['sea'], custom_params: { rating: 'PG' } },
+    Mountain: { tags: ['snow'], custom_params: { rating: 'U' } },
+    Lake: { tags: ['boats', 'snow'] },
+  };
+
+  test.each([
+    [{}, ['Lake', 'Mountain', 'Beach', 'Harbour']],
+    [
+      { include: { tags: { match: 'any', values: ['sea', 'snow'] } } },
+      ['Lake', 'Mountain', 'Beach', 'Harbour'],
+    ],
+    [{ include: { tags: { values: ['boats'] } } }, ['Lake', 'Harbour']],
+    [{ include: { tags: { match: 'all', values: ['sea', 'boats'] } } }, ['Harbour']],
+    [{ include: { tags: { match: 'all', values: [] } } }, ['Lake', 'Mountain', 'Beach', 'Harbour']],
+    [{ include: { tags: { values: ['Sea'] } } }, []],
+    [{ exclude: { tags: { values: ['sea'] } } }, ['Lake', 'Mountain']],
+    [{ exclude: { tags: { match: 'all', values: ['boats', 'snow'] } } }, ['Mountain', 'Beach', 'Harbour']],
+    [{ include: { custom_params: { values: { rating: 'U' } } } }, ['Mountain', 'Harbour']],
+    [{ include: { custom_params: { match: 'all', values: { rating: 'U', region: 'north' } } } }, ['Harbour']],
+    [{ include: { custom_params: { values: { rating: 'PG', region: 'north' } } } }, ['Beach', 'Harbour']],
+    [{ include: { custom_params: { values: { toString: 'x', constructor: '' } } } }, []],
+    [{ include: { tags: { values: ['sea'] }, custom_params: { values: { rating: 'U' } } } }, ['Harbour']],
+    [
+      {
+        include: { tags: { values: ['sea', 'snow'] } },
+        exclude: { custom_params: { values: { rating: 'U' } } },
+      },
+      ['Lake', 'Beach'],
+    ],
+  ])('with the filter %j has %j', async (media_filter, titles) => {
+    await made(MEDIA);
+    const feed = await delivery.playlist('dynamic_playlist', { media_filter });
+    expect(await delivery.titlesOf(feed)).toEqual(titles);
+  });
+
+  test('is sorted as it says, or as the request says', async () => {
+    const ids = await made({
+      b: { publish_start_date: '2029-03-01T00:00:00Z' },
+      C: { publish_start_date: '2029-01-01T00:00:00Z' },
+      a: { publish_start_date: '2029-02-01T00:00:00Z' },
+    });
+    await view(ids.C, 2);
+    await view(ids.a, 1);
+    const orders = {
+      'created:asc': ['b', 'C', 'a'],
+      'created:dsc': ['a', 'C', 'b'],
+      'title:asc': ['a', 'b', 'C'],
+      'title:dsc': ['C', 'b', 'a'],
+      'publish_start_date:asc': ['C', 'a', 'b'],
+      'publish_start_date:dsc': ['b', 'a', 'C'],
+      'views:dsc': ['C', 'a', 'b'],
+      'duration:asc': ['b', 'a', 'C'],
+    };
+    const plain = await delivery.playlist('dynamic_playlist');
+    expect(await delivery.titlesOf(plain)).toEqual(orders['publish_start_date:dsc']);
+    for (const [sort, titles] of Object.entries(orders)) {
+      const sorted = await delivery.playlist('dynamic_playlist', { sort });
+      expect({ sort, titles: await delivery.titlesOf(sorted) }).toEqual({ sort, titles });
+      expect({ sort, titles: await delivery.titlesOf(plain, `?sort=${sort}`) }).toEqual({ sort, titles });
+      const short = await delivery.playlist('dynamic_playlist', { sort, media_limit: 2 });
+      expect({ sort, titles: await delivery.titlesOf(short) }).toEqual({ sort, titles: titles.slice(0, 2) });
+    }
+  });
+});
+
+test('a dynamic playlist finds the few of a large library that belong to it, and follows changes', async () => {
+  const { context, siteId, playlist, titlesOf, advance, admin } = delivery;
+  const view = { origin: '', now: context.clock.now };
+  const upload = { method: 'external', source_url: 'https://cdn.example/film.mp4' };
+  const rare = [3, 150, 199, 200, 201, 420, 998];
+  const ids = new Map<number, string>();
+  for (let number = 0; number < 1000; number += 1) {
+    const tags = rare.includes(number) ? ['rare'] : ['common'];
+    const metadata = { title: String(number).padStart(3, '0'), tags };
+    const made = await context.library.media.create({ siteId }, { metadata, upload }, view);
+    ids.set(number, (made as { readonly id: string }).id);
+  }
+  await advance(5);
+  const include = { tags: { values: ['rare'] } };
+  const all = await playlist('dynamic_playlist', { media_filter: { include }, sort: 'title:asc' });
+  const few = await playlist('dynamic_playlist', {
+    media_filter: { include },
+    sort: 'title:dsc',
+    media_limit: 2,
+  });
+  expect(await titlesOf(all)).toEqual(['003', '150', '199', '200', '201', '420', '998']);
+  expect(await titlesOf(few)).toEqual(['998', '420']);
+  const change = (number: number, metadata: object) =>
+    admin
+      .patch(`/v2/sites/${siteId}/media/${ids.get(number)}/`)
+      .send({ metadata })
+      .expect(200);
+  await change(998, { tags: [] });
+  await change(3, { title: '999' });
+  await change(420, { publish_end_date: '2030-01-01T00:00:00Z' });
+  await admin.delete(`/v2/sites/${siteId}/media/${ids.get(200)}/`).expect(204);
+  expect(await titlesOf(all)).toEqual(['150', '199', '201', '999']);
+  expect(await titlesOf(few)).toEqual(['999', '201']);
+});
+
+test('a trending playlist has what viewers asked for most often, of equals the newest first', async () => {
+  const { playlist, titlesOf } = delivery;
+  const ids = await made({ A: { tags: ['x'] }, B: { tags: ['x'] }, C: {}, D: { tags: ['x'] } });
+  const feed = await playlist('trending_playlist', { media_limit: 3 });
+  expect(await titlesOf(feed)).toEqual(['D', 'C', 'B']);
+  await view(ids.A, 3);
+  await view(ids.C, 2);
+  expect(await titlesOf(feed)).toEqual(['A', 'C', 'D']);
+  const include = { tags: { values: ['x'] } };
+  expect(await titlesOf(await playlist('trending_playlist', { media_filter: { include } }))).toEqual([
+    'A',
+    'D',
+    'B',
+  ]);
+});
+
+describe('a search playlist', () => {
+  const MEDIA = {
+    'Cooking with fire': { description: 'A show' },
+    'The harbour show': { tags: ['sea'], description: 'Boats and fire' },
+    'Über den Bergen': { description: 'Berge' },
+    Snow: { tags: ['Fire', 'cold nights'] },
+    Bonfires: {},
+  };
+
+  test.each([
+    ['fire', ['Cooking with fire', 'Snow', 'The harbour show']],
+    ['FIRE!', ['Cooking with fire', 'Snow', 'The harbour show']],
+    // Snow is near to show.
+    ['fire show', ['The harbour show', 'Cooking with fire', 'Snow']],
+    ['show', ['The harbour show', 'Snow', 'Cooking with fire']],
+    ['harbor', ['The harbour show']],
+    ['shows', ['The harbour show', 'Cooking with fire']],
+    ['uber', ['Über den Bergen']],
+    ['cold', ['Snow']],
+    ['fire title:snow', []],
+    ['nothing like it', []],
+    ['" OR AND ( *', []],
+    ['', []],
+  ])('finds "%s" in %j', async (search, titles) => {
+    await made(MEDIA);
+    const feed = await delivery.playlist('search_playlist');
+    expect(await delivery.titlesOf(feed, `?search=${encodeURIComponent(search)}`)).toEqual(titles);
+  });
+
+  test('is found by the first words of a text that is too long', async () => {
+    await made(MEDIA);
+    const feed = await delivery.playlist('search_playlist');
+    const found = (search: string) => delivery.titlesOf(feed, `?search=${encodeURIComponent(search)}`);
+    const letters = [...'abcdefghijklmnopqrstuvwxyz'];
+    expect(await found(letters.map((letter) => letter.repeat(20)).join(' '))).toEqual([]);
+    expect(await found(letters.map((letter) => letter.repeat(15)).join(' '))).toEqual([]);
+    expect(await found('x'.repeat(5000))).toEqual([]);
+    expect(await found('fire '.repeat(1000))).toEqual(['Cooking with fire', 'Snow', 'The harbour show']);
+    expect(await found(`fire ${'x'.repeat(5000)}`)).toEqual([]);
+  });
+
+  test('searches for its own words when the request has none, and follows changes', async () => {
+    const ids = await made(MEDIA);
+    const { admin, siteId, playlist, titlesOf } = delivery;
+    const feed = await playlist('search_playlist', { query: 'sea', media_limit: 1 });
+    expect(await titlesOf(feed)).toEqual(['The harbour show']);
+    expect(await titlesOf(feed, '?search=cold')).toEqual(['Snow']);
+    await admin
+      .patch(`/v2/sites/${siteId}/media/${ids.Snow}/`)
+      .send({ metadata: { title: 'Sea', tags: [] } })
+      .expect(200);
+    expect(await titlesOf(feed)).toEqual(['Sea']);
+    expect(await titlesOf(feed, '?search=cold')).toEqual([]);
+  });
+
+  test('shows what is trending when it finds nothing and the request asks for that', async () => {
+    const ids = await made({ A: {}, B: {} });
+    await view(ids.A, 1);
+    const feed = await delivery.playlist('search_playlist');
+    expect(await delivery.titlesOf(feed, '?search=nothing')).toEqual([]);
+    expect(await delivery.titlesOf(feed, '?search=nothing&backfill=true')).toEqual(['A', 'B']);
+  });
+});
+
+test('an article playlist ranks by how many words of the page are in title and tags', async () => {
+  const { playlist, titlesOf } = delivery;
+  await made({
+    'The old harbour': { tags: ['boats', 'sea'] },
+    'Mountain boats': {},
+    'Sea sea sea': {},
+    'About the town': { description: 'harbour boats sea' },
+    'CAFÉ am See': {},
+  });
+  const feed = await playlist('article_matching_playlist');
+  const page = 'page_title=Boats+in+the+harbour&page_description=All+about+the+sea.&page_keywords=sea';
+  expect(await titlesOf(feed, `?${page}`)).toEqual(['The old harbour', 'Sea sea sea', 'Mountain boats']);
+  expect(await titlesOf(feed, '?search=Caf%C3%A9')).toEqual(['CAFÉ am See']);
+  expect(await titlesOf(feed, '?search=harbours&backfill=false')).toEqual([]);
+  // What is trending.
+  expect(await titlesOf(feed, '?search=nothing')).toHaveLength(5);
+  expect(await titlesOf(feed)).toHaveLength(5);
+});
+
+test('a recommendations playlist has what shares most tags with the related media, then the newest', async () => {
+  const { playlist, titlesOf } = delivery;
+  const ids = await made({
+    A: { tags: ['sea', 'boats'] },
+    B: { tags: ['sea'] },
+    C: { tags: ['snow'] },
+    D: { tags: ['boats', 'sea', 'snow'] },
+    E: {},
+  });
+  const feed = await playlist('recommendations_playlist', { media_limit: 4 });
+  expect(await titlesOf(feed, `?related_media_id=${ids.A}`)).toEqual(['D', 'B', 'E', 'C']);
+  expect(await titlesOf(feed, `?related_media_id=${ids.C}`)).toEqual(['D', 'E', 'B', 'A']);
+  expect(await titlesOf(feed, '?related_media_id=nowhere0')).toEqual(['E', 'D', 'C', 'B']);
+  expect(await titlesOf(feed)).toEqual(['E', 'D', 'C', 'B']);
+});

@@ -1,0 +1,316 @@
+import { FILM, startLibrary } from '../../../support/start-library';
+import { startWebhookReceiver } from '../../../support/webhook-receiver';
+
+const NOW = '2030-01-01T00:00:00.000000+00:00';
+
+/** A media that was made now, with nothing said of it. */
+const CREATED = {
+  type: 'media',
+  created: NOW,
+  last_modified: NOW,
+  status: 'created',
+  media_type: 'video',
+  hosting_type: 'hosted',
+  mime_type: null,
+  error_message: null,
+  duration: 0,
+  trim_in_point: null,
+  trim_out_point: null,
+  external_id: null,
+  source_url: null,
+  metadata: {
+    title: '',
+    description: null,
+    author: null,
+    permalink: null,
+    category: null,
+    language: null,
+    publish_start_date: NOW,
+    publish_end_date: null,
+    tags: [],
+    external_id: null,
+    protection_rule_key: null,
+    custom_params: {},
+  },
+  relationships: {},
+  schema: null,
+};
+
+test('a media without a word about it waits for a file at a link, and has every field with its default', async () => {
+  const { create, read, url } = await startLibrary();
+  const { id, upload_link, ...media } = await create({});
+  expect(media).toEqual(CREATED);
+  expect(upload_link.startsWith(`${url}/uploads/`)).toBe(true);
+  expect(await read(`/media/${id}/`)).toEqual({ ...CREATED, id });
+});
+
+test('what was said of a media is kept as it was said, with moments in UTC', async () => {
+  const { create } = await startLibrary();
+  const metadata = {
+    title: 'Démo',
+    description: 'About it',
+    author: 'Ann',
+    permalink: 'https://example.com/page',
+    category: 'Sports',
+    language: 'en',
+    publish_start_date: '2029-12-31T12:00:00+02:00',
+    publish_end_date: '2031-01-01T00:00:00Z',
+    tags: ['one', 'two'],
+    external_id: 'cms-17',
+    protection_rule_key: 'rule',
+    custom_params: { 'a key': 'a value', constructor: 'x' },
+  };
+  const { metadata: kept, external_id } = await create({ metadata });
+  expect(external_id).toBe('cms-17');
+  expect(kept).toEqual({
+    ...metadata,
+    publish_start_date: '2029-12-31T10:00:00.000000+00:00',
+    publish_end_date: '2031-01-01T00:00:00.000000+00:00',
+  });
+});
+
+test('a file that is sent to the link makes the media ready after a second, and complete after three', async () => {
+  const { create, read, send, advance, told } = await startLibrary();
+  const { id, upload_link } = await create({ metadata: { title: 'Film' } });
+  const states: unknown[] = [];
+  const look = async () => states.push((await read(`/media/${id}`)).status);
+  await look();
+  await send(upload_link);
+  await look();
+  expect(await told()).toEqual([`media_created ${id}`]);
+  await advance(0.999);
+  await look();
+  await advance(0.001);
+  await look();
+  expect(await told()).toEqual([`thumbnail_created ${id}`, `media_available ${id}`]);
+  await advance(1.999);
+  expect(await told()).toEqual([]);
+  await advance(0.001);
+  expect(await told()).toEqual([`conversions_complete ${id}`]);
+  expect(states).toEqual(['created', 'processing', 'processing', 'ready']);
+  expect(await read(`/media/${id}/`)).toEqual({
+    ...CREATED,
+    id,
+    last_modified: '2030-01-01T00:00:01.000000+00:00',
+    status: 'ready',
+    mime_type: 'video/mp4',
+    duration: 2,
+    metadata: { ...CREATED.metadata, title: 'Film' },
+  });
+});
+
+test('a file that is sent in parts is put together, and no part stays on the disk', async () => {
+  const { create, read, unauthenticated, advance, sizesOnDisk } = await startLibrary();
+  const { id, upload_id, upload_token, upload_link } = await create({ upload: { method: 'multipart' } });
+  expect(upload_link).toBeUndefined();
+  const bearer = { authorization: `Bearer ${upload_token}` };
+  const { body } = await unauthenticated.get(`/v2/uploads/${upload_id}/parts?page_length=2`).set(bearer);
+  const halves = [FILM.subarray(0, 1000), FILM.subarray(1000)];
+  for (const [place, half] of halves.entries()) {
+    const { pathname, search } = new URL(body.parts[place].upload_link);
+    await unauthenticated.put(`${pathname}${search}`).send(half).expect(200);
+  }
+  await unauthenticated.put(`/v2/uploads/${upload_id}/complete`).set(bearer).expect(202);
+  await advance(1);
+  expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', duration: 2, mime_type: 'video/mp4' });
+  expect(sizesOnDisk()).toEqual([FILM.length]);
+});
+
+describe('upload by fetch', () => {
+  test.each(['download_url', 'source_url'])('takes the file from %s', async (name) => {
+    const { create, read, advance, told } = await startLibrary();
+    const source = await startWebhookReceiver();
+    source.answer({ status: 200, headers: { 'content-type': 'video/mp4' }, body: FILM.toString('latin1') });
+    const made = await create({ upload: { method: 'fetch', [name]: source.url } });
+    expect(made).toMatchObject({ status: 'processing', hosting_type: 'hosted', source_url: null });
+    expect(made.upload_link).toBeUndefined();
+    while ((await read(`/media/${made.id}`)).mime_type === null) await source.until(1);
+    await advance(3);
+    expect(await read(`/media/${made.id}`)).toMatchObject({ status: 'ready', error_message: null });
+    expect(await told()).toEqual([
+      `media_created ${made.id}`,
+      `thumbnail_created ${made.id}`,
+      `media_available ${made.id}`,
+      `conversions_complete ${made.id}`,
+    ]);
+  });
+
+  test('fails with the reason when the address does not give the file, and can be made good by a reupload', async () => {
+    const { create, read, admin, site, send, advance, told } = await startLibrary();
+    const source = await startWebhookReceiver();
+    source.answer(503);
+    const { id } = await create({ upload: { method: 'fetch', download_url: source.url } });
+    while ((await read(`/media/${id}`)).status === 'processing') await source.until(1);
+    expect(await read(`/media/${id}`)).toMatchObject({
+      status: 'failed',
+      error_message: 'The address answered 503.',
+    });
+    const { body } = await admin.put(`${site}/media/${id}/reupload/`).send({ upload: {} }).expect(200);
+    await send(body.upload_link);
+    await advance(3);
+    expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', error_message: null, duration: 2 });
+    expect(await told()).toEqual([
+      `media_created ${id}`,
+      `media_reuploaded ${id}`,
+      `thumbnail_created ${id}`,
+      `media_available ${id}`,
+      `conversions_complete ${id}`,
+    ]);
+  });
+
+  test('fails for an address that a webhook could not have either', async () => {
+    const { create, read } = await startLibrary();
+    const upload = { method: 'fetch', download_url: 'http://10.0.0.1/film.mp4' };
+    const { id } = await create({ upload });
+    let media = await read(`/media/${id}`);
+    while (media.status === 'processing') media = await read(`/media/${id}`);
+    expect(media).toMatchObject({ status: 'failed', error_message: expect.stringContaining('https') });
+  });
+});
+
+test('an external media is ready after a second, has no file, and no conversions', async () => {
+  const { create, read, advance, told } = await startLibrary();
+  const source_url = 'https://cdn.example.com/live.m3u8?token=1';
+  const { id, upload_link } = await create({ upload: { method: 'external', source_url } });
+  expect(upload_link).toBeUndefined();
+  await advance(10);
+  expect(await read(`/media/${id}`)).toMatchObject({
+    status: 'ready',
+    hosting_type: 'external',
+    source_url,
+    mime_type: 'application/vnd.apple.mpegurl',
+  });
+  expect(await told()).toEqual([`media_created ${id}`, `thumbnail_created ${id}`, `media_available ${id}`]);
+});
+
+test.each([
+  [{ trim_in_point: '00:00:00.500' }, 1.5],
+  [{ trim_out_point: '00:00:01.250' }, 1.25],
+  [{ trim_in_point: '00:00:00.500', trim_out_point: '00:00:01.000' }, 0.5],
+  [{ trim_in_point: '00:00:01', trim_out_point: '01:00:00' }, 1],
+])('the trim points %j leave %d s, and are shown from the start', async (points, duration) => {
+  const { create, read, send, advance } = await startLibrary();
+  const { id, upload_link, ...made } = await create({ upload: points });
+  expect(made).toMatchObject(points);
+  await send(upload_link);
+  await advance(1);
+  expect(await read(`/media/${id}`)).toMatchObject({ ...points, status: 'ready', duration });
+});
+
+test('a begin behind the end of the file fails the media, and says so', async () => {
+  const { create, read, send, told } = await startLibrary();
+  const { id, upload_link } = await create({ upload: { trim_in_point: '00:00:02' } });
+  await send(upload_link);
+  expect(await read(`/media/${id}`)).toMatchObject({
+    status: 'failed',
+    error_message: 'upload.trim_in_point is after the end of the file, which has 2 s. Reupload it.',
+  });
+  expect(await told()).toEqual([`media_created ${id}`]);
+});
+
+describe('an update', () => {
+  test('replaces each field that it has as a whole, and leaves the others', async () => {
+    const { create, admin, site, told } = await startLibrary();
+    const { id } = await create({
+      metadata: { title: 'Old', author: 'Ann', tags: ['a', 'b'], custom_params: { keep: '1', drop: '2' } },
+    });
+    await told();
+    const metadata = { title: 'New', tags: ['c'], custom_params: { keep: '1' } };
+    const { body } = await admin.patch(`${site}/media/${id}/`).send({ metadata }).expect(200);
+    expect(body.metadata).toEqual({ ...CREATED.metadata, ...metadata, author: 'Ann' });
+    expect(await told()).toEqual([`media_updated ${id}`]);
+  });
+
+  test('clears with null what has no default, and leaves with null what has one', async () => {
+    const { create, admin, site } = await startLibrary();
+    const before = { title: 'Old', author: 'Ann', description: 'x', tags: ['a'], custom_params: { a: '1' } };
+    const { id } = await create({ metadata: before });
+    const metadata = {
+      title: null,
+      author: null,
+      description: null,
+      tags: null,
+      custom_params: null,
+      publish_start_date: null,
+    };
+    const { body } = await admin.patch(`${site}/media/${id}/`).send({ metadata }).expect(200);
+    expect(body.metadata).toEqual({
+      ...CREATED.metadata,
+      ...before,
+      author: null,
+      description: null,
+      publish_start_date: null,
+    });
+  });
+
+  test.each([
+    [{ id: 'other' }, 'id is set by the platform, and a request cannot change it. Leave it out.'],
+    [{ duration: 7 }, 'duration is set by the platform, and a request cannot change it. Leave it out.'],
+    [{ status: 'ready' }, 'status is set by the platform, and a request cannot change it. Leave it out.'],
+    [{ title: 'x' }, 'title belongs into metadata: send it as metadata.title.'],
+    [
+      { upload: { method: 'direct' } },
+      'upload.method belongs to the call that makes the media, or to reupload. Leave it out.',
+    ],
+  ])('refuses %j', async (body, description) => {
+    const { create, read, admin, site, told } = await startLibrary();
+    const { id } = await create();
+    await told();
+    const before = await read(`/media/${id}`);
+    const answer = await admin
+      .patch(`${site}/media/${id}`)
+      .send({ metadata: {}, ...body })
+      .expect(400);
+    expect(answer.body).toEqual({ errors: [{ code: 'invalid_body', description }] });
+    expect(await read(`/media/${id}`)).toEqual(before);
+    expect(await told()).toEqual([]);
+  });
+});
+
+test('a deleted media takes with it all that belongs to it, and every file on the disk', async () => {
+  const { createReady, post, send, admin, site, sizesOnDisk, told, context } = await startLibrary();
+  const { id } = await createReady();
+  const track = await post(`/media/${id}/text_tracks/`, { metadata: { label: 'English' } });
+  await send(track.upload_link, Buffer.from('WEBVTT'));
+  const original = await post(`/media/${id}/originals/`);
+  await send(original.upload_link, Buffer.from('another file'));
+  const picture = await post('/thumbnails/', { relationships: { media: [{ id }] } });
+  const { pathname, search } = new URL(picture.upload_link);
+  await admin.put(`${pathname}${search}`).type('image/png').send(Buffer.from('a picture')).expect(200);
+  const half = await post(`/media/${id}/originals/`, { upload: { method: 'multipart' } });
+  const list = await post('/playlists/manual_playlist/', {
+    metadata: { media_filter: { include: { values: ['other000', id] } } },
+  });
+  await told();
+  expect(sizesOnDisk()).toHaveLength(4);
+
+  await admin.delete(`${site}/media/${id}/`).expect(204, '');
+  expect(await told()).toEqual([`media_deleted ${id}`]);
+  while (sizesOnDisk().length > 0) await new Promise(setImmediate);
+  const { state } = context;
+  const left = [state.media, state.originals, state.renditions, state.textTracks, state.thumbnails];
+  expect(left.map((store) => store.all())).toEqual([[], [], [], [], []]);
+  expect(state.mediaThumbnails.size).toBe(0);
+  const { body } = await admin.get(`${site}/playlists/${list.id}/manual_playlist/`).expect(200);
+  expect(body.metadata.media_filter).toEqual({ include: { values: ['other000'] } });
+  for (const path of [`/media/${id}`, `/thumbnails/${picture.id}`, `/media/${id}/originals`]) {
+    await admin.get(`${site}${path}`).expect(404);
+  }
+  const bearer = { authorization: `Bearer ${half.upload_token}` };
+  await admin.put(`/v2/uploads/${half.upload_id}/complete`).set(bearer).expect(410);
+});
+
+test.each([
+  ['2030-02-31T00:00:00Z', 'is no moment that exists'],
+  ['2030-01-01T25:00:00Z', 'is no moment that exists'],
+  ['0000-01-01T00:00:00Z', 'is no moment that exists'],
+  ['0001-01-01T00:00:00+01:00', 'must be in the years 1 to 9999 in UTC'],
+  ['9999-12-31T23:59:59-01:00', 'must be in the years 1 to 9999 in UTC'],
+  ['2030-01-01', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
+  ['', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
+])('the start date "%s" is refused', async (publish_start_date, fault) => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin.post(`${site}/media`).send({ metadata: { publish_start_date } }).expect(400);
+  const description = `metadata.publish_start_date: ${fault}`;
+  expect(body.errors).toEqual([{ code: 'invalid_body', description }]);
+});

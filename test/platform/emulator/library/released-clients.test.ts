@@ -1,0 +1,266 @@
+import { startLibrary } from '../../../support/start-library';
+
+/** What the typed client in Go sends: every field of a structure, with its zero value; no media type. */
+const GO = {
+  createMedia: { metadata: {}, upload: {} },
+  fetchMedia: {
+    metadata: { title: 'x' },
+    upload: { method: 'fetch', source_url: 'http://127.0.0.1:9/a.mp4' },
+  },
+  updateMedia: { metadata: { title: 'Another title' } },
+  reupload: { upload: {} },
+  thumbnail: (id: string) => ({
+    metadata: {},
+    upload: { method: 'direct' },
+    relationships: { media: [{ id, is_poster: false }] },
+  }),
+  pictureOf: (id: string) => ({
+    metadata: {},
+    upload: { source_media_id: id },
+    relationships: { media: null },
+  }),
+  noThumbnail: { relationships: { media: null }, metadata: {} },
+  track: {
+    metadata: { label: '', srclang: '', position: 0, track_kind: '' },
+    upload: { method: '' },
+  },
+  original: { metadata: { language: '', language_code: '', name: '', type: '' }, upload: { method: '' } },
+  rendition: { metadata: {}, relationships: { media_rendition_template: { id: 'template' } } },
+  player: {
+    metadata: { name: 'x', release_channel: '', setup_config: null, custom_params: null },
+    relationships: {},
+  },
+  updatePlayer: {
+    metadata: { name: 'y', release_channel: '', setup_config: null, custom_params: null },
+    relationships: null,
+  },
+  import: {
+    url: '',
+    host_on_import: false,
+    state: '',
+    type: '',
+    tags: null,
+    ingest_metadata: {
+      captions: false,
+      categories: false,
+      credits: false,
+      description: false,
+      keywords: false,
+      publish_date: false,
+      tags: false,
+      thumbnails: false,
+    },
+    ingest_tags: null,
+  },
+};
+
+/** What a field of a typed client must be, so that the answer can be decoded. */
+type Kind = 'string' | 'number' | 'boolean' | 'strings' | 'object' | 'map of strings';
+
+const ALL = {
+  id: 'string',
+  created: 'string',
+  last_modified: 'string',
+  type: 'string',
+  relationships: 'object',
+} as const;
+const MODELS = {
+  media: {
+    ...ALL,
+    duration: 'number',
+    external_id: 'string',
+    trim_in_point: 'string',
+    trim_out_point: 'string',
+    status: 'string',
+    error_message: 'string',
+    mime_type: 'string',
+    media_type: 'string',
+    hosting_type: 'string',
+    source_url: 'string',
+    'metadata.title': 'string',
+    'metadata.tags': 'strings',
+    'metadata.custom_params': 'map of strings',
+    'metadata.external_id': 'string',
+    'metadata.publish_start_date': 'string',
+  },
+  thumbnail: {
+    ...ALL,
+    thumbnail_type: 'string',
+    delivery_url: 'string',
+    source_type: 'string',
+    metadata: 'object',
+  },
+  track: {
+    ...ALL,
+    track_kind: 'string',
+    error_message: 'string',
+    delivery_url: 'string',
+    status: 'string',
+    'metadata.label': 'string',
+    'metadata.srclang': 'string',
+    'metadata.position': 'number',
+  },
+  original: {
+    ...ALL,
+    container_format: 'string',
+    includes: 'object',
+    md5: 'string',
+    size: 'number',
+    status: 'string',
+    'metadata.type': 'string',
+  },
+  rendition: {
+    ...ALL,
+    delivery_url: 'string',
+    filesize: 'number',
+    height: 'number',
+    width: 'number',
+    media_type: 'string',
+    metadata: 'object',
+  },
+  player: {
+    ...ALL,
+    'metadata.name': 'string',
+    'metadata.setup_config': 'object',
+    'metadata.custom_params': 'map of strings',
+  },
+  import: {
+    ...ALL,
+    total_items_ingested: 'number',
+    last_import: 'string',
+    'metadata.url': 'string',
+    'metadata.host_on_import': 'boolean',
+    'metadata.tags': 'strings',
+    'metadata.ingest_tags': 'strings',
+    'metadata.ingest_metadata': 'object',
+    'metadata.state': 'string',
+    'metadata.type': 'string',
+  },
+} as const satisfies Record<string, Record<string, Kind>>;
+
+/** Go takes null for an absent text, and no other type for another. */
+function isOf(kind: Kind, value: unknown): boolean {
+  if (kind === 'string') return value === null || typeof value === 'string';
+  if (kind === 'strings') return Array.isArray(value) && value.every((each) => typeof each === 'string');
+  if (kind === 'number' || kind === 'boolean') return typeof value === kind;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return kind === 'object' || Object.values(value).every((each) => typeof each === 'string');
+}
+
+function undecodable(answer: unknown, model: Record<string, Kind>): string[] {
+  return Object.entries(model).flatMap(([path, kind]) => {
+    const value = path.split('.').reduce<unknown>((at, name) => Reflect.get(Object(at), name), answer);
+    return isOf(kind, value) ? [] : [`${path} is ${JSON.stringify(value)}, not a ${kind}`];
+  });
+}
+
+/** Sends as the Go client does: no slash at the end, and no media type. */
+async function start() {
+  const library = await startLibrary();
+  const { url, site, context } = library;
+  const call = async (method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${context.seeds.apiSecret}` };
+    const bytes = body && new TextEncoder().encode(JSON.stringify(body));
+    const answer = await fetch(`${url}${site}${path}`, { method, headers, ...(bytes && { body: bytes }) });
+    const text = await answer.text();
+    return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+  };
+  const decode = async (method: string, path: string, model: keyof typeof MODELS, body?: object) => {
+    const answer = await call(method, path, body);
+    const good = method === 'POST' && !path.endsWith('reupload') ? 201 : 200;
+    expect([path, answer.status, answer.body.errors]).toEqual([path, good, undefined]);
+    expect([path, undecodable(answer.body, MODELS[model])]).toEqual([path, []]);
+    return answer.body;
+  };
+  return { ...library, call, decode };
+}
+
+test('whatever the typed client in Go sends for a media is taken, and its answers can be decoded', async () => {
+  const { decode, call, send, advance } = await start();
+  const { id, upload_link } = await decode('POST', '/media', 'media', GO.createMedia);
+  await decode('POST', '/media', 'media', GO.fetchMedia);
+  await send(upload_link);
+  await advance(3);
+  await decode('PATCH', `/media/${id}`, 'media', GO.updateMedia);
+  await decode('POST', `/media/${id}/reupload`, 'media', GO.reupload);
+  await decode('GET', `/media/${id}`, 'media');
+  const { body } = await call('GET', '/media?page=1&page_length=5&q=&sort=');
+  for (const media of body.media) expect(undecodable(media, MODELS.media)).toEqual([]);
+  expect(await call('DELETE', `/media/${id}`)).toEqual({ status: 204, body: undefined });
+});
+
+test('whatever it sends for what belongs to a media is taken, and the answers can be decoded', async () => {
+  const { decode, createReady, call } = await start();
+  const { id } = await createReady();
+  const of = `/media/${id}`;
+  const thumbnail = await decode('POST', '/thumbnails', 'thumbnail', GO.thumbnail(id));
+  expect(await decode('POST', '/thumbnails', 'thumbnail', GO.pictureOf(id))).toMatchObject({
+    status: 'ready',
+  });
+  await decode('PATCH', `/thumbnails/${thumbnail.id}`, 'thumbnail', GO.noThumbnail);
+  const track = await decode('POST', `${of}/text_tracks`, 'track', GO.track);
+  expect(track.track_kind).toBe('captions');
+  const original = await decode('POST', `${of}/originals`, 'original', GO.original);
+  expect(original.metadata).toMatchObject({ name: 'Original', type: 'alternate' });
+  await decode('PATCH', `${of}/originals/${original.id}`, 'original', { metadata: GO.original.metadata });
+  await decode('POST', `${of}/media_renditions`, 'rendition', GO.rendition);
+  for (const [path, name, model] of [
+    ['/thumbnails', 'thumbnail', 'thumbnail'],
+    [`${of}/text_tracks`, 'text_tracks', 'track'],
+    [`${of}/originals`, 'originals', 'original'],
+    [`${of}/media_renditions`, 'media_renditions', 'rendition'],
+  ] as const) {
+    const { body } = await call('GET', path);
+    expect(body[name].length).toBeGreaterThan(0);
+    for (const each of body[name]) expect(undecodable(each, MODELS[model])).toEqual([]);
+  }
+});
+
+test('whatever it sends for players and imports is taken, and the answers can be decoded', async () => {
+  const { decode } = await start();
+  const player = await decode('POST', '/players', 'player', GO.player);
+  expect(player.metadata.release_channel).toBe('production');
+  await decode('PATCH', `/players/${player.id}`, 'player', GO.updatePlayer);
+  const metadata = { ...GO.import, url: 'http://127.0.0.1:9/feed' };
+  const made = await decode('POST', '/imports', 'import', { metadata });
+  expect(made.metadata).toMatchObject({ state: 'active', type: 'mrss', tags: [] });
+  const changed = await decode('PATCH', `/imports/${made.id}`, 'import', {
+    metadata: { ...GO.import, title: 'Updating another test media' },
+  });
+  expect(changed.metadata).toMatchObject({
+    ...metadata,
+    title: 'Updating another test media',
+    tags: [],
+    ingest_tags: [],
+    state: 'active',
+    type: 'mrss',
+  });
+});
+
+test('what PHP writes for an object without entries, an empty list, is taken', async () => {
+  const { create, post } = await startLibrary();
+  const { id } = await create({ metadata: [], upload: [], relationships: [] });
+  const { metadata } = await create({ metadata: { custom_params: [] } });
+  expect(metadata.custom_params).toEqual({});
+  await post('/players/', { metadata: { setup_config: [], custom_params: [] }, relationships: [] });
+  await post('/playlists/manual_playlist/', { metadata: { media_filter: [] } });
+  await post('/thumbnails/', { metadata: [], relationships: { media: [{ id }] } });
+});
+
+test('a client that sends no body at all makes a media, or reuploads one', async () => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin.post(`${site}/media/`).expect(201);
+  const query = 'api_format=json&api_nonce=12345678&api_timestamp=1893456000';
+  await admin.put(`${site}/media/${body.id}/reupload/?${query}`).expect(200);
+});
+
+test('a release of the client in Python keeps to what its upload says: link, id and token', async () => {
+  const { create } = await startLibrary();
+  const direct = await create({ metadata: {}, upload: { method: 'direct' } });
+  const parts = await create({ metadata: {}, upload: { method: 'multipart' } });
+  expect(Object.keys(direct).filter((name) => name.startsWith('upload'))).toEqual(['upload_link']);
+  expect(Object.keys(parts).filter((name) => name.startsWith('upload'))).toEqual([
+    'upload_id',
+    'upload_token',
+  ]);
+});

@@ -1,0 +1,150 @@
+import { startLibrary, type TestLibrary } from '../../../support/start-library';
+
+const NOW = '2030-01-01T00:00:00.000000+00:00';
+const PICTURE = Buffer.from('a picture');
+
+/** Uploads a picture for a media. */
+async function upload(library: TestLibrary, media: object) {
+  const made = await library.post('/thumbnails/', { relationships: { media: [media] } });
+  await library.send(made.upload_link, PICTURE);
+  return made;
+}
+
+/** The posters that a media has, as the API says. */
+async function postersOf({ read }: TestLibrary, id: string): Promise<string[]> {
+  const { thumbnails } = await read(`/thumbnails?q=media_id:${id}`);
+  type Listed = { id: string; relationships: { media: { is_poster: boolean }[] } };
+  return (thumbnails as Listed[])
+    .filter(({ relationships }) => relationships.media[0]?.is_poster)
+    .map(({ id: thumbnail }) => thumbnail);
+}
+
+test('a thumbnail waits for its picture, which makes it ready and is told', async () => {
+  const library = await startLibrary();
+  const { create, post, read, send, told, url } = library;
+  const { id } = await create();
+  const { upload_link, ...made } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
+  expect(made).toEqual({
+    id: made.id,
+    type: 'thumbnail',
+    created: NOW,
+    last_modified: NOW,
+    status: 'created',
+    error_message: null,
+    thumbnail_type: 'static',
+    source_type: 'custom_upload',
+    delivery_url: null,
+    metadata: {},
+    relationships: { media: [{ id, is_poster: false }] },
+    schema: null,
+  });
+  expect(await told()).toEqual([`media_created ${id}`]);
+  await send(upload_link, PICTURE);
+  expect(await read(`/thumbnails/${made.id}`)).toEqual({
+    ...made,
+    status: 'ready',
+    delivery_url: `${url}/thumbnails/${made.id}`,
+  });
+  expect(await told()).toEqual([`thumbnail_created ${id}`]);
+});
+
+test('a media has one poster: the one that the platform took, until another one is chosen', async () => {
+  const library = await startLibrary();
+  const { createReady, admin, site } = library;
+  const { id } = await createReady();
+  const [automatic = ''] = await postersOf(library, id);
+  const first = await upload(library, { id, is_poster: false });
+  expect(await postersOf(library, id)).toEqual([automatic]);
+  const second = await upload(library, { id, is_poster: true });
+  expect(await postersOf(library, id)).toEqual([second.id]);
+  const choose = { relationships: { media: [{ id, is_poster: true }] } };
+  const { body } = await admin.patch(`${site}/thumbnails/${first.id}`).send(choose).expect(200);
+  expect(body.relationships).toEqual({ media: [{ id, is_poster: true }] });
+  expect(await postersOf(library, id)).toEqual([first.id]);
+});
+
+test('a picture that is chosen before it came leaves the media the one that is there', async () => {
+  const { createReady, post, context } = await startLibrary();
+  const { id } = await createReady();
+  const { posterOf } = await import('../../../../src/platform/emulator/library/thumbnails');
+  const media = context.state.media.find(id);
+  const before = media && posterOf(context, media);
+  await post('/thumbnails/', { relationships: { media: [{ id, is_poster: true }] } });
+  expect(before?.status).toBe('ready');
+  expect(media && posterOf(context, media)).toBe(before);
+});
+
+test('earlier thumbnails are listed and filtered by their media', async () => {
+  const library = await startLibrary();
+  const { create, createReady, read } = library;
+  const other = await create();
+  const { id } = await createReady();
+  await upload(library, { id: other.id });
+  const made = await upload(library, { id });
+  const found = await read(`/thumbnails/?q=media_id: ${id}&sort=created:asc`);
+  expect(found).toMatchObject({ total: 2, thumbnails: [{ source_type: 'video_position' }, { id: made.id }] });
+  // A released client reads the list by this name.
+  expect(found.thumbnail).toEqual(found.thumbnails);
+});
+
+test.each([
+  [{ video_position: 1.5 }, 'video_position'],
+  [{}, 'video_position'],
+  [{ thumbstrip_index: 3 }, 'thumbstrip_index'],
+])('a picture of a media, with %j, is there at once', async (from, source_type) => {
+  const { createReady, post, told } = await startLibrary();
+  const { id } = await createReady();
+  await told();
+  const made = await post('/thumbnails/', { upload: { source_media_id: id, ...from } });
+  expect(made).toMatchObject({ status: 'ready', source_type, relationships: { media: [{ id }] } });
+  expect(made.upload_link).toBeUndefined();
+  expect(await told()).toEqual([`thumbnail_created ${id}`]);
+});
+
+test('a thumbnail moves to another media, and away from its own', async () => {
+  const library = await startLibrary();
+  const { create, admin, site } = library;
+  const [one, two] = [await create(), await create()];
+  const made = await upload(library, { id: one.id, is_poster: true });
+  const relationships = { media: [{ id: two.id }] };
+  await admin.patch(`${site}/thumbnails/${made.id}/`).send({ relationships }).expect(200);
+  expect([await postersOf(library, one.id), await postersOf(library, two.id)]).toEqual([[], [made.id]]);
+});
+
+test('media that the site does not have are refused, all of them at once, and nothing is kept', async () => {
+  const { admin, site, read, create } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
+  const { body: foreign } = await admin.post('/v2/sites/othersit/media/').send({}).expect(201);
+  const { body } = await admin
+    .post(`${site}/thumbnails/`)
+    .send({ relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } })
+    .expect(400);
+  expect(body.errors).toEqual([
+    { code: 'invalid_body', description: 'relationships.media.0.id: this site has no media with this id' },
+    { code: 'invalid_body', description: 'upload.source_media_id: this site has no media with this id' },
+  ]);
+  expect(await read('/thumbnails/')).toMatchObject({ total: 0 });
+  const { id } = await create();
+  for (const upload of [{ video_position: 3 }, { source_media_id: id, method: 'multipart' }])
+    expect((await admin.post(`${site}/thumbnails/`).send({ upload })).body.errors).toHaveLength(1);
+});
+
+test('a deleted thumbnail is told, and another picture of the media takes its place', async () => {
+  const library = await startLibrary();
+  const { createReady, admin, site, told, sizesOnDisk, context } = library;
+  const { id } = await createReady();
+  const made = await upload(library, { id, is_poster: true });
+  await told();
+  const before = sizesOnDisk().length;
+  await admin.delete(`${site}/thumbnails/${made.id}`).expect(204);
+  expect(await told()).toEqual([`thumbnail_deleted ${id}`]);
+  while (sizesOnDisk().length === before) await new Promise(setImmediate);
+  expect(context.state.mediaThumbnails.get(id)?.size).toBe(1);
+});
+
+test('a file that is no picture, by what it is declared as, is refused', async () => {
+  const { create, post, unauthenticated } = await startLibrary();
+  const { id } = await create();
+  const { upload_link } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
+  const { pathname, search } = new URL(upload_link);
+  await unauthenticated.put(`${pathname}${search}`).type('application/pdf').send(PICTURE).expect(415);
+});

@@ -1,0 +1,214 @@
+import fc from 'fast-check';
+import { type Fields, readFilter } from '../../../../src/platform/emulator/listing/filter';
+import { parseQuery } from '../../../../src/platform/emulator/listing/query';
+import { processorMs } from '../../../support/processor-time';
+
+interface Film {
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly year: number | undefined;
+  readonly created: Date;
+}
+
+const FIELDS: Fields<Film> = {
+  named: {
+    title: { kind: 'text', of: ({ title }) => title },
+    tags: { kind: 'text', of: ({ tags }) => tags },
+    year: { kind: 'number', of: ({ year }) => year },
+    created: { kind: 'time', of: ({ created }) => created },
+  },
+  prefixed: {
+    prefix: 'custom_params.',
+    field: (name) => ({ kind: 'text', of: ({ title }) => (name === 'first' ? title[0] : undefined) }),
+  },
+};
+
+const film = (title: string, tags: string[], year: number | undefined, day: string): Film => ({
+  title,
+  tags,
+  year,
+  created: new Date(`${day}T12:00:00Z`),
+});
+const FILMS = [
+  film('Live show', ['news', 'evening'], 2020, '2030-01-01'),
+  film('Alive', ['drama'], 1993, '2030-01-02'),
+  film('The live-stream *special*', ['news', 'late night'], 2025, '2030-01-31'),
+  film('Über "uns"', [], undefined, '2030-02-01'),
+  film('', ['drama', 'news'], -5, '2031-01-01'),
+];
+
+function found(q: string): number[] {
+  const filter = readFilter(q, FIELDS);
+  if (!filter.ok) throw new Error(filter.faults.join('\n'));
+  return FILMS.flatMap((each, index) => (filter.predicate?.(each) === false ? [] : [index]));
+}
+
+test.each([
+  ['', [0, 1, 2, 3, 4]],
+  ['  ', [0, 1, 2, 3, 4]],
+  ['title: live', [0, 2]],
+  ['title:LIVE', [0, 2]],
+  ['title: "live show"', [0]],
+  ['title: "show live"', []],
+  ['title: live-stream', [2]],
+  ['title: stream', [2]],
+  ['title: liv', []],
+  ['title: liv*', [0, 2]],
+  ['title: *liv*', [0, 1, 2]],
+  ['title: *ive', [0, 1, 2]],
+  ['title: l*w', [0]],
+  ['title: "the*special\\*"', [2]],
+  ['title: \\*special\\*', [2]],
+  ['title: "\\"uns\\""', [3]],
+  ['title: über', [3]],
+  ['title: *', [0, 1, 2, 3, 4]],
+  ['title: ""', [4]],
+  ['tags: news', [0, 2, 4]],
+  ['tags: "late night"', [2]],
+  ['metadata.tags: night', [2]],
+  ['year: 1993', [1]],
+  ['year: [2000 TO 2025]', [0, 2]],
+  ['year: [* TO 1993]', [1, 4]],
+  ['year: [-5 TO *]', [0, 1, 2, 4]],
+  ['year: [* TO *]', [0, 1, 2, 4]],
+  ['NOT year: *', [3]],
+  ['created: [2030-01-02 TO 2030-01-31]', [1, 2]],
+  ['created: [2030-01-02T12:00:00Z TO "2030-01-31T11:59:59.999Z"]', [1]],
+  ['created: 2030-01-0*', [0, 1]],
+  ['title: [a TO live]', [1]],
+  ['custom_params.first: L', [0]],
+  ['custom_params.none: *', []],
+  ['tags: news AND title: live', [0, 2]],
+  ['tags: drama OR title: über', [1, 3, 4]],
+  ['tags: drama OR tags: news AND title: live', [0, 1, 2, 4]],
+  ['(tags: drama OR tags: news) AND title: live', [0, 2]],
+  ['NOT tags: news', [1, 3]],
+  ['NOT NOT tags: drama', [1, 4]],
+  ['NOT tags: drama AND NOT (title: live OR title: über)', []],
+  ['tags:news AND(title:live)', [0, 2]],
+])('finds for %s the films %j', (q, expected) => {
+  expect(found(q)).toEqual(expected);
+});
+
+const WORDS = 'Put several words in quotes.';
+const NAMED = 'Name the field to look in, as in title: news.';
+const FIELDS_TOLD = 'Fields: title, tags, year, created, custom_params.<name>.';
+test.each([
+  ['live', `at character 5, a colon after live is expected. ${NAMED}`],
+  ['title:', 'at character 7, a word, a text in quotes or a range is expected.'],
+  ['title: live show', `at character 13, AND, OR or the end is expected. ${WORDS}`],
+  ['title: "live', 'at character 13, a closing quote is expected.'],
+  ['title: live\\', 'at character 13, a character after the backslash is expected.'],
+  ['(title: live', `at character 13, AND, OR or a closing parenthesis is expected. ${WORDS}`],
+  ['title: live)', `at character 12, AND, OR or the end is expected. ${WORDS}`],
+  ['title: live AND', 'at character 16, a field, NOT or an opening parenthesis is expected.'],
+  ['AND title: live', 'at character 5, a colon after AND is expected.'],
+  ['not title: live', 'at character 5, a colon after not is expected. Write NOT in capital letters.'],
+  [
+    'title: live and tags: x',
+    'at character 13, AND, OR or the end is expected. Write AND in capital letters.',
+  ],
+  [
+    'title: live or(tags: x)',
+    'at character 13, AND, OR or the end is expected. Write OR in capital letters.',
+  ],
+  ['title: live and kicking', `at character 13, AND, OR or the end is expected. ${WORDS}`],
+  [
+    'title: live tags: x',
+    'at character 13, AND, OR or the end is expected. Write AND or OR between two conditions.',
+  ],
+  [
+    '(title: live NOT tags: x)',
+    'at character 14, AND, OR or a closing parenthesis is expected. Write AND or OR between two conditions.',
+  ],
+  ['year: [1 2]', 'at character 10, TO, as in [from TO to] is expected.'],
+  ['year: [1 TO 2', 'at character 14, ] at the end of the range is expected.'],
+  ['year: [1* TO 2]', 'at character 10, a bound without * is expected.'],
+  ['year: [one TO 2]', 'the bounds of year must be numbers, or * for none.'],
+  ['year: [NaN TO 2]', 'the bounds of year must be numbers, or * for none.'],
+  ['created: [2030-13-01 TO *]', 'the bounds of created must be ISO 8601 times, or * for none.'],
+  ['created: [yesterday TO *]', 'the bounds of created must be ISO 8601 times, or * for none.'],
+  ['autor: x OR tags: y OR autor: z', `autor is not a field to filter by. ${FIELDS_TOLD}`],
+  ['constructor: x', `constructor is not a field to filter by. ${FIELDS_TOLD}`],
+  ['titel: x', 'titel is not a field to filter by. Did you mean title?'],
+  ['metadata.tag: x', 'metadata.tag is not a field to filter by. Did you mean tags?'],
+  [
+    'custom_param.genre: x',
+    'custom_param.genre is not a field to filter by. Did you mean custom_params.genre?',
+  ],
+  [
+    `title: ${'x'.repeat(10_000)}`,
+    'has 10007 characters, at most 2000 are allowed. Send several shorter requests.',
+  ],
+  [`${'('.repeat(2000)}`, 'at character 51, a field is expected. Parentheses and NOT may be nested 50 deep.'],
+  [
+    `${'NOT '.repeat(490)}title: live`,
+    'at character 201, a field is expected. Parentheses and NOT may be nested 50 deep.',
+  ],
+])('says of %s what is wrong', (q, fault) => {
+  expect(readFilter(q, FIELDS)).toEqual({ ok: false, faults: [fault] });
+});
+
+test('reads or refuses any text, and never throws', () => {
+  const piece = fc.constantFrom(
+    'title',
+    ':',
+    ' ',
+    '"',
+    '\\',
+    '*',
+    '(',
+    ')',
+    '[',
+    ']',
+    'TO',
+    'AND',
+    'OR',
+    'NOT',
+    'x',
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.array(piece).map((pieces) => pieces.join('')),
+      ),
+      (text) => {
+        expect(typeof parseQuery(text).ok).toBe('boolean');
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('finds any title by its own words, escaped', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, maxLength: 50, unit: 'grapheme' }), (title) => {
+      const filter = readFilter(`title: "${title.replaceAll(/[\\"*]/g, '\\$&')}"`, FIELDS);
+      const whole = { title, tags: [], year: undefined, created: new Date(0) };
+      expect(filter.ok && filter.predicate?.(whole)).toBe(true);
+    }),
+  );
+});
+
+test('reads the deepest query that is allowed', () => {
+  expect(found(`${'('.repeat(50)}title: live${')'.repeat(50)}`)).toEqual([0, 2]);
+  expect(found(`${'NOT '.repeat(50)}title: live`)).toEqual([0, 2]);
+  expect(found(Array(140).fill('(title: a)').join(' OR '))).toEqual([]);
+});
+
+test('takes time in proportion to the text, however many wildcards there are', async () => {
+  const title = 'a'.repeat(100_000);
+  const filter = readFilter(`title: ${'a*'.repeat(900)}b`, FIELDS);
+  const whole = { title, tags: [], year: undefined, created: new Date(0) };
+  const took = await processorMs(() => expect(filter.ok && filter.predicate?.(whole)).toBe(false));
+  expect(took).toBeLessThan(500);
+});
+
+test('takes values that are no numbers and no times as absent', () => {
+  const odd = { title: '', tags: [], year: Number.NaN, created: new Date(Number.NaN) };
+  for (const q of ['year: *', 'created: *', 'year: [* TO *]', 'created: [* TO *]']) {
+    const filter = readFilter(q, FIELDS);
+    expect([q, filter.ok && filter.predicate?.(odd)]).toEqual([q, false]);
+  }
+});

@@ -1,0 +1,341 @@
+import { createChannel } from '../../../../src/platform/emulator/live/channels';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const CREATED = {
+  id: 'id000001',
+  type: 'channel',
+  created: '2030-01-01T00:00:00.000000+00:00',
+  last_modified: '2030-01-01T00:00:00.000000+00:00',
+  status: 'creating',
+  enabled: true,
+  stream_key: 'secret-000000000000000000000000000000001',
+  preview_url: [],
+  recent_events: [],
+  metadata: {
+    title: '',
+    tags: [],
+    custom_params: {},
+    dvr: 'on',
+    publishing_mode: 'auto',
+    latency: 'default',
+    reconnect_window: 60,
+    simulcast_targets: [],
+    text_tracks: [],
+  },
+  relationships: {},
+  schema: null,
+};
+
+const METADATA = {
+  title: 'Evening show',
+  tags: ['news', 'live'],
+  custom_params: { studio: '4', empty: '' },
+  dvr: 'off',
+  publishing_mode: 'manual',
+  latency: 'default',
+  simulcast_targets: [{ stream_key: 'key', stream_url: 'rtmps://target.example/live', title: 'Elsewhere' }],
+};
+
+const PATH = '/v2/sites/demosite/channels/';
+
+test('creates a channel with an id and a stream key, and keeps every field', async () => {
+  const { admin } = await startEmulator();
+  const created = await admin.post(PATH).send({ metadata: METADATA });
+  const expected = { ...CREATED, metadata: { ...CREATED.metadata, ...METADATA } };
+  expect([created.status, created.body]).toEqual([201, expected]);
+  const read = await admin.get(`${PATH}id000001/`);
+  expect([read.status, read.body]).toEqual([200, expected]);
+});
+
+test('has the channel of its configuration from the start, and again, without its event, after a reset', async () => {
+  const streamKey = 'demo-stream-key-0123456789';
+  const emulator = await startEmulator({
+    EMULATOR_CHANNEL_ID: 'demolive',
+    EMULATOR_CHANNEL_STREAM_KEY: streamKey,
+  });
+  const expected = {
+    ...CREATED,
+    id: 'demolive',
+    stream_key: streamKey,
+    metadata: { ...CREATED.metadata, title: 'Live demo' },
+  };
+  expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
+  const id = await emulator.connect({ stream_key: streamKey });
+  const active = await emulator.admin.get(`${PATH}demolive/`);
+  expect(active.body).toMatchObject({
+    status: 'active',
+    recent_events: [{ media_id: id, status: 'active' }],
+  });
+  await emulator.control.post('/reset').expect(204);
+  expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
+});
+
+test('fills in every field that a create leaves out or sends as null', async () => {
+  const { admin } = await startEmulator();
+  const metadata = Object.fromEntries(Object.keys(CREATED.metadata).map((name) => [name, null]));
+  const bodies = [{ metadata: {} }, { metadata }, { metadata: {}, upload: {}, relationships: {} }];
+  for (const [index, body] of bodies.entries()) {
+    const { status, body: answer } = await admin.post(PATH).send(body);
+    const { id, stream_key } = answer;
+    expect([status, answer]).toEqual([201, { ...CREATED, id, stream_key }]);
+    expect(id).toBe(`id00000${index + 1}`);
+  }
+});
+
+test.each(['text/plain', 'text/plain; charset=ISO-8859-1', 'application/json; charset=us-ascii', ';'])(
+  'reads the body as JSON in UTF-8 whatever the content-type, also %s',
+  async (type) => {
+    const { admin } = await startEmulator();
+    const created = await admin.post(PATH).set('content-type', type).send('{"metadata":{"title":"Plän"}}');
+    expect([created.status, created.body.metadata.title]).toEqual([201, 'Plän']);
+  },
+);
+
+test.each(['', '/'])('takes every channel route ending in "%s" without a redirect', async (end) => {
+  const { admin, createChannel, connect } = await startEmulator();
+  const channel = await createChannel({ publishing_mode: 'manual' });
+  const event = await connect(channel);
+  const one = `${PATH}${channel.id}`;
+  const put = (path: string) => admin.put(path).set('content-type', 'application/json');
+  const statuses = [];
+  for (const call of [
+    admin.get(`/v2/sites/demosite/channels${end}`),
+    admin.post(`/v2/sites/demosite/channels${end}`).send({ metadata: {} }),
+    admin.get(`${one}${end}`),
+    admin.patch(`${one}${end}`).send({ metadata: {} }),
+    admin.get(`${one}/events${end}`),
+    admin.get(`${one}/events/${event}${end}`),
+    put(`${one}/events/${event}/publish${end}`),
+    put(`${one}/disable${end}`),
+    put(`${one}/enable${end}`),
+    put(`${one}/events/${event}/request_master${end}`),
+    admin.get(`${one}/events/${event}/master${end}`),
+    put(`${one}/events/${event}/clip${end}?trim_in_point=00:00:00.000&trim_out_point=00:00:01.000`),
+    admin.delete(`${one}${end}`).set('content-type', 'application/json'),
+  ]) {
+    statuses.push((await call).status);
+  }
+  expect(statuses).toEqual([200, 201, 200, 200, 200, 200, 204, 204, 204, 204, 200, 409, 204]);
+});
+
+test('changes the fields that an update names, each as a whole, and no other', async () => {
+  const { admin, createChannel, advance } = await startEmulator();
+  const { id } = await createChannel(METADATA);
+  await advance(1.5);
+  const changes = { custom_params: { studio: '5' }, tags: [], reconnect_window: 0, title: null };
+  const updated = await admin.patch(`${PATH}${id}/`).send({ metadata: changes });
+  const expected = {
+    ...CREATED,
+    last_modified: '2030-01-01T00:00:01.500000+00:00',
+    metadata: { ...CREATED.metadata, ...METADATA, ...changes, title: METADATA.title },
+  };
+  expect([updated.status, updated.body]).toEqual([200, expected]);
+  expect((await admin.get(`${PATH}${id}/`)).body).toEqual(expected);
+});
+
+test('deletes a channel: its routes answer 404, its stream key is unknown, and no list names it', async () => {
+  const { admin, control, createChannel } = await startEmulator();
+  const { id, stream_key } = await createChannel();
+  const deleted = await admin.delete(`${PATH}${id}/`);
+  expect([deleted.status, deleted.text]).toEqual([204, '']);
+  const missing = { errors: [{ code: 'not_found', description: 'This site has no channel with this id.' }] };
+  for (const gone of [
+    await admin.get(`${PATH}${id}/`),
+    await admin.patch(`${PATH}${id}/`).send({ metadata: {} }),
+    await admin.delete(`${PATH}${id}/`),
+    await admin.put(`${PATH}${id}/enable/`),
+    await admin.put(`${PATH}${id}/disable/`),
+    await admin.get(`${PATH}${id}/events/`),
+  ]) {
+    expect([gone.status, gone.body]).toEqual([404, missing]);
+  }
+  expect((await admin.get(PATH)).body).toEqual({ page: 1, page_length: 10, total: 0, channels: [] });
+  const connected = await control.post('/encoder/connect').send({ stream_key });
+  expect([connected.status, connected.body]).toEqual([
+    404,
+    { errors: [{ code: 'unknown_stream_key', description: 'No channel has this stream key.' }] },
+  ]);
+});
+
+test('keeps the replays of a deleted channel', async () => {
+  const { admin, connect, createChannel, context } = await startEmulator();
+  const channel = await createChannel({ title: 'Show' });
+  const event = await connect(channel);
+  await admin.delete(`${PATH}${channel.id}/`).expect(204);
+  expect(context.state.media.all()).toMatchObject([
+    { id: event, metadata: { title: 'Show' }, hidden: false },
+  ]);
+  expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
+});
+
+test("answers 404 to a channel under another of the credential's sites", async () => {
+  const { admin, createChannel } = await startEmulator({ EMULATOR_SITE_ID: 'demosite,site0002' });
+  const { id } = await createChannel();
+  const { status, body } = await admin.get(`/v2/sites/site0002/channels/${id}/`);
+  expect([status, body.errors[0].code]).toEqual([404, 'not_found']);
+  expect((await admin.get('/v2/sites/site0002/channels/')).body.total).toBe(0);
+});
+
+test('names the methods of a path in the 405 to any other', async () => {
+  const { admin } = await startEmulator();
+  const { status, headers, body } = await admin.put(PATH);
+  expect([status, headers.allow, body]).toEqual([
+    405,
+    'GET, POST',
+    { errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, POST, not PUT.' }] },
+  ]);
+});
+
+test('answers 404 in the v2 form on a v2 route that is none', async () => {
+  const { admin } = await startEmulator();
+  const { status, body } = await admin.get('/v2/sites/demosite/nothing/');
+  expect([status, body]).toEqual([
+    404,
+    { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] },
+  ]);
+});
+
+/** Channels with these titles, made a second after each other. */
+async function withChannels(...titles: string[]): Promise<TestEmulator> {
+  const emulator = await startEmulator();
+  for (const title of titles) {
+    await emulator.createChannel({ title });
+    await emulator.advance(1);
+  }
+  return emulator;
+}
+
+async function titles({ admin }: TestEmulator, query: object): Promise<string[]> {
+  const { body } = await admin.get(PATH).query(query).expect(200);
+  return body.channels.map(({ metadata }: { metadata: { title: string } }) => metadata.title);
+}
+
+test('lists ten channels, the newest first, and counts them all', async () => {
+  const emulator = await withChannels('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l');
+  const { body } = await emulator.admin.get(PATH);
+  const { channels, ...rest } = body;
+  expect(rest).toEqual({ page: 1, page_length: 10, total: 12 });
+  expect(channels.map((channel: { id: string }) => channel.id)).toEqual(
+    Array.from({ length: 10 }, (_none, index) => `id${String(12 - index).padStart(6, '0')}`),
+  );
+  const [newest] = channels;
+  expect(newest).toEqual((await emulator.admin.get(`${PATH}${newest.id}`)).body);
+});
+
+test('takes sort, q, page and page_length, alone, together and empty', async () => {
+  const emulator = await withChannels('bravo', 'Alpha', 'charlie', 'alpha two');
+  const cases: [object, string[]][] = [
+    [{ q: '', sort: '', page: '', page_length: '' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
+    [{ sort: 'created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
+    [{ sort: 'created:dsc' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
+    [{ sort: 'title:asc' }, ['Alpha', 'alpha two', 'bravo', 'charlie']],
+    [{ sort: 'status:asc,title:dsc' }, ['charlie', 'bravo', 'alpha two', 'Alpha']],
+    [{ sort: 'status:dsc,created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
+    [{ page_length: 3 }, ['alpha two', 'charlie', 'Alpha']],
+    [{ page_length: 3, page: 2 }, ['bravo']],
+    [{ page_length: 3, page: 3 }, []],
+    [{ page: Number.MAX_SAFE_INTEGER, page_length: 10_000 }, []],
+    [{ page_length: 2, page: 2, sort: 'created:asc' }, ['charlie', 'alpha two']],
+    [{ page_length: 3, page: 2, sort: 'title:asc' }, ['charlie']],
+    [{ q: 'title: alpha' }, ['alpha two', 'Alpha']],
+    [{ q: 'title: alpha', sort: 'created:asc', page: 2, page_length: 1 }, ['alpha two']],
+    [{ unknown: 'parameter' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
+  ];
+  for (const [query, expected] of cases)
+    expect([query, await titles(emulator, query)]).toEqual([query, expected]);
+  const { body } = await emulator.admin.get(PATH).query({ q: 'title: alpha', page: 2, page_length: 1 });
+  expect([body.page, body.page_length, body.total]).toEqual([2, 1, 2]);
+});
+
+test('filters by status and custom parameters', async () => {
+  const emulator = await startEmulator();
+  const channel = await emulator.createChannel({ title: 'a', custom_params: { room: 'Blue room' } });
+  await emulator.createChannel({ title: 'b', custom_params: { room: 'red' } });
+  await emulator.connect(channel);
+  expect(await titles(emulator, { q: 'status: active' })).toEqual(['a']);
+  expect(await titles(emulator, { q: 'NOT status: active' })).toEqual(['b']);
+  expect(await titles(emulator, { q: 'custom_params.room: blue' })).toEqual(['a']);
+  expect(await titles(emulator, { q: 'metadata.custom_params.room: red AND publishing_mode: auto' })).toEqual(
+    ['b'],
+  );
+});
+
+const FIELDS =
+  'Fields: id, created, last_modified, status, title, tags, dvr, publishing_mode, latency, reconnect_window, custom_params.<name>.';
+test.each([
+  ['page=0', 'page: must be at least 1.'],
+  ['page=-1', 'page: must be a whole number from 1.'],
+  ['page=1.5', 'page: must be a whole number from 1.'],
+  ['page=9007199254740992', 'page: must be at most 9007199254740991.'],
+  ['page=1&page=2', 'page: is given twice.'],
+  ['page_length=1000000000', 'page_length: must be at most 10000.'],
+  ['page_length=10001', 'page_length: must be at most 10000.'],
+  ['sort=title', 'sort: write field:asc or field:dsc, several joined by commas.'],
+  ['sort=title:desc', 'sort: write field:asc or field:dsc, several joined by commas.'],
+  ['sort=created:dsc,', 'sort: write field:asc or field:dsc, several joined by commas.'],
+  ['sort=stream_key:asc', `sort: stream_key is not a field to sort by. ${FIELDS}`],
+  [
+    'q=title',
+    'q: at character 6, a colon after title is expected. Name the field to look in, as in title: news.',
+  ],
+  ['sort=title:asc,tags:asc,metadata.title:dsc', 'sort: title is given twice. Give one direction for it.'],
+  [
+    `sort=${Array(1000).fill('title:asc').join(',')}`,
+    'sort: has more than 10 fields. The first ones decide.',
+  ],
+  [
+    'q=stream_key:x&sort=titel:asc,x&page=x&page_length=0',
+    'page: must be a whole number from 1.',
+    'page_length: must be at least 1.',
+    `q: stream_key is not a field to filter by. ${FIELDS}`,
+    'sort: titel is not a field to sort by. Did you mean title?',
+    'sort: write field:asc or field:dsc, several joined by commas.',
+  ],
+])('refuses ?%s and says what is wrong', async (query, ...told) => {
+  const { admin } = await startEmulator();
+  const { status, body } = await admin.get(`${PATH}?${query}`);
+  const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
+  expect([status, body]).toEqual([400, { errors }]);
+});
+
+test('lists ten thousand channels page by page, each once', async () => {
+  const { admin, context, createChannel: create } = await startEmulator();
+  await create();
+  const { metadata } = context.state.channels.all()[0] ?? { metadata: undefined };
+  if (!metadata) throw new Error('the first channel should be there');
+  for (let made = 1; made < 10_000; made += 1) createChannel(context, 'demosite', metadata);
+  const seen: string[] = [];
+  for (let page = 1; page <= 20; page += 1) {
+    const { body } = await admin.get(PATH).query({ page, page_length: 500 }).expect(200);
+    expect(body.total).toBe(10_000);
+    seen.push(...body.channels.map(({ id }: { id: string }) => id));
+  }
+  expect(seen).toEqual(
+    Array.from({ length: 10_000 }, (_none, index) => `id${String(10_000 - index).padStart(6, '0')}`),
+  );
+});
+
+test('reads of ten thousand channels no more than the page, in the orders that are kept', async () => {
+  const { admin, context, createChannel: create } = await startEmulator();
+  await create();
+  const [first] = context.state.channels.all();
+  let reads = 0;
+  const counting = new Proxy([...Array(10_000)], {
+    get(target, name, receiver) {
+      if (typeof name === 'string' && /^\d+$/.test(name)) {
+        reads += 1;
+        return first;
+      }
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  const list = { items: counting, index: context.state.channels.list('demosite').index };
+  jest.spyOn(context.state.channels, 'list').mockReturnValue(list);
+  for (const sort of ['created:dsc', 'created:asc', '']) {
+    for (const page of [1, 500, 1000]) {
+      reads = 0;
+      const { body } = await admin.get(PATH).query({ sort, page }).expect(200);
+      expect([body.total, body.channels.length, reads]).toEqual([10_000, 10, 10]);
+    }
+  }
+});

@@ -1,0 +1,408 @@
+import { createBroadcast } from '../../../../src/platform/emulator/live/broadcast';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { startWebhookReceiver } from '../../../support/webhook-receiver';
+
+const PATH = '/v2/sites/demosite/channels/';
+const refusal = (code: string, description: string) => ({ errors: [{ code, description }] });
+const ENDED = refusal(
+  'event_ended',
+  'This event has ended. The next one begins when an encoder connects; publish that one.',
+);
+
+const at = (seconds: number) =>
+  `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
+
+/** A channel of this mode with an event that its encoder has begun. */
+async function onAir(emulator: TestEmulator, metadata: object = {}) {
+  const channel = await emulator.createChannel(metadata);
+  const event = await emulator.connect(channel);
+  const path = `${PATH}${channel.id}/events/${event}/`;
+  const read = async () => (await emulator.admin.get(path).expect(200)).body;
+  const channelNow = async () => (await emulator.admin.get(`${PATH}${channel.id}/`).expect(200)).body;
+  return { channel, event, path, read, channelNow };
+}
+
+test('an auto event is published and its channel active as soon as the encoder connects', async () => {
+  const emulator = await startEmulator();
+  const { event, read, channelNow } = await onAir(emulator);
+  expect(await read()).toEqual({
+    id: event,
+    type: 'event',
+    media_id: event,
+    created: at(0),
+    last_modified: at(0),
+    status: 'active',
+    published_at: at(0),
+    ended_at: null,
+    master_access: { status: 'unavailable', expiration: null },
+    metadata: {},
+    relationships: {},
+    schema: null,
+  });
+  const { status, recent_events } = await channelNow();
+  expect([status, recent_events]).toEqual(['active', [{ media_id: event, status: 'active' }]]);
+});
+
+test('a manual event has a preview and is not published until the publish call', async () => {
+  const emulator = await startEmulator();
+  const { path, read, channelNow } = await onAir(emulator, { publishing_mode: 'manual' });
+  const { preview_url } = await channelNow();
+  expect(preview_url).toEqual([
+    `${emulator.url}/live/previews/secret-000000000000000000000000000000002.m3u8`,
+  ]);
+  expect((await read()).published_at).toBeNull();
+  await emulator.advance(5);
+  const published = await emulator.admin.put(`${path}publish/`);
+  expect([published.status, published.text]).toEqual([204, '']);
+  expect((await read()).published_at).toBe(at(5));
+});
+
+test.each([
+  [
+    'an event of an auto channel',
+    'auto',
+    [],
+    refusal(
+      'event_published_by_channel',
+      'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
+    ),
+  ],
+  [
+    'an event that is published',
+    'manual',
+    ['publish'],
+    refusal('event_already_published', 'This event is published already: viewers watch it.'),
+  ],
+  ['an event that has ended', 'manual', ['disconnect', 'wait'], ENDED],
+  ['an event that was published and has ended', 'manual', ['publish', 'disconnect', 'wait'], ENDED],
+  ['an auto event that has ended', 'auto', ['disconnect', 'wait'], ENDED],
+])('refuses to publish %s with 409, and changes nothing', async (_name, mode, steps, expected) => {
+  const emulator = await startEmulator();
+  const { channel, path, read } = await onAir(emulator, { publishing_mode: mode });
+  for (const step of steps) {
+    if (step === 'publish') await emulator.admin.put(`${path}publish/`).expect(204);
+    if (step === 'disconnect') await emulator.disconnect(channel);
+    if (step === 'wait') await emulator.advance(61);
+  }
+  const before = await read();
+  const { status, body } = await emulator.admin.put(`${path}publish/`);
+  expect([status, body]).toEqual([409, expected]);
+  expect(await read()).toEqual(before);
+});
+
+test('a reconnect within the window continues the same event', async () => {
+  const emulator = await startEmulator();
+  const { channel, event, channelNow } = await onAir(emulator);
+  await emulator.disconnect(channel);
+  await emulator.advance(59.999);
+  expect((await channelNow()).status).toBe('active');
+  expect(await emulator.connect(channel)).toBe(event);
+  await emulator.advance(3600);
+  expect((await channelNow()).recent_events).toEqual([{ media_id: event, status: 'active' }]);
+});
+
+test('an encoder that stays away for the whole window ends the event, and its next connect begins another', async () => {
+  const emulator = await startEmulator();
+  const { channel, event, channelNow, read } = await onAir(emulator, { reconnect_window: 10 });
+  await emulator.advance(100);
+  await emulator.disconnect(channel);
+  await emulator.advance(10);
+  const ended = await channelNow();
+  expect([ended.status, ended.recent_events]).toEqual(['idle', [{ media_id: event, status: 'idle' }]]);
+  expect([(await read()).status, (await read()).ended_at]).toEqual(['idle', at(110)]);
+  const next = await emulator.connect(channel);
+  const again = await channelNow();
+  expect([again.status, again.recent_events]).toEqual([
+    'active',
+    [
+      { media_id: next, status: 'active' },
+      { media_id: event, status: 'idle' },
+    ],
+  ]);
+});
+
+test('each absence of an encoder has a whole window of its own', async () => {
+  const emulator = await startEmulator();
+  const { channel, channelNow } = await onAir(emulator);
+  await emulator.disconnect(channel);
+  await emulator.advance(30);
+  await emulator.connect(channel);
+  await emulator.disconnect(channel);
+  await emulator.advance(59);
+  expect((await channelNow()).status).toBe('active');
+  await emulator.advance(1);
+  expect((await channelNow()).status).toBe('idle');
+});
+
+test('an event becomes a replay under its own id at once when it ends, as long as its encoder streamed', async () => {
+  const emulator = await startEmulator();
+  const { channel, event } = await onAir(emulator, { title: 'Show', tags: ['a'], custom_params: { b: 'c' } });
+  await emulator.advance(100);
+  await emulator.disconnect(channel);
+  await emulator.advance(60);
+  const { body } = await emulator.admin.get(`/v2/sites/demosite/media/`);
+  expect(body).toMatchObject({
+    total: 1,
+    media: [
+      {
+        id: event,
+        created: at(160),
+        status: 'ready',
+        duration: 100,
+        metadata: { title: 'Show', tags: ['a'], custom_params: { b: 'c' } },
+      },
+    ],
+  });
+  const [replay] = emulator.context.state.media.all();
+  expect(replay).toMatchObject({ hidden: false, eventId: event, clip: undefined });
+});
+
+test('the replay of an event that was never published is not for viewers', async () => {
+  const emulator = await startEmulator();
+  const { channel, event } = await onAir(emulator, { publishing_mode: 'manual' });
+  await emulator.admin.put(`${PATH}${channel.id}/disable/`).expect(204);
+  expect(emulator.context.state.media.all()).toMatchObject([{ id: event, hidden: true }]);
+});
+
+test('twelve hours end an event, and its encoder may begin the next', async () => {
+  const emulator = await startEmulator();
+  const { channel, event, read } = await onAir(emulator);
+  const hours = 12 * 3600;
+  await emulator.advance(hours - 1);
+  expect((await read()).status).toBe('active');
+  await emulator.advance(3600);
+  expect([(await read()).status, (await read()).ended_at]).toEqual(['idle', at(hours)]);
+  expect(await emulator.connect(channel)).not.toBe(event);
+});
+
+test('the twelve hours of an event are not those of the one before it', async () => {
+  const emulator = await startEmulator();
+  const { channel, channelNow } = await onAir(emulator);
+  await emulator.disconnect(channel);
+  await emulator.advance(3600);
+  const second = await emulator.connect(channel);
+  await emulator.advance(12 * 3600 - 1);
+  expect((await channelNow()).recent_events[0]).toEqual({ media_id: second, status: 'active' });
+});
+
+test('the mode of an event is the one that its channel had when it began', async () => {
+  const emulator = await startEmulator();
+  const { channel, path } = await onAir(emulator, { publishing_mode: 'manual' });
+  const body = { metadata: { publishing_mode: 'auto' } };
+  await emulator.admin.patch(`${PATH}${channel.id}/`).send(body).expect(200);
+  await emulator.admin.put(`${path}publish/`).expect(204);
+});
+
+test('disable ends the current event, drops the encoder once and refuses the next, until enable', async () => {
+  const { admin, context, connect, createChannel } = await startEmulator();
+  const channel = await createChannel();
+  const dropped: string[] = [];
+  const connected = context.broadcast.connect(channel.stream_key, (why) => dropped.push(why));
+  expect(connected).toMatchObject({ ok: true });
+  await admin.put(`${PATH}${channel.id}/disable/`).expect(204);
+  await admin.put(`${PATH}${channel.id}/disable/`).expect(204);
+  expect(dropped).toEqual(['channel_disabled']);
+  const { status, enabled } = (await admin.get(`${PATH}${channel.id}/`)).body;
+  expect([status, enabled]).toEqual(['idle', false]);
+  expect(context.broadcast.connect(channel.stream_key, () => {})).toEqual({
+    ok: false,
+    reason: 'channel_disabled',
+  });
+  await admin.put(`${PATH}${channel.id}/enable/`).expect(204);
+  await connect(channel);
+});
+
+test('an encoder that the platform has dropped ends nothing when it says that it is gone', async () => {
+  const { admin, advance, context, createChannel } = await startEmulator();
+  const channel = await createChannel();
+  const first = context.broadcast.connect(channel.stream_key, () => {});
+  await admin.put(`${PATH}${channel.id}/disable/`);
+  await admin.put(`${PATH}${channel.id}/enable/`);
+  const second = context.broadcast.connect(channel.stream_key, () => {});
+  if (!first.ok || !second.ok) throw new Error('both should connect');
+  context.broadcast.disconnect(first.session);
+  await advance(100);
+  expect(context.broadcast.sessionOf(channel.id)).toEqual(second.session);
+});
+
+test('lists the events of a channel, newest first, with q, sort and paging', async () => {
+  const emulator = await startEmulator();
+  const { channel, event: first } = await onAir(emulator);
+  await emulator.disconnect(channel);
+  await emulator.advance(60);
+  const second = await emulator.connect(channel);
+  const path = `${PATH}${channel.id}/events/`;
+  const ids = async (query: object) => {
+    const { body } = await emulator.admin.get(path).query(query).expect(200);
+    return body.events.map(({ id }: { id: string }) => id);
+  };
+  expect(await ids({})).toEqual([second, first]);
+  expect(await ids({ sort: 'created:asc' })).toEqual([first, second]);
+  expect(await ids({ q: 'status: active' })).toEqual([second]);
+  expect(await ids({ page: 2, page_length: 1 })).toEqual([first]);
+});
+
+test('makes the master of an ended event available for a day', async () => {
+  const emulator = await startEmulator();
+  const { channel, event, path, read } = await onAir(emulator);
+  const early = await emulator.admin.put(`${path}request_master/`);
+  expect([early.status, early.body]).toEqual([
+    409,
+    refusal(
+      'event_not_ended',
+      'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder has gone; ' +
+        'wait for the webhook channel_idle, or for the status idle.',
+    ),
+  ]);
+  await emulator.disconnect(channel);
+  await emulator.advance(60);
+  const none = await emulator.admin.get(`${path}master/`);
+  expect([none.status, none.body.errors[0].code]).toEqual([404, 'master_unavailable']);
+  const requested = await emulator.admin.put(`${path}request_master/`);
+  expect([requested.status, requested.text]).toEqual([204, '']);
+  const access = { status: 'available', expiration: at(60 + 24 * 3600) };
+  expect((await emulator.admin.get(`${path}master/`)).body).toEqual({ id: event, type: 'master', ...access });
+  expect((await read()).master_access).toEqual(access);
+  await emulator.advance(24 * 3600);
+  await emulator.admin.get(`${path}master/`).expect(404);
+  expect((await read()).master_access).toEqual({ status: 'unavailable', expiration: null });
+});
+
+test('makes a media of a piece of an event, while it runs and after', async () => {
+  const emulator = await startEmulator();
+  const { channel, event, path } = await onAir(emulator, { title: 'Show' });
+  await emulator.advance(100);
+  const points = { trim_in_point: '00:00:10.500', trim_out_point: '00:01:40.000' };
+  const { status, body } = await emulator.admin.put(`${path}clip/`).query(points);
+  expect([status, body]).toEqual([200, { media_id: expect.stringMatching(/^id\d{6}$/) }]);
+  expect(emulator.context.state.media.find(body.media_id)).toMatchObject({
+    metadata: { title: 'Show' },
+    duration: 89.5,
+    hidden: false,
+    eventId: event,
+    clip: { from: 10.5, to: 100 },
+  });
+  const beyond = async (trim_out_point: string) => {
+    const refused = await emulator.admin.put(`${path}clip/`).query({ ...points, trim_out_point });
+    return [refused.status, refused.body];
+  };
+  const most = 'trim_out_point lies beyond what is recorded of this event, which is 00:01:40.000';
+  expect(await beyond('00:01:44.200')).toEqual([
+    409,
+    refusal('beyond_recording', `${most} by now. Try again in 5 s, or choose an earlier point.`),
+  ]);
+  await emulator.disconnect(channel);
+  expect(await beyond('00:01:44.200')).toEqual([
+    409,
+    refusal(
+      'beyond_recording',
+      `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`,
+    ),
+  ]);
+  await emulator.advance(60);
+  await emulator.admin.put(`${path}clip/`).query(points).expect(200);
+  expect(await beyond('00:01:40.001')).toEqual([
+    409,
+    refusal('beyond_recording', `${most}. The event has ended: choose a point within it.`),
+  ]);
+});
+
+const FORM = 'must be a time as HH:MM:SS.mmm.';
+test.each([
+  ['neither point', '', 'trim_in_point: is missing.', 'trim_out_point: is missing.'],
+  [
+    'points in seconds',
+    'trim_in_point=1&trim_out_point=0:0:2',
+    `trim_in_point: ${FORM}`,
+    `trim_out_point: ${FORM}`,
+  ],
+  [
+    'sixty seconds',
+    'trim_in_point=00:00:60&trim_out_point=00:60:00',
+    `trim_in_point: ${FORM}`,
+    `trim_out_point: ${FORM}`,
+  ],
+  [
+    'a point twice',
+    'trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02',
+    'trim_in_point: is given twice.',
+  ],
+  [
+    'an end at the start',
+    'trim_in_point=00:00:01&trim_out_point=00:00:01.000',
+    'trim_out_point: must be after trim_in_point.',
+  ],
+])('refuses a clip with %s, and makes no media', async (_name, query, ...told) => {
+  const emulator = await startEmulator();
+  const { path } = await onAir(emulator);
+  await emulator.advance(100);
+  const { status, body } = await emulator.admin.put(`${path}clip/?${query}`);
+  const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
+  expect([status, body]).toEqual([400, { errors }]);
+  expect(emulator.context.state.media.all()).toEqual([]);
+});
+
+test('answers 404 to an event that its channel does not have', async () => {
+  const emulator = await startEmulator();
+  const { event } = await onAir(emulator);
+  const other = await emulator.createChannel();
+  const missing = refusal('not_found', 'This channel has no event with this id.');
+  for (const id of [event, 'nothing0']) {
+    const path = `${PATH}${other.id}/events/${id}`;
+    for (const call of [
+      emulator.admin.get(path),
+      emulator.admin.put(`${path}/publish`),
+      emulator.admin.put(`${path}/request_master`),
+      emulator.admin.put(`${path}/clip`),
+      emulator.admin.get(`${path}/master`),
+    ]) {
+      const { status, body } = await call;
+      expect([status, body]).toEqual([404, missing]);
+    }
+  }
+});
+
+test('tells webhooks of no replay when the event was never published', async () => {
+  const emulator = await startEmulator();
+  const told = jest.fn();
+  const { state, clock } = emulator.context;
+  const { newResourceId, newSecret } = emulator.context;
+  const broadcast = createBroadcast({ state, clock, newResourceId, newSecret, notify: told });
+  const channel = await emulator.createChannel({ publishing_mode: 'manual' });
+  const connected = broadcast.connect(channel.stream_key, () => {});
+  if (!connected.ok) throw new Error('the encoder should connect');
+  broadcast.disconnect(connected.session);
+  await emulator.advance(60);
+  expect(told.mock.calls.map(([{ event }]) => event)).toEqual(['channel_active', 'channel_idle']);
+});
+
+test('tells webhooks when a channel is made, an event begins, ends and is a replay, each once and at its time', async () => {
+  const emulator = await startEmulator();
+  const receiver = await startWebhookReceiver();
+  const metadata = {
+    name: 'all',
+    description: '',
+    webhook_url: receiver.url,
+    events: ['channel_created', 'channel_active', 'channel_idle', 'media_available'],
+    site_ids: ['demosite'],
+  };
+  await emulator.admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+  const channel = await emulator.createChannel();
+  const event = await emulator.connect(channel);
+  await emulator.disconnect(channel);
+  await emulator.connect(channel);
+  await emulator.disconnect(channel);
+  await emulator.advance(3600);
+  const calls = (await receiver.until(4)).map(({ text }) => JSON.parse(text));
+  const told = calls.map(({ event: name, channel_id, media_id, event_time }) => [
+    name,
+    channel_id ?? media_id,
+    event_time,
+  ]);
+  expect(told).toEqual([
+    ['channel_created', channel.id, '2030-01-01T00:00:00+00:00'],
+    ['channel_active', channel.id, '2030-01-01T00:00:00+00:00'],
+    ['channel_idle', channel.id, '2030-01-01T00:01:00+00:00'],
+    ['media_available', event, '2030-01-01T00:01:00+00:00'],
+  ]);
+});

@@ -1,0 +1,325 @@
+import { createServer } from 'node:net';
+import { type Channel, createChannel } from '../../../../src/platform/emulator/live/channels';
+import { type RtmpIngest, startRtmpIngest } from '../../../../src/platform/emulator/live/rtmp-ingest';
+import { channelMetadata } from '../../../support/channel-metadata';
+import { connectRtmp, type RtmpClient } from '../../../support/rtmp-publisher';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { until } from '../../../support/until';
+
+const METADATA = channelMetadata({ reconnect_window: 60 });
+
+let ingest: RtmpIngest;
+let emulator: TestEmulator;
+let channel: Channel;
+
+beforeEach(async () => {
+  emulator = await startEmulator();
+  ingest = await startRtmpIngest(emulator.context, { host: '127.0.0.1', port: 0 });
+  channel = createChannel(emulator.context, emulator.siteId, METADATA);
+});
+
+afterEach(() => ingest.stop());
+
+async function publishing(): Promise<RtmpClient> {
+  const encoder = await connectRtmp(ingest.port);
+  expect(await encoder.publish(channel.streamKey)).toBe('NetStream.Publish.Start');
+  return encoder;
+}
+
+async function playing(): Promise<RtmpClient> {
+  const player = await connectRtmp(ingest.port);
+  expect(await player.play(channel.streamKey)).toBe('NetStream.Play.Start');
+  return player;
+}
+
+const change = (action: string) =>
+  emulator.admin.put(`/v2/sites/${emulator.siteId}/channels/${channel.id}/${action}/`).expect(204);
+
+const statusOf = async () => {
+  const { body } = await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`);
+  return body.status;
+};
+
+test('makes the channel active when an encoder publishes with its stream key', async () => {
+  await publishing();
+  expect(await statusOf()).toBe('active');
+});
+
+test('takes the application with a slash at its end, and a query after the stream key', async () => {
+  const encoder = await connectRtmp(ingest.port);
+  expect(await encoder.publish(`${channel.streamKey}?from=test`, 'live/')).toBe('NetStream.Publish.Start');
+});
+
+test.each([
+  ['a wrong stream key', 'live', () => 'wrong'],
+  ['no stream key', 'live', () => ''],
+  ['another application than live', 'vod', () => channel.streamKey],
+])('refuses and cuts an encoder that has %s', async (_what, app, streamKey) => {
+  const encoder = await connectRtmp(ingest.port);
+  expect(await encoder.publish(streamKey(), app)).toBe('NetStream.Publish.BadName');
+  await encoder.closed;
+  expect(await statusOf()).toBe('creating');
+});
+
+test('refuses and cuts an encoder at a disabled channel', async () => {
+  await change('disable');
+  const encoder = await connectRtmp(ingest.port);
+  expect(await encoder.publish(channel.streamKey)).toBe('NetStream.Publish.BadName');
+  await encoder.closed;
+  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
+});
+
+test('never tells a refused encoder that it publishes', async () => {
+  const encoder = await connectRtmp(ingest.port);
+  await encoder.publish('wrong');
+  await encoder.closed;
+  expect(encoder.received()).not.toContain('NetStream.Publish.Start');
+});
+
+test('hands what an encoder sends to those who play its stream key', async () => {
+  const encoder = await publishing();
+  const player = await playing();
+  encoder.sendFrame('first frame');
+  await player.until('first frame');
+});
+
+describe('the pull token of an event', () => {
+  const tokenOf = () => emulator.context.state.events.find(channel.currentEventId ?? '')?.pullToken ?? '';
+
+  test('lets who holds it watch, across a reconnect of the encoder', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    for (const each of [encoder, undefined]) {
+      const source = each ?? (await publishing());
+      const player = await connectRtmp(ingest.port);
+      expect(await player.play(token)).toBe('NetStream.Play.Start');
+      source.sendFrame('for the packager');
+      await player.until('for the packager');
+      source.close();
+      await player.closed;
+    }
+  });
+
+  test('lets nobody publish, neither beside the encoder nor in its place', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    const beside = await connectRtmp(ingest.port);
+    expect(await beside.publish(token)).toBe('NetStream.Publish.BadName');
+    encoder.close();
+    await until(() => emulator.context.broadcast.sessionOf(channel.id) === undefined);
+    const instead = await connectRtmp(ingest.port);
+    expect(await instead.publish(token)).toBe('NetStream.Publish.BadName');
+  });
+
+  test('is of no use while no encoder streams, and to no other event', async () => {
+    const encoder = await publishing();
+    const token = tokenOf();
+    encoder.close();
+    await until(() => emulator.context.broadcast.sessionOf(channel.id) === undefined);
+    const early = await connectRtmp(ingest.port);
+    expect(await early.play(token)).toBe('NetStream.Play.StreamNotFound');
+    await emulator.advance(61);
+    await publishing();
+    expect(tokenOf()).not.toBe(token);
+    const late = await connectRtmp(ingest.port);
+    expect(await late.play(token)).toBe('NetStream.Play.StreamNotFound');
+  });
+
+  test('is in no answer and in no line of the log', async () => {
+    await publishing();
+    const answers = [
+      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`),
+      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/events/`),
+      await emulator.control.get('/state?reveal=true'),
+      await emulator.unauthenticated.get(`/dashboard/channels/${channel.id}`),
+    ];
+    for (const { text } of answers) expect(text).not.toContain(tokenOf());
+    expect(await emulator.logOf(1)).not.toContain(tokenOf());
+  });
+});
+
+test('hands the current group of pictures to a player that comes later', async () => {
+  const encoder = await publishing();
+  const first = await playing();
+  encoder.sendFrame('earlier frame');
+  await first.until('earlier frame');
+  const player = await playing();
+  await player.until('earlier frame');
+});
+
+test('lets nothing of a refused encoder reach the stream, and leaves the first encoder alone', async () => {
+  const encoder = await publishing();
+  const player = await playing();
+  const second = await connectRtmp(ingest.port);
+  const refused = second.publish(channel.streamKey);
+  second.sendFrame('forged frame');
+  expect(await refused).toBe('NetStream.Publish.BadName');
+  second.sendFrame('forged frame');
+  await second.closed;
+  encoder.sendFrame('true frame');
+  await player.until('true frame');
+  expect(player.received()).not.toContain('forged frame');
+});
+
+test('lets nothing reach a stream that comes before the publish', async () => {
+  const encoder = await connectRtmp(ingest.port);
+  encoder.sendFrame('early frame');
+  await encoder.publish(channel.streamKey);
+  const player = await playing();
+  encoder.sendFrame('true frame');
+  await player.until('true frame');
+  expect(player.received()).not.toContain('early frame');
+});
+
+test('cuts an encoder that publishes twice over one connection, and gives it no second channel', async () => {
+  const other = createChannel(emulator.context, emulator.siteId, METADATA);
+  const encoder = await publishing();
+  await encoder.publish(other.streamKey);
+  await encoder.closed;
+  expect(emulator.context.broadcast.sessionOf(other.id)).toBeUndefined();
+});
+
+test.each([
+  ['disabled', () => change('disable')],
+  [
+    'deleted',
+    () => emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`).expect(204),
+  ],
+  ['on the air for twelve hours', async () => emulator.context.clock.advance(12 * 60 * 60 * 1000)],
+  ['forgotten by a reset', async () => emulator.context.reset()],
+])('cuts the encoder, and those who play its stream, of a channel that is %s', async (_what, end) => {
+  const encoder = await publishing();
+  const player = await playing();
+  await end();
+  await encoder.closed;
+  await player.closed;
+});
+
+test('takes the encoder again once the channel is enabled', async () => {
+  const encoder = await publishing();
+  await change('disable');
+  await encoder.closed;
+  await change('enable');
+  await publishing();
+});
+
+test('keeps the event of an encoder that comes back within the reconnect window', async () => {
+  const encoder = await publishing();
+  const { currentEventId } = channel;
+  const player = await playing();
+  encoder.close();
+  await player.closed;
+  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
+  await publishing();
+  expect(channel.currentEventId).toBe(currentEventId);
+});
+
+test('ends the event when the encoder has been gone for longer than the reconnect window', async () => {
+  const encoder = await publishing();
+  const player = await playing();
+  encoder.close();
+  await player.closed;
+  emulator.context.clock.advance(60_000);
+  expect(await statusOf()).toBe('idle');
+});
+
+test('refuses a player when nothing streams under the key that it names', async () => {
+  const player = await connectRtmp(ingest.port);
+  expect(await player.play(channel.streamKey)).toBe('NetStream.Play.StreamNotFound');
+  await player.closed;
+});
+
+test.each([
+  ['a message that is no AMF', Buffer.from([3, 0, 0, 0, 0, 0, 2, 20, 0, 0, 0, 0, 2, 255])],
+  ['a connect without an address', connectWithoutAddress()],
+  ['more than a handshake and no stream key', Buffer.alloc(128 * 1024, 0xff)],
+])('survives and cuts a peer that sends %s', async (_what, bytes) => {
+  const peer = await connectRtmp(ingest.port);
+  peer.sendRaw(bytes);
+  await peer.closed;
+  await publishing();
+});
+
+function connectWithoutAddress(): Buffer {
+  const name = Buffer.from([2, 0, 7, ...Buffer.from('connect'), 0, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 9]);
+  return Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, name.length, 20, 0, 0, 0, 0]), name]);
+}
+
+test('logs who comes and goes by channel, and never a stream key', async () => {
+  const encoder = await publishing();
+  const refused = await connectRtmp(ingest.port);
+  await refused.publish(channel.streamKey);
+  encoder.close();
+  const log = await emulator.logOf(3);
+  const lines = log
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+    'info: encoder connected',
+    'warn: rtmp connection refused',
+    'info: encoder gone',
+  ]);
+  expect(log).not.toContain(channel.streamKey);
+});
+
+test('writes nothing to the standard output by itself', async () => {
+  const print = jest.spyOn(console, 'log').mockImplementation(() => {});
+  const peer = await connectRtmp(ingest.port);
+  await peer.publish(channel.streamKey);
+  peer.sendRaw(unknownCommand());
+  peer.sendFrame('frame');
+  const player = await playing();
+  await player.until('frame');
+  expect(print).not.toHaveBeenCalled();
+  print.mockRestore();
+});
+
+function unknownCommand(): Buffer {
+  const name = Buffer.from([2, 0, 5, ...Buffer.from('hello')]);
+  return Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, name.length, 20, 0, 0, 0, 0]), name]);
+}
+
+test('rejects with EADDRINUSE when the port is taken, and the process goes on', async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const address = other.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  await expect(startRtmpIngest(emulator.context, { host: '127.0.0.1', port })).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  });
+  await new Promise((resolve) => other.close(resolve));
+});
+
+test('cuts every connection when it is stopped', async () => {
+  const encoder = await publishing();
+  await ingest.stop();
+  await encoder.closed;
+  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
+});
+
+/** A user control message that says that the stream 1 has no more to play. */
+const STREAM_EOF = Buffer.from('020000000000060400000000000100000001', 'hex').toString('latin1');
+
+test.each([
+  ['goes', (encoder: { close(): void }) => encoder.close()],
+  ['is dropped, as its channel is disabled', () => emulator.context.broadcast.stop(channel, 'disabled')],
+])(
+  'tells players that the stream is over when its encoder %s, and then ends their connections',
+  async (_what, end) => {
+    const encoder = await connectRtmp(ingest.port);
+    await encoder.publish(channel.streamKey);
+    const players = await Promise.all([connectRtmp(ingest.port), connectRtmp(ingest.port)]);
+    for (const player of players) expect(await player.play(channel.streamKey)).toBe('NetStream.Play.Start');
+    encoder.sendFrame('last frame');
+    for (const player of players) await player.until('last frame');
+    end(encoder);
+    for (const player of players) {
+      await player.closed;
+      const [, after = ''] = player.received().split('last frame');
+      expect(after).toMatch(/NetStream\.Play\.UnpublishNotify.*The encoder has gone\./s);
+      expect(after.endsWith(STREAM_EOF)).toBe(true);
+      expect(after).not.toContain(channel.streamKey);
+    }
+  },
+);

@@ -1,0 +1,204 @@
+import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { until } from '../../../support/until';
+
+interface Started extends TestEmulator {
+  readonly packager: FakePackager;
+}
+
+async function start(env: Record<string, string> = {}): Promise<Started> {
+  const packager = await startFakePackager();
+  const emulator = await startEmulator({
+    EMULATOR_PACKAGERURL: packager.url,
+    EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live',
+    ...env,
+  });
+  return { ...emulator, packager };
+}
+
+const state = ({ packager }: Started, id: string) => packager.streams.get(id)?.state;
+
+test('tells the packager of an event as soon as it is on air, and again and again', async () => {
+  const emulator = await start();
+  const channel = await emulator.createChannel({ title: 'News' });
+  const id = await emulator.connect(channel);
+  const call = await emulator.packager.called(`PUT /streams/${id}`, 3);
+  const token = emulator.context.state.events.find(id)?.pullToken;
+  expect(call.body).toEqual({
+    source: `rtmp://emulator:1935/live/${token}`,
+    keyFile: channel.id,
+    simulcast: [],
+    protection: 'key_file',
+  });
+  expect(token).not.toBe(channel.stream_key);
+  expect(call.headers['x-api-key']).toBeUndefined();
+});
+
+test('names the key file of the custom parameter, the simulcast targets with their keys, and the API key', async () => {
+  const emulator = await start({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
+  const simulcast_targets = [
+    { title: 'a', stream_url: 'rtmp://a.example/app/', stream_key: 'k1' },
+    { title: 'b', stream_url: 'rtmps://b.example/app', stream_key: 'k2' },
+  ];
+  const metadata = { custom_params: { stream_id: 'news' }, simulcast_targets };
+  const id = await emulator.connect(await emulator.createChannel(metadata));
+  const { body, headers } = await emulator.packager.called(`PUT /streams/${id}`);
+  expect(body).toMatchObject({
+    keyFile: 'news',
+    simulcast: [{ url: 'rtmp://a.example/app/k1' }, { url: 'rtmps://b.example/app/k2' }],
+  });
+  expect(headers['x-api-key']).toBe('packager-key');
+});
+
+test('ends the stream once when the event ends, and takes it away with the media', async () => {
+  const emulator = await start();
+  const { packager, admin, siteId } = emulator;
+  const channel = await emulator.createChannel({ reconnect_window: 30 });
+  const id = await emulator.connect(channel);
+  await packager.called(`PUT /streams/${id}`);
+  await emulator.disconnect(channel);
+  await packager.called(`GET /streams/${id}`, 2);
+  expect(state(emulator, id)).toBe('running');
+  await emulator.advance(31);
+  await packager.called(`POST /streams/${id}/end`);
+  await packager.called('GET /streams', 3);
+  expect(packager.said().filter((call) => call === `POST /streams/${id}/end`)).toHaveLength(1);
+  await admin.delete(`/v2/sites/${siteId}/media/${id}/`).expect(204);
+  await packager.called(`DELETE /streams/${id}`);
+  await until(() => emulator.context.packaging.find(id) === undefined);
+});
+
+test('goes on with the stream of an encoder that comes back within its window', async () => {
+  const emulator = await start();
+  const channel = await emulator.createChannel();
+  const id = await emulator.connect(channel);
+  await emulator.packager.called(`PUT /streams/${id}`);
+  await emulator.disconnect(channel);
+  await emulator.packager.called(`GET /streams/${id}`);
+  const before = emulator.packager.said().filter((call) => call === `PUT /streams/${id}`).length;
+  expect(await emulator.connect(channel)).toBe(id);
+  await emulator.packager.called(`PUT /streams/${id}`, before + 1);
+});
+
+test('ends a stream that was still being begun when its event ended', async () => {
+  const emulator = await start();
+  emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
+  const channel = await emulator.createChannel();
+  const id = await emulator.connect(channel);
+  await emulator.packager.called(`PUT /streams/${id}`);
+  await emulator.admin.put(`/v2/sites/demosite/channels/${channel.id}/disable/`).expect(204);
+  await until(() => state(emulator, id) === 'ended');
+  const kinds = emulator.packager.said().filter((call) => call.includes(id));
+  expect(kinds).toEqual([`PUT /streams/${id}`, `POST /streams/${id}/end`]);
+});
+
+test('removes a stream that was still being begun when its media was deleted', async () => {
+  const emulator = await start();
+  emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
+  const channel = await emulator.createChannel();
+  const id = await emulator.connect(channel);
+  await emulator.packager.called(`PUT /streams/${id}`);
+  await emulator.admin.delete(`/v2/sites/demosite/channels/${channel.id}/`).expect(204);
+  await emulator.admin.delete(`/v2/sites/demosite/media/${id}/`).expect(204);
+  await emulator.packager.called(`DELETE /streams/${id}`);
+  expect(emulator.packager.streams.size).toBe(0);
+});
+
+test('deletes every stream at a reset, also one that is on its way', async () => {
+  const emulator = await start();
+  const [first, second] = [await emulator.createChannel(), await emulator.createChannel()];
+  const ids = [await emulator.connect(first), await emulator.connect(second)];
+  for (const id of ids) await emulator.packager.called(`PUT /streams/${id}`);
+  emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 60 } : undefined);
+  await emulator.packager.called(`PUT /streams/${ids[0]}`, 3);
+  await emulator.control.post('/reset').expect(204);
+  for (const id of ids) await emulator.packager.called(`DELETE /streams/${id}`);
+  await until(() => ids.every((id) => emulator.context.packaging.find(id) === undefined));
+  expect(emulator.packager.streams.size).toBe(0);
+});
+
+test('tells a packager that has forgotten everything all of it again', async () => {
+  const emulator = await start();
+  const { packager } = emulator;
+  const ended = await emulator.createChannel({ reconnect_window: 0 });
+  const over = await emulator.connect(ended);
+  await packager.called(`PUT /streams/${over}`);
+  await emulator.disconnect(ended);
+  await emulator.advance(1);
+  await until(() => state(emulator, over) === 'ended');
+  const id = await emulator.connect(await emulator.createChannel());
+  await packager.called(`PUT /streams/${id}`);
+  await packager.leave();
+  packager.forget();
+  await packager.comeBack();
+  await until(() => state(emulator, id) === 'running');
+  // Nobody streams the other one any more: there is nothing to be had of it.
+  await until(() => emulator.context.packaging.find(over)?.document === undefined);
+  expect(emulator.context.packaging.find(over)?.problem).toBeUndefined();
+});
+
+test('goes on without a packager, says so once, and finds it when it is there', async () => {
+  const emulator = await start();
+  const { packager } = emulator;
+  const { url } = packager;
+  await packager.leave();
+  const id = await emulator.connect(await emulator.createChannel());
+  await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
+  expect(emulator.context.packaging.find(id)).toMatchObject({
+    document: undefined,
+    problem: {
+      code: 'packager_unreachable',
+      description: `The packager at ${url} does not answer (connection refused). Start it, or correct EMULATOR_PACKAGERURL.`,
+    },
+  });
+  expect((await emulator.unauthenticated.get(`/live/events/${id}.m3u8`)).text).toContain('#EXTM3U');
+  await packager.comeBack();
+  await until(() => state(emulator, id) === 'running');
+  const log = await emulator.logOf(1);
+  expect(log.match(/packager away/g)).toHaveLength(1);
+  expect(log).not.toContain(emulator.context.state.events.find(id)?.pullToken);
+});
+
+test.each([
+  ['answers nothing', 'hang', 'packager_late'],
+  ['cuts the connection', 'reset', 'packager_unreachable'],
+  ['answers 500', 500, 'in_trouble'],
+  ['refuses the API key', 401, 'packager_refused_api_key'],
+] as const)('has one call of a stream under way when the packager %s', async (_what, trouble, code) => {
+  const emulator = await start();
+  emulator.packager.trouble = () => trouble;
+  const id = await emulator.connect(await emulator.createChannel());
+  await until(() => emulator.context.packaging.find(id)?.problem?.code === code);
+  await until(() => emulator.packager.calls.length > 3);
+  expect(emulator.packager.most()).toBe(1);
+  emulator.packager.trouble = () => undefined;
+  await until(() => state(emulator, id) === 'running');
+  await until(() => emulator.context.packaging.find(id)?.problem === undefined);
+});
+
+test('keeps what the packager refuses a stream for, and tells it again until it is taken; players are told to wait', async () => {
+  const emulator = await start();
+  const problem = { code: 'no_key_file', description: 'There is no key file news.key.' };
+  emulator.packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
+  const id = await emulator.connect(await emulator.createChannel());
+  await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
+  expect(emulator.context.packaging.find(id)?.problem).toEqual(problem);
+  const { body } = await emulator.unauthenticated.get(`/v2/media/${id}`);
+  expect(body.playlist[0].sources).toMatchObject([
+    { type: 'application/dash+xml', drm: { clearkey: {} } },
+    { type: 'application/vnd.apple.mpegurl', drm: { clearkey: {} } },
+  ]);
+  emulator.packager.onPut = (document) => document;
+  await until(() => emulator.context.packaging.deliverable(id) !== undefined);
+});
+
+test('says that what answers is no packager', async () => {
+  const emulator = await start();
+  emulator.packager.onPut = ({ kind }) => ({ kind }) as never;
+  const id = await emulator.connect(await emulator.createChannel());
+  await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
+  expect(emulator.context.packaging.find(id)?.problem).toEqual({
+    code: 'packager_foreign',
+    description: `What answers at ${emulator.packager.url} is no packager. Correct EMULATOR_PACKAGERURL.`,
+  });
+});

@@ -1,0 +1,200 @@
+import type { Environment } from '../../../../src/http/config';
+import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
+import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
+import { onceForAll } from '../../../support/start-emulator';
+import { startLibrary, type TestLibrary } from '../../../support/start-library';
+
+const shared = onceForAll(() => startLibrary());
+
+/** An emulator with a media of the test's own, and what ids the paths need. */
+async function start(env?: Environment) {
+  const library = await (env ? startLibrary(env) : shared());
+  const media = await library.createReady();
+  return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
+}
+
+type Started = Awaited<ReturnType<typeof start>>;
+
+async function make({ admin, ids }: Started, { resource, body }: (typeof CREATABLE)[number]) {
+  const { body: made } = await admin.post(pathWith(resource.collection, ids)).send(body).expect(201);
+  return { ...ids, [idName(resource)]: made.id as string };
+}
+
+describe.each(CREATABLE)('$type', (creatable) => {
+  const { resource, body, type } = creatable;
+
+  test.each(['', '/'])('answers each verb at its path with "%s" at the end', async (slash) => {
+    const started = await start();
+    const { admin } = started;
+    const ids = await make(started, creatable);
+    const all = `${pathWith(resource.collection, ids)}${slash}`;
+    const one = `${pathWith(resource.one, ids)}${slash}`;
+    const statuses = [
+      (await admin.get(all)).status,
+      (await admin.get(one)).status,
+      (await admin.patch(one).send({ metadata: {} })).status,
+      (await admin.delete(one).type('json')).status,
+      (await admin.get(one)).status,
+    ];
+    const has = (verb: (typeof resource.verbs)[number], status: number) =>
+      resource.verbs.includes(verb) ? status : 405;
+    expect(statuses).toEqual([has('list', 200), 200, has('update', 200), 204, 404]);
+  });
+
+  test.each(['text/plain; charset=ISO-8859-1', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'reads a body as JSON when it is declared as %s',
+    async (declared) => {
+      const { admin, ids } = await start();
+      const path = pathWith(resource.collection, ids);
+      await admin.post(path).set('content-type', declared).send(JSON.stringify(body)).expect(201);
+    },
+  );
+
+  test('has no other methods, and says which ones it has', async () => {
+    const started = await start();
+    const { admin } = started;
+    const ids = await make(started, creatable);
+    const answer = await admin.put(pathWith(resource.collection, ids)).expect(405);
+    expect(answer.body.errors).toEqual([
+      { code: 'method_not_allowed', description: expect.stringContaining('not PUT') },
+    ]);
+    await admin.post(pathWith(resource.one, ids)).send(body).expect(405);
+  });
+
+  test('is found at its own site alone', async () => {
+    const started = await start({ EMULATOR_SITE_ID: 'demosite,othersit' });
+    const { admin } = started;
+    const ids = { ...(await make(started, creatable)), siteId: 'othersit' };
+    await admin.get(pathWith(resource.one, ids)).expect(404);
+    await admin.delete(pathWith(resource.one, ids)).expect(404);
+    if (resource.verbs.includes('update'))
+      await admin.patch(pathWith(resource.one, ids)).send({ metadata: {} }).expect(404);
+    await admin.get(pathWith(resource.one, { ...ids, siteId: 'demosite' })).expect(200);
+    await admin.get(pathWith(resource.one, { ...ids, siteId: 'nosuch00' })).expect(403);
+  });
+
+  test('is read by who may view, and changed by who may edit', async () => {
+    const started = await start();
+    const { as, control } = started;
+    const ids = await make(started, creatable);
+    const credential = { name: 'viewer', permission: 'Viewer' };
+    const { body: viewer } = await control.post('/credentials').send(credential).expect(201);
+    const one = pathWith(resource.one, ids);
+    const caller = as(viewer.secret);
+    const statuses = [
+      (await caller.get(one)).status,
+      (await caller.delete(one)).status,
+      (await caller.post(pathWith(resource.collection, ids)).send(body)).status,
+      (await started.unauthenticated.get(one)).status,
+    ];
+    expect(statuses).toEqual([200, 403, 403, 401]);
+  });
+
+  if (type.endsWith('_playlist')) return;
+
+  test('an update shows in the next read, and moves last_modified', async () => {
+    const started = await start();
+    const { admin, advance } = started;
+    const one = pathWith(resource.one, await make(started, creatable));
+    if (!resource.verbs.includes('update')) return;
+    await advance(60);
+    const { body: changed } = await admin.patch(one).send({ metadata: {} }).expect(200);
+    expect(Date.parse(changed.last_modified) - Date.parse(changed.created)).toBeGreaterThanOrEqual(60_000);
+    expect((await admin.get(one)).body).toEqual(changed);
+  });
+});
+
+const ODD_IDS = [
+  '%2F',
+  'a%2Fb',
+  '..%2F..%2Fetc%2Fpasswd',
+  '%00',
+  '__proto__',
+  'constructor',
+  'a'.repeat(3000),
+];
+
+test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
+  const { admin, ids } = await start();
+  for (const resource of RESOURCES) {
+    const own = idName(resource);
+    if (own === 'channelId' || own === 'webhookId') continue;
+    const path = pathWith(resource.one, { ...ids, [own]: id });
+    const { status, body } = await admin.get(path);
+    expect([path.slice(0, 80), status, body.errors?.[0]?.code]).toEqual([
+      path.slice(0, 80),
+      404,
+      'not_found',
+    ]);
+  }
+});
+
+test('an id that cannot be decoded is refused', async () => {
+  const { admin, site } = await start();
+  const { body } = await admin.get(`${site}/media/%zz`).expect(400);
+  expect(body.errors[0].code).toBe('invalid_path');
+});
+
+const NESTED = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+
+async function playerWith({ admin, site }: TestLibrary, config: string) {
+  return admin.post(`${site}/players/`).type('json').send(`{"metadata":{"setup_config":${config}}}`);
+}
+
+test('a free object is kept as it is, with names that mean something to JavaScript', async () => {
+  const library = await startLibrary();
+  const config =
+    '{"a":{"__proto__":{"polluted":true}},"constructor":{"prototype":{"polluted":true}},"n":[1,null]}';
+  const { status, text } = await playerWith(library, config);
+  expect(status).toBe(201);
+  expect(text).toContain(`"setup_config":${config}`);
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+});
+
+test.each(['{"__proto__":"x"}', '{"a":"b","__proto__":{"x":"y"}}'])(
+  'a name that would be lost, as in %s, is refused in custom parameters and settings',
+  async (text) => {
+    const { admin, site } = await startLibrary();
+    for (const name of ['custom_params', 'setup_config']) {
+      const { status, body } = await admin
+        .post(`${site}/players/`)
+        .type('json')
+        .send(`{"metadata":{"${name}":${text}}}`);
+      expect([status, body.errors?.[0].description]).toEqual([
+        400,
+        `metadata.${name}: must not have the name __proto__`,
+      ]);
+    }
+  },
+);
+
+test.each([20, 21, 30_000])(
+  'a free object of %d levels is kept or refused, and the emulator lives',
+  async (depth) => {
+    const library = await startLibrary();
+    const { status, body } = await playerWith(library, NESTED(depth));
+    expect(status).toBe(depth > 20 ? 400 : 201);
+    if (depth > 20)
+      expect(body.errors).toEqual([
+        {
+          code: 'invalid_body',
+          description: 'metadata.setup_config: is nested more than 20 levels deep',
+        },
+      ]);
+  },
+);
+
+test('a free object with very many entries is kept', async () => {
+  const library = await startLibrary();
+  const { status } = await playerWith(library, `{"list":[${'1,'.repeat(120_000)}1]}`);
+  expect(status).toBe(201);
+});
+
+test('a body that is larger than 256 KB is refused', async () => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin
+    .post(`${site}/media/`)
+    .send({ metadata: { description: 'x'.repeat(300_000) } })
+    .expect(413);
+  expect(body.errors[0].code).toBe('body_too_large');
+});

@@ -1,0 +1,288 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
+import { rawExchange, rawRequest } from '../../../support/raw-http';
+import { startUploads, type TestUploads } from '../../../support/start-uploads';
+import { until } from '../../../support/until';
+
+const HELLO = Buffer.from('hello');
+const HELLO_MD5 = '5d41402abc4b2a76b9719d911017c592';
+
+const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
+
+/** Announces a body of `length` bytes, sends these bytes of it, and keeps the connection open. */
+function sendPart({ port }: TestUploads, path: string, length: number, bytes: Buffer): Socket {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(`PUT ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write(bytes);
+  return socket;
+}
+
+test('a file that is PUT to the link is kept byte for byte, and its MD5 is answered in quotes', async () => {
+  const { unauthenticated, beginDirect, taken } = await startUploads();
+  const bytes = randomBytes(3_000_000);
+  const md5 = createHash('md5').update(bytes).digest('hex');
+  const answer = await unauthenticated.put(beginDirect()).type('video/mp4').send(bytes).expect(200, '');
+  expect(answer.headers).toMatchObject({ etag: `"${md5}"`, 'content-length': '0' });
+  expect(taken).toEqual([{ path: expect.any(String), size: 3_000_000, md5, declaredType: 'video/mp4' }]);
+  expect(readFileSync(taken[0]?.path ?? '').equals(bytes)).toBe(true);
+});
+
+test('a body in chunks, and one whose sender waits for 100 Continue, are taken too', async () => {
+  const { port, beginDirect, taken } = await startUploads();
+  const chunked = await rawRequest(port, 'PUT', beginDirect(), { 'transfer-encoding': 'chunked' }, 'hello');
+  const head = `PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`;
+  const waiting = await rawExchange(port, `${head}hello`, /HTTP\/1.1 100[\s\S]*HTTP\/1.1 200[\s\S]*\r\n\r\n/);
+  expect([chunked.status, chunked.headers.etag]).toEqual([200, `"${HELLO_MD5}"`]);
+  expect(waiting).toContain(`"${HELLO_MD5}"`);
+  expect(taken.map(({ md5 }) => md5)).toEqual([HELLO_MD5, HELLO_MD5]);
+});
+
+test('the target of the request may be the whole link, as one released client sends it', async () => {
+  const { port, beginDirect, taken } = await startUploads();
+  const link = `http://127.0.0.1:${port}${beginDirect()}`;
+  const answer = await rawRequest(port, 'PUT', link, { 'content-length': 5 }, 'hello');
+  expect([answer.status, answer.headers.etag, taken.length]).toEqual([200, `"${HELLO_MD5}"`, 1]);
+});
+
+test('a slash may stand behind the path of a link', async () => {
+  const { unauthenticated, begin } = await startUploads();
+  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
+  await unauthenticated.put(`/uploads/${direct.id}/?token=${direct.token}`).send(HELLO).expect(200);
+  await unauthenticated
+    .put(partLink(multipart, 1, '').replace('?', '/?'))
+    .send(HELLO)
+    .expect(200);
+});
+
+test('the same file again is answered as before and taken once: a client may have lost the answer', async () => {
+  const { unauthenticated, beginDirect, taken, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  for (let time = 0; time < 2; time++) {
+    const { headers } = await unauthenticated.put(link).send(HELLO).expect(200);
+    expect(headers.etag).toBe(`"${HELLO_MD5}"`);
+  }
+  expect(taken.length).toBe(1);
+  expect(sizesOnDisk()).toEqual([5]);
+});
+
+test.each([
+  ['of the same length', 'jello'],
+  ['shorter', 'hell'],
+])('another file, %s, is refused once a file has been received', async (_how, other) => {
+  const { unauthenticated, beginDirect, taken } = await startUploads();
+  const link = beginDirect();
+  await unauthenticated.put(link).send(HELLO).expect(200);
+  await unauthenticated
+    .put(link)
+    .send(Buffer.from(other))
+    .expect(
+      409,
+      errors(
+        'upload_finished',
+        'The file of this upload has been received already. For another file, ask for a new upload.',
+      ),
+    );
+  expect(readFileSync(taken[0]?.path ?? '', 'utf8')).toBe('hello');
+});
+
+test('of two files that come at the same time the first one to end is taken', async () => {
+  const emulator = await startUploads();
+  const { unauthenticated, beginDirect, taken, context, sizesOnDisk } = emulator;
+  const link = beginDirect();
+  const slow = sendPart(emulator, link, 5, Buffer.from('sl'));
+  await until(() => context.uploads.usedBytes === 5);
+  await unauthenticated.put(link).send(HELLO).expect(200);
+  const refused = new Promise((resolve) => slow.on('data', (data) => resolve(String(data).slice(0, 12))));
+  slow.write('ow!');
+  expect(await refused).toBe('HTTP/1.1 409');
+  slow.destroy();
+  expect([taken.length, sizesOnDisk(), context.uploads.usedBytes]).toEqual([1, [5], 5]);
+});
+
+test('of an upload that is cut nothing is kept, and the link takes the file afterwards', async () => {
+  const emulator = await startUploads();
+  const { unauthenticated, beginDirect, taken, context, sizesOnDisk } = emulator;
+  const link = beginDirect();
+  const socket = sendPart(emulator, link, 1_000_000, Buffer.alloc(300_000));
+  await until(() => sizesOnDisk()[0] === 300_000);
+  expect(context.uploads.usedBytes).toBe(1_000_000);
+  socket.destroy();
+  await until(() => context.uploads.usedBytes === 0);
+  expect([sizesOnDisk(), taken]).toEqual([[], []]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
+  expect(sizesOnDisk()).toEqual([5]);
+});
+
+test('an empty file is refused, announced or not, and the link takes a file afterwards', async () => {
+  const { port, unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  const empty = errors('invalid_body', 'The file is empty. Send its bytes as the body.');
+  await unauthenticated.put(link).expect(400, empty);
+  await unauthenticated.put(link).set('content-length', '0').type('application/json').expect(400, empty);
+  const chunked = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' });
+  expect([chunked.status, JSON.parse(chunked.text)]).toEqual([400, empty]);
+  expect(sizesOnDisk()).toEqual([]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
+});
+
+test('a body that is not the one of its Content-MD5 is refused, also when it is sent again', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  const put = (md5: string) =>
+    unauthenticated.put(link).set('content-md5', Buffer.from(md5, 'hex').toString('base64')).send(HELLO);
+  const wrong = errors(
+    'invalid_body',
+    'The body is not the one that the header content-md5 is of. Send it again.',
+  );
+  await put('00'.repeat(16)).expect(400, wrong);
+  expect(sizesOnDisk()).toEqual([]);
+  await put(HELLO_MD5).expect(200);
+  await put('00'.repeat(16)).expect(400, wrong);
+});
+
+test('a body that is declared as another type than the upload is for is refused', async () => {
+  const { unauthenticated, beginDirect, taken } = await startUploads();
+  const accept = ['image/*'];
+  await unauthenticated
+    .put(beginDirect({ accept }))
+    .type('text/vtt')
+    .send('WEBVTT')
+    .expect(
+      415,
+      errors(
+        'unsupported_media_type',
+        'This upload takes image/*. Send the right file, with its content-type.',
+      ),
+    );
+  for (const type of ['image/png', 'application/octet-stream', 'application/x-www-form-urlencoded', '']) {
+    await unauthenticated.put(beginDirect({ accept })).set('content-type', type).send(HELLO).expect(200);
+  }
+  expect(taken.length).toBe(4);
+});
+
+test('without its secret, or with the one of another upload, a link is refused', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
+  const [path, query] = beginDirect().split('?');
+  const [, other] = beginDirect().split('?');
+  const refused = errors(
+    'upload_link_refused',
+    'This is not the link that was given. Send the file to the whole upload_link.',
+  );
+  for (const wrong of ['', '?', `?${other}`, `?${query}&${query}`, `?${query}x`, '?token[]=a']) {
+    await unauthenticated.put(`${path}${wrong}`).send(HELLO).expect(403, refused);
+  }
+  await unauthenticated
+    .put('/uploads/nonesuch?token=a')
+    .send(HELLO)
+    .expect(404, errors('not_found', 'There is no upload with this id.'));
+  expect(sizesOnDisk()).toEqual([]);
+});
+
+test('after a day on the clock a link is over', async () => {
+  const { unauthenticated, beginDirect, advance, taken } = await startUploads();
+  const [early, link] = [beginDirect(), beginDirect()];
+  await advance(86_399);
+  const late = beginDirect();
+  await unauthenticated.put(early).send(HELLO).expect(200);
+  await advance(1);
+  await unauthenticated
+    .put(link)
+    .send(HELLO)
+    .expect(
+      410,
+      errors(
+        'upload_expired',
+        'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.',
+      ),
+    );
+  await unauthenticated.put(late).send(HELLO).expect(200);
+  // What was taken stays.
+  expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello', 'hello']);
+});
+
+test('what its owner refuses is not kept, and the link takes the file again', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
+  let refusals = 1;
+  const link = beginDirect({
+    async done() {
+      if (refusals-- > 0) throw Object.assign(new Error(), { status: 422 });
+    },
+  });
+  await unauthenticated.put(link).send(HELLO).expect(422);
+  expect(sizesOnDisk()).toEqual([]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
+});
+
+test('other methods are refused', async () => {
+  const { unauthenticated, beginDirect } = await startUploads();
+  const link = beginDirect();
+  const answer = await unauthenticated
+    .get(link)
+    .expect(405, errors('method_not_allowed', 'This path accepts PUT, not GET.'));
+  expect(answer.headers.allow).toBe('PUT');
+  await unauthenticated.post(link).expect(405);
+});
+
+test('pages of any origin may send a file to a link, and read the entity tag', async () => {
+  const { unauthenticated, beginDirect } = await startUploads();
+  const link = beginDirect();
+  const preflight = await unauthenticated
+    .options(link)
+    .set({
+      origin: 'https://app.example',
+      'access-control-request-method': 'PUT',
+      'access-control-request-headers': 'content-type',
+    })
+    .expect(204);
+  expect(preflight.headers).toMatchObject({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, HEAD, PUT',
+    'access-control-allow-headers': 'content-type',
+  });
+  const { headers } = await unauthenticated
+    .put(link)
+    .set('origin', 'https://app.example')
+    .send(HELLO)
+    .expect(200);
+  expect(headers).toMatchObject({
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'ETag',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+});
+
+test('no secret of a link is in the log', async () => {
+  const { unauthenticated, begin, logOf } = await startUploads();
+  const upload = begin();
+  await unauthenticated.put(`/uploads/${upload.id}?token=${upload.token}`).send(HELLO).expect(200);
+  await unauthenticated.put(`/uploads/${upload.id}?token=${upload.token}`).send('other').expect(409);
+  const log = await logOf(2);
+  expect(log).toContain('/uploads/:uploadId');
+  expect(log).not.toContain(upload.token);
+});
+
+test('uploads do not count for the rate limit', async () => {
+  const { unauthenticated, begin, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
+  const upload = begin({ method: 'multipart' });
+  for (let part = 1; part <= 70; part++) {
+    const { headers } = await unauthenticated
+      .put(partLink(upload, part, ''))
+      .send('x')
+      .expect(200);
+    expect(headers).not.toHaveProperty('jw-request-limit');
+  }
+  await admin.get(`/v2/sites/${siteId}/channels/`).expect(200).expect('jw-request-remaining', '59');
+});
+
+test('the control port makes an upload fail on purpose, and the next try succeeds', async () => {
+  const { unauthenticated, beginDirect, control, sizesOnDisk } = await startUploads();
+  const link = beginDirect();
+  const target = 'PUT /uploads/:uploadId';
+  await control.post('/faults').send({ target, kind: 'fail', status: 503, times: 1 }).expect(201);
+  await unauthenticated.put(link).send(HELLO).expect(503);
+  expect(sizesOnDisk()).toEqual([]);
+  await unauthenticated.put(link).send(HELLO).expect(200);
+});

@@ -1,0 +1,244 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTcpServer, type Server } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createClock } from '../../../../src/platform/emulator/clock';
+import { UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
+import { recordedLog } from '../../../support/recorded-log';
+import { startUploads } from '../../../support/start-uploads';
+import { until } from '../../../support/until';
+
+const MB = 1024 * 1024;
+const WANTED = { maxBytes: MB };
+
+const cleanups: (() => void)[] = [];
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+async function addressOf(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Serves on loopback until the test is over; answers the address. */
+function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return addressOf(server);
+}
+
+/** Answers each connection with these bytes and keeps it open. */
+function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    sockets.push(socket.on('error', () => undefined));
+    socket.once('data', () => socket.write(answer, () => then(socket)));
+  });
+  cleanups.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return addressOf(server);
+}
+
+const failed = (problem: string, ended = false) => ({ ok: false, problem, ended });
+
+test('a file is fetched and kept byte for byte, by a sender that says who it is', async () => {
+  const { context, sizesOnDisk } = await startUploads();
+  const heads: unknown[] = [];
+  const url = await serve(({ method, url, headers }, response) => {
+    heads.push([method, url, headers['user-agent'], headers['accept-encoding'], headers.authorization]);
+    response.setHeader('content-type', 'video/mp4').end('hello');
+  });
+  const fetched = await context.uploads.fetchFile(`${url}/a/film.mp4?x=1`, WANTED);
+  expect(fetched).toEqual({
+    ok: true,
+    file: {
+      path: expect.any(String),
+      size: 5,
+      md5: '5d41402abc4b2a76b9719d911017c592',
+      declaredType: 'video/mp4',
+    },
+  });
+  expect(heads).toEqual([['GET', '/a/film.mp4?x=1', 'packager-drm-emulator-fetch', 'identity', undefined]]);
+  expect(readFileSync(fetched.ok ? fetched.file.path : '', 'utf8')).toBe('hello');
+  expect(sizesOnDisk()).toEqual([5]);
+});
+
+test('three redirects are followed, also relative ones, and a fourth is not', async () => {
+  const { context } = await startUploads();
+  const url = await serve((request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left === 0) response.end('hello');
+    else response.writeHead([301, 302, 307, 308][left % 4] ?? 303, { location: `${left - 1}` }).end('moved');
+  });
+  expect(await context.uploads.fetchFile(`${url}/3`, WANTED)).toMatchObject({ ok: true, file: { size: 5 } });
+  expect(await context.uploads.fetchFile(`${url}/4`, WANTED)).toEqual(
+    failed('The address is redirected more than 3 times.'),
+  );
+});
+
+test.each([
+  ['http://10.0.0.1/', 'The address that it is redirected to must be an https address'],
+  [
+    'https://169.254.169.254/latest',
+    'The address that it is redirected to must not be an address of a private',
+  ],
+  ['file:///etc/passwd', 'The address that it is redirected to must be an https address.'],
+  ['https://user:secret@example.com/', 'The address that it is redirected to must not hold a user name'],
+  ['http://', 'The address answered 302 without a location to go to.'],
+])('a redirect to %s is not followed', async (location, reason) => {
+  const { context } = await startUploads();
+  const url = await serve((_request, response) => response.writeHead(302, { location }).end());
+  expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
+    failed(expect.stringContaining(reason) as unknown as string),
+  );
+});
+
+test.each([
+  [
+    'http://192.168.1.1/a.mp4',
+    'The address must be an https address; http is for loopback, or for every host',
+  ],
+  ['https://192.168.1.1/a.mp4', 'The address must not be an address of a private network'],
+  ['https://[fd00::1]/a.mp4', 'The address must not be an address of a private network'],
+  ['ftp://example.com/a.mp4', 'The address must be an https address.'],
+  ['not an address', 'The address must be an absolute https address.'],
+  ['http://localhost:1/', 'The file could not be fetched: connection refused.'],
+])('from %s nothing is fetched', async (url, reason) => {
+  const { context } = await startUploads();
+  const fetched = await context.uploads.fetchFile(url, WANTED);
+  expect(fetched).toEqual(failed(expect.stringContaining(reason) as unknown as string));
+});
+
+test('the control port and the dashboard refuse to be fetched', async () => {
+  const { context, controlUrl, url } = await startUploads();
+  for (const address of [`${controlUrl}/state?reveal=true`, `${url}/dashboard`]) {
+    expect(await context.uploads.fetchFile(address, WANTED)).toEqual(failed('The address answered 403.'));
+  }
+});
+
+test('the control port says why it refuses', async () => {
+  const { control } = await startUploads();
+  await control
+    .get('/state')
+    .set('user-agent', 'packager-drm-emulator-fetch')
+    .expect(403, {
+      errors: [
+        { code: 'fetch_refused', description: 'No file is fetched from here. Give an address of your own.' },
+      ],
+    });
+});
+
+const HEAD = 'HTTP/1.1 200 OK\r\n';
+
+test.each([
+  ['another status', 'HTTP/1.1 404 Not Found\r\n\r\n', 'The address answered 404.'],
+  ['no length of its own', `${HEAD}Content-Length: 0\r\n\r\n`, 'The address answered with an empty file.'],
+  [
+    'a length beyond the limit',
+    `${HEAD}Content-Length: 5000000000\r\n\r\n`,
+    'The file is larger than this upload may be: 1 MB.',
+  ],
+  [
+    'more bytes than the limit',
+    `${HEAD}\r\n${'x'.repeat(MB + 1)}`,
+    'The file is larger than this upload may be: 1 MB.',
+  ],
+  [
+    'compressed bytes',
+    `${HEAD}Content-Encoding: gzip\r\n\r\nxx`,
+    'The address sends the file compressed, although it was asked not to.',
+  ],
+  ['what is no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n', 'The file could not be fetched: not http.'],
+])('an answer with %s fails and leaves nothing', async (_what, answer, reason) => {
+  const { context, sizesOnDisk } = await startUploads();
+  const url = await serveRaw(answer);
+  expect(await context.uploads.fetchFile(url, WANTED)).toEqual(failed(reason));
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+});
+
+test('an answer that is cut fails and leaves nothing', async () => {
+  const { context, sizesOnDisk } = await startUploads();
+  const url = await serveRaw(`${HEAD}Content-Length: 1000\r\n\r\nhello`, (socket) => socket.end());
+  expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
+    failed('The connection ended before the file had come.'),
+  );
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+});
+
+test.each([
+  ['before the answer', ''],
+  ['amid the file', `${HEAD}Content-Length: 1000\r\n\r\nhello`],
+])('an address that falls silent %s fails', async (_when, answer) => {
+  const { log } = recordedLog();
+  const clock = createClock(() => new Date(0));
+  const next = () => 'made';
+  const settings = { ...UPLOAD_SETTINGS, folder: '/tmp', maxBytes: MB, allowHttp: false, idleMs: 100 };
+  const uploads = new Uploads({ clock, log, newResourceId: next, newSecret: next }, settings);
+  const url = await serveRaw(answer);
+  expect(await uploads.fetchFile(url, WANTED)).toEqual(failed('Nothing came from the address for 0.1 s.'));
+  expect(uploads.usedBytes).toBe(0);
+  uploads.stop();
+});
+
+test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async (by) => {
+  const { context, sizesOnDisk } = await startUploads();
+  const url = await serveRaw(`${HEAD}Content-Length: 1000\r\n\r\nhello`);
+  const ending = new AbortController();
+  const fetching = context.uploads.fetchFile(url, { ...WANTED, signal: ending.signal });
+  await until(() => sizesOnDisk().includes(5));
+  if (by === 'a signal') ending.abort();
+  else context.reset();
+  expect(await fetching).toEqual(failed('The fetch was ended.', true));
+  await wait(10);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+});
+
+test('what the folder does not take fails the fetch, with the cause in the log', async () => {
+  const { context, logOf } = await startUploads({ EMULATOR_UPLOADSFOLDER: '/dev/null/uploads' });
+  const url = await serve((_request, response) => response.end('hello'));
+  expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
+    failed("The file could not be kept. The emulator's log has the cause."),
+  );
+  expect(await logOf(1)).toContain('ENOTDIR');
+});
+
+test('of many files sixteen are fetched at a time, and all of them in the end', async () => {
+  const { context, sizesOnDisk } = await startUploads();
+  const held: ServerResponse[] = [];
+  let released = false;
+  const url = await serve((_request, response) => {
+    if (released) response.end('hello');
+    else held.push(response);
+  });
+  const fetching = Array.from({ length: 100 }, () => context.uploads.fetchFile(url, WANTED));
+  await until(() => held.length >= 16);
+  await wait(50);
+  expect(held.length).toBe(16);
+  released = true;
+  for (const response of held) response.end('hello');
+  const fetched = await Promise.all(fetching);
+  expect([fetched.filter(({ ok }) => ok).length, sizesOnDisk().length]).toEqual([100, 100]);
+});
+
+test('what waits for its turn is not fetched after a reset', async () => {
+  const { context } = await startUploads();
+  let calls = 0;
+  const url = await serve(() => {
+    calls += 1;
+  });
+  const fetching = Array.from({ length: 20 }, () => context.uploads.fetchFile(url, WANTED));
+  await until(() => calls === 16);
+  context.reset();
+  expect(await Promise.all(fetching)).toEqual(fetching.map(() => failed('The fetch was ended.', true)));
+  expect(calls).toBe(16);
+});

@@ -1,0 +1,286 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import type { Upload } from '../../../../src/platform/emulator/uploads/upload';
+import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
+import { startUploads, type TestUploads } from '../../../support/start-uploads';
+
+const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
+const md5Of = (bytes: Buffer | string) => createHash('md5').update(bytes).digest('hex');
+
+/** A multipart upload, and the calls that clients make of it. */
+function open(emulator: TestUploads, wanted: Parameters<TestUploads['begin']>[0] = {}) {
+  const upload = emulator.begin({ method: 'multipart', ...wanted });
+  const { unauthenticated } = emulator;
+  const authorization = `Bearer ${upload.token}`;
+  return {
+    upload,
+    put: (part: number, bytes: Buffer | string) => put(emulator, upload, part, bytes),
+    complete: () =>
+      unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', authorization),
+    list: (query = '') =>
+      unauthenticated.get(`/v2/uploads/${upload.id}/parts${query}`).set('authorization', authorization),
+  };
+}
+
+function put({ unauthenticated }: TestUploads, upload: Upload, part: number, bytes: Buffer | string) {
+  return unauthenticated.put(partLink(upload, part, '')).send(Buffer.from(bytes));
+}
+
+test('parts that come in any order and at the same time are put together byte for byte', async () => {
+  const emulator = await startUploads();
+  const { put, complete } = open(emulator);
+  const parts = Array.from({ length: 12 }, (_, at) => randomBytes(at === 11 ? 7 : 300_000));
+  const answers = await Promise.all(parts.map((bytes, at) => put(12 - at, parts[11 - at] ?? bytes)));
+  expect(answers.map(({ status, headers }) => [status, headers.etag])).toEqual(
+    parts.map((_, at) => [200, `"${md5Of(parts[11 - at] ?? '')}"`]),
+  );
+  await complete().expect(202, '');
+  const whole = Buffer.concat(parts);
+  const { taken, sizesOnDisk, context } = emulator;
+  expect(taken).toEqual([
+    { path: expect.any(String), size: whole.length, md5: md5Of(whole), declaredType: undefined },
+  ]);
+  expect(readFileSync(taken[0]?.path ?? '').equals(whole)).toBe(true);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[whole.length], whole.length]);
+});
+
+test('a client lists the links, sends each part that has no entity tag, completes, and may complete again', async () => {
+  const emulator = await startUploads();
+  const { upload, put, complete, list } = open(emulator);
+  const { body } = await list('?page=1&page_length=2').expect(200);
+  const link = (part: number) => `${emulator.url}${partLink(upload, part, '')}`;
+  expect(body).toEqual({
+    page: 1,
+    page_length: 2,
+    total: 10_000,
+    parts: [
+      { id: 1, upload_link: link(1) },
+      { id: 2, upload_link: link(2) },
+    ],
+  });
+  await put(2, 'world').expect(200);
+  const again = await list('?page_length=2').expect(200);
+  expect(again.body.parts).toEqual([
+    { id: 1, upload_link: link(1) },
+    { id: 2, upload_link: link(2), etag: md5Of('world') },
+  ]);
+  await put(1, 'hello ').expect(200);
+  await complete().type('application/json').expect(202, '');
+  await complete().send({}).expect(202, '');
+  expect(emulator.taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello world']);
+});
+
+test('links come a thousand a page, up to the ten thousandth', async () => {
+  const { list } = open(await startUploads());
+  const idsOf = async (query: string) => {
+    const { body } = await list(query).expect(200);
+    return [body.page, body.page_length, body.parts.length, body.parts[0]?.id, body.parts.at(-1)?.id];
+  };
+  expect(await idsOf('')).toEqual([1, 1000, 1000, 1, 1000]);
+  expect(await idsOf('?page=&page_length=')).toEqual([1, 1000, 1000, 1, 1000]);
+  expect(await idsOf('?page=10')).toEqual([10, 1000, 1000, 9001, 10_000]);
+  expect(await idsOf('?page=4&page_length=999')).toEqual([4, 999, 999, 2998, 3996]);
+  expect(await idsOf('?page=11&page_length=999')).toEqual([11, 999, 10, 9991, 10_000]);
+  expect(await idsOf('?page=1000000000')).toEqual([1_000_000_000, 1000, 0, undefined, undefined]);
+});
+
+test('everything that is wrong with the paging is told at once', async () => {
+  const { list } = open(await startUploads());
+  const invalid = (...descriptions: string[]) => ({
+    errors: descriptions.map((description) => ({ code: 'invalid_parameter', description })),
+  });
+  await list('?page=0&page_length=1001').expect(
+    400,
+    invalid('page: must be at least 1.', 'page_length: must be at most 1000.'),
+  );
+  await list('?page=-1&page_length=1000000000').expect(
+    400,
+    invalid('page: must be a whole number.', 'page_length: must be at most 1000.'),
+  );
+  await list('?page=1&page=2').expect(400, invalid('page: is given twice.'));
+});
+
+test('of a part that comes twice the later one counts, and the earlier one is deleted', async () => {
+  const emulator = await startUploads();
+  const { put, complete } = open(emulator);
+  await put(1, 'first of all').expect(200);
+  await put(1, 'later').expect(200);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[5], 5]);
+  await complete().expect(202);
+  expect(emulator.taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['later']);
+});
+
+test('to complete without a part is refused, and the upload goes on', async () => {
+  const { put, complete } = open(await startUploads());
+  await complete().expect(
+    409,
+    errors('parts_missing', 'No part has been uploaded. PUT the parts to their upload_link first.'),
+  );
+  await put(1, 'a').expect(200);
+  await complete().expect(202);
+});
+
+test('to complete with parts missing in between names them and changes nothing', async () => {
+  const emulator = await startUploads();
+  const { put, complete, list } = open(emulator);
+  for (const part of [2, 4, 8, 10]) await put(part, 'x').expect(200);
+  const before = (await list('?page_length=10')).body;
+  await complete().expect(
+    409,
+    errors(
+      'parts_missing',
+      'Parts are missing before part 10: 1, 3, 5 to 7, 9. Upload them, then complete again.',
+    ),
+  );
+  expect((await list('?page_length=10')).body).toEqual(before);
+  expect([emulator.taken, emulator.sizesOnDisk()]).toEqual([[], [1, 1, 1, 1]]);
+});
+
+test('a long list of missing parts is cut short', async () => {
+  const { put, complete } = open(await startUploads());
+  for (let part = 1; part < 60; part += 2) await put(part, 'x').expect(200);
+  const { body } = await complete().expect(409);
+  expect(body.errors[0].description).toBe(
+    `Parts are missing before part 59: ${Array.from({ length: 20 }, (_, at) => 2 + 2 * at).join(', ')}, and more. Upload them, then complete again.`,
+  );
+});
+
+test('the link of one part takes no other, and there are parts 1 to 10000 only', async () => {
+  const emulator = await startUploads();
+  const { upload } = open(emulator);
+  const [, query] = partLink(upload, 1, '').split('?');
+  const { unauthenticated } = emulator;
+  const at = (part: string) => unauthenticated.put(`/uploads/${upload.id}/parts/${part}?${query}`).send('x');
+  await at('2').expect(403);
+  const none = errors('not_found', 'There is no such part: parts have the numbers 1 to 10000.');
+  for (const part of ['0', '-1', '10001', '01', '1e3', '1.5', '99999999999999999999', 'a']) {
+    await at(part).expect(404, none);
+  }
+  await put(emulator, upload, 10_000, 'x').expect(200);
+});
+
+test('a part with nothing in it is refused', async () => {
+  const { put, list } = open(await startUploads());
+  await put(1, '').expect(400, errors('invalid_body', 'The file is empty. Send its bytes as the body.'));
+  expect((await list('?page_length=1')).body.parts[0].etag).toBeUndefined();
+});
+
+test('once completed, the parts are listed as before, and take nothing but what they have', async () => {
+  const emulator = await startUploads();
+  const { put, complete, list } = open(emulator);
+  await put(1, 'abc').expect(200);
+  const before = (await list('?page_length=2')).body;
+  await complete().expect(202);
+  expect((await list('?page_length=2')).body).toEqual(before);
+  const again = await put(1, 'abc').expect(200);
+  expect(again.headers.etag).toBe(`"${md5Of('abc')}"`);
+  const refused = errors(
+    'upload_finished',
+    'The file of this upload has been received already. For another file, ask for a new upload.',
+  );
+  await put(1, 'abd').expect(409, refused);
+  await put(2, 'abc').expect(409, refused);
+  expect([emulator.sizesOnDisk(), emulator.taken.length]).toEqual([[3], 1]);
+});
+
+test('the token is taken bare and as Bearer, with and without a slash behind the path', async () => {
+  const emulator = await startUploads();
+  const { upload, put } = open(emulator);
+  await put(1, 'a').expect(200);
+  const { unauthenticated } = emulator;
+  for (const authorization of [upload.token, `Bearer ${upload.token}`, `bearer  ${upload.token}`]) {
+    for (const slash of ['', '/']) {
+      await unauthenticated
+        .get(`/v2/uploads/${upload.id}/parts${slash}?page_length=1`)
+        .set({ authorization })
+        .expect(200);
+      await unauthenticated
+        .put(`/v2/uploads/${upload.id}/complete${slash}`)
+        .set({ authorization, 'content-type': 'application/json' })
+        .expect(202);
+    }
+  }
+});
+
+test('without the token, with a wrong one, or for an upload that is not there, nothing is told', async () => {
+  const emulator = await startUploads();
+  const { upload } = open(emulator);
+  const { unauthenticated, admin, begin } = emulator;
+  const direct = begin();
+  for (const [method, path] of [
+    ['get', 'parts'],
+    ['put', 'complete'],
+  ] as const) {
+    const missing = await unauthenticated[method](`/v2/uploads/${upload.id}/${path}`).expect(
+      401,
+      errors(
+        'credential_missing',
+        'Send the upload_token in the header Authorization: Bearer <upload_token>.',
+      ),
+    );
+    expect(missing.headers['www-authenticate']).toBe('Bearer');
+    await admin[method](`/v2/uploads/${upload.id}/${path}`).expect(
+      401,
+      errors('credential_refused', 'The header Authorization does not hold the upload_token of this upload.'),
+    );
+    for (const id of ['nonesuch', direct.id]) {
+      await unauthenticated[method](`/v2/uploads/${id}/${path}`)
+        .set('authorization', direct.token)
+        .expect(404, errors('not_found', 'There is no upload with this id.'));
+    }
+  }
+});
+
+test('what its owner refuses leaves the parts, to complete again', async () => {
+  const emulator = await startUploads();
+  let refusals = 1;
+  const { put, complete } = open(emulator, {
+    done() {
+      if (refusals-- > 0) throw Object.assign(new Error(), { status: 422 });
+    },
+  });
+  await put(1, 'abc').expect(200);
+  await complete().expect(422);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[3], 3]);
+  await complete().expect(202);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[3], 3]);
+});
+
+test('completed twice at the same time, the file is taken once', async () => {
+  const emulator = await startUploads();
+  const { put, complete } = open(emulator);
+  await put(1, 'abc').expect(200);
+  const answers = await Promise.all([complete(), complete(), complete()]);
+  expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
+  expect(emulator.taken.length).toBe(1);
+});
+
+test('whatever parts come, however often and in whatever order, the file is the latest of each in a row', async () => {
+  const emulator = await startUploads();
+  const sent = fc.array(
+    fc.tuple(fc.integer({ min: 1, max: 4 }), fc.uint8Array({ minLength: 1, maxLength: 9 })),
+    {
+      minLength: 1,
+      maxLength: 12,
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(sent, async (parts) => {
+      const { put, complete } = open(emulator);
+      const latest = new Map<number, Uint8Array>();
+      for (const [number, bytes] of parts) {
+        await put(number, Buffer.from(bytes)).expect(200);
+        latest.set(number, bytes);
+      }
+      const isWhole = Math.max(...latest.keys()) === latest.size;
+      const before = emulator.taken.length;
+      await complete().expect(isWhole ? 202 : 409);
+      expect(emulator.taken.length).toBe(before + (isWhole ? 1 : 0));
+      if (!isWhole) return;
+      const inOrder = [...latest].sort(([a], [b]) => a - b).map(([, bytes]) => bytes);
+      expect(readFileSync(emulator.taken.at(-1)?.path ?? '').equals(Buffer.concat(inOrder))).toBe(true);
+    }),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,231 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { createClock } from '../../../../src/platform/emulator/clock';
+import { partLink, UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
+import { rawExchange, rawRequest } from '../../../support/raw-http';
+import { recordedLog } from '../../../support/recorded-log';
+import { startUploads } from '../../../support/start-uploads';
+import { until } from '../../../support/until';
+
+const MB = 1024 * 1024;
+const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
+
+test('5 GB announced are refused before a byte of them has come', async () => {
+  const { port, beginDirect, sizesOnDisk, context } = await startUploads({ EMULATOR_UPLOADSMAXMB: '10' });
+  const head = (path: string) =>
+    `PUT ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${5 * 1024 * MB}\r\n\r\n`;
+  const answer = await rawExchange(port, head(beginDirect()), /\r\n\r\n.*\}$/);
+  expect(answer).toMatch(/^HTTP\/1.1 413 /);
+  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(
+    errors('body_too_large', 'The file is larger than this upload may be: 1024 MB.'),
+  );
+  const full = await rawExchange(port, head(beginDirect({ maxBytes: 2 ** 40 })), /\r\n\r\n.*\}$/);
+  expect(JSON.parse(full.split('\r\n\r\n')[1] ?? '')).toEqual(
+    errors(
+      'uploads_full',
+      'The emulator keeps at most 10 MB of uploads (EMULATOR_UPLOADSMAXMB), and 10 MB are free. Delete media, or reset the emulator.',
+    ),
+  );
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+});
+
+test('who sends all of a file that is too large gets the answer, and may go on over the same connection', async () => {
+  const { url, beginDirect } = await startUploads();
+  const link = url + beginDirect({ maxBytes: MB });
+  const answers = [];
+  for (const bytes of [20 * MB, 2 * MB, MB]) {
+    const { status } = await fetch(link, { method: 'PUT', body: Buffer.alloc(bytes) });
+    answers.push(status);
+  }
+  expect(answers).toEqual([413, 413, 200]);
+});
+
+test('a body of unknown length is cut off at the limit, its sender is told, and nothing of it is kept', async () => {
+  const { port, beginDirect, sizesOnDisk, context } = await startUploads();
+  const link = beginDirect({ maxBytes: MB });
+  const body = 'x'.repeat(MB + 1);
+  const { status, text } = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' }, body);
+  expect([status, JSON.parse(text)]).toEqual([
+    413,
+    errors('body_too_large', 'The file is larger than this upload may be: 1 MB.'),
+  ]);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  const whole = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' }, body.slice(1));
+  expect(whole.status).toBe(200);
+});
+
+test('the parts of a file may not have more bytes than the file', async () => {
+  const { unauthenticated, begin } = await startUploads();
+  const upload = begin({ method: 'multipart', maxBytes: 10 });
+  const put = (part: number, bytes: number) =>
+    unauthenticated.put(partLink(upload, part, '')).send(Buffer.alloc(bytes));
+  await put(1, 6).expect(200);
+  await put(2, 5).expect(
+    413,
+    errors('body_too_large', 'The file is larger than this upload may be: 4 bytes.'),
+  );
+  await put(1, 10).expect(200);
+});
+
+test('all files together have no more than the limit, and a deleted one makes room', async () => {
+  const { unauthenticated, beginDirect, taken, context } = await startUploads({ EMULATOR_UPLOADSMAXMB: '2' });
+  const put = () => unauthenticated.put(beginDirect()).send(Buffer.alloc(1.5 * MB));
+  await put().expect(200);
+  await put().expect(
+    413,
+    errors(
+      'uploads_full',
+      'The emulator keeps at most 2 MB of uploads (EMULATOR_UPLOADSMAXMB), and 524288 bytes are free. Delete media, or reset the emulator.',
+    ),
+  );
+  const [file] = taken;
+  if (file) await context.uploads.remove(file);
+  if (file) await context.uploads.remove(file);
+  expect(context.uploads.usedBytes).toBe(0);
+  await put().expect(200);
+});
+
+test('files that are announced at the same time do not share the room that is left', async () => {
+  const { unauthenticated, beginDirect } = await startUploads({ EMULATOR_UPLOADSMAXMB: '2' });
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => unauthenticated.put(beginDirect()).send(Buffer.alloc(0.9 * MB))),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 413, 413, 413]);
+});
+
+test('a reset deletes every file, ends what is on its way, and forgets the links', async () => {
+  const { port, unauthenticated, control, begin, beginDirect, taken, sizesOnDisk, context } =
+    await startUploads();
+  const link = beginDirect();
+  await unauthenticated.put(link).send(Buffer.alloc(1000)).expect(200);
+  const folder = dirname(taken[0]?.path ?? '');
+  const multipart = begin({ method: 'multipart' });
+  await unauthenticated
+    .put(partLink(multipart, 1, ''))
+    .send('part')
+    .expect(200);
+  const socket = connect(port, '127.0.0.1');
+  const answer = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+  socket.write(`PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello`);
+  await until(() => sizesOnDisk().length === 3);
+  await control.post('/reset').expect(204);
+  expect([existsSync(folder), sizesOnDisk(), context.uploads.usedBytes, context.uploads.list()]).toEqual([
+    false,
+    [],
+    0,
+    [],
+  ]);
+  expect(await answer).toMatch(/^HTTP\/1.1 410 /);
+  socket.destroy();
+  await unauthenticated.put(link).send('again').expect(404);
+  // The old file is not counted off the new state.
+  for (const file of taken) await context.uploads.remove(file);
+  expect(context.uploads.usedBytes).toBe(0);
+  await unauthenticated.put(beginDirect()).send('new').expect(200);
+  expect(sizesOnDisk()).toEqual([3]);
+});
+
+test('a cancelled upload keeps nothing but what was taken, and its link says that it is over', async () => {
+  const { unauthenticated, begin, context, sizesOnDisk } = await startUploads();
+  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
+  const link = `/uploads/${direct.id}?token=${direct.token}`;
+  await unauthenticated.put(link).send('taken').expect(200);
+  const part = partLink(multipart, 1, '');
+  await unauthenticated.put(part).send('part').expect(200);
+  for (const upload of [direct, multipart]) context.uploads.cancel(upload);
+  await until(() => sizesOnDisk().length === 1);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[5], 5]);
+  await unauthenticated.put(link).send('taken').expect(410);
+  await unauthenticated.put(part).send('part').expect(410);
+});
+
+test('a folder that was taken away is made again', async () => {
+  const { unauthenticated, beginDirect, taken, sizesOnDisk } = await startUploads();
+  await unauthenticated.put(beginDirect()).send('one').expect(200);
+  rmSync(dirname(taken[0]?.path ?? ''), { recursive: true });
+  await unauthenticated.put(beginDirect()).send('four').expect(200);
+  expect(sizesOnDisk()).toEqual([4]);
+});
+
+test('a folder that can not be made is a failure of the service, whose cause is in the log', async () => {
+  const { unauthenticated, beginDirect, logOf, context } = await startUploads({
+    EMULATOR_UPLOADSFOLDER: '/dev/null/uploads',
+  });
+  const { body } = await unauthenticated.put(beginDirect()).send('one').expect(500);
+  expect(body.errors[0].code).toBe('server_error');
+  expect(await logOf(1)).toContain('ENOTDIR');
+  expect(context.uploads.usedBytes).toBe(0);
+});
+
+/** The uploads alone, with a sender's patience of their own. */
+function alone(folder: string, stallMs: number) {
+  const { log, lines } = recordedLog();
+  let made = 0;
+  const next = () => `made${made++}`;
+  const clock = createClock(() => new Date(0));
+  const uploads = new Uploads(
+    { clock, log, newResourceId: next, newSecret: next },
+    { ...UPLOAD_SETTINGS, folder, maxBytes: MB, allowHttp: false, stallMs },
+  );
+  return { uploads, clock, lines };
+}
+
+test('a sender that stops sending is cut off', async () => {
+  const { uploads } = alone('/tmp', 50);
+  const upload = uploads.begin({ siteId: 's', method: 'direct', maxBytes: MB, done: () => undefined });
+  const silent = new Readable({ read: () => undefined });
+  silent.push('a beginning');
+  await expect(upload.receiveFile(silent, {})).rejects.toMatchObject({
+    status: 408,
+    problems: [
+      {
+        code: 'request_timeout',
+        description: 'The upload stopped: nothing came for too long. Send the file again.',
+      },
+    ],
+  });
+  expect(uploads.usedBytes).toBe(0);
+  uploads.stop();
+});
+
+test('100,000 uploads cost little to begin, and one timer for all', async () => {
+  const { uploads, clock } = alone('/tmp', 50);
+  const wanted = { siteId: 's', method: 'direct', maxBytes: MB, done: () => undefined } as const;
+  for (let count = 0; count < 100_000; count++) uploads.begin(wanted);
+  expect(uploads.list().length).toBe(100_000);
+  clock.advance(24 * 60 * 60 * 1000);
+  expect(uploads.list()).toEqual([]);
+});
+
+test('no folder is made before the first file comes', async () => {
+  const { begin, sizesOnDisk, context } = await startUploads();
+  begin();
+  expect(sizesOnDisk()).toEqual([]);
+  expect(readdirSync(context.seeds.uploadsFolder)).toEqual([]);
+});
+
+test('folders of processes that were killed are deleted when the first file comes', async () => {
+  const { unauthenticated, beginDirect, taken, context } = await startUploads();
+  const { uploadsFolder } = context.seeds;
+  const ended = spawnSync(process.execPath, ['-e', '']).pid;
+  const name = (pid: number, host = hostname()) =>
+    `emulator-uploads-${host.replaceAll(/[^\w.]/g, '_')}-${pid}-old`;
+  // Of a process that has ended, of one before with the number of this one, of one that runs, and of another machine.
+  const [left, mine, running, elsewhere] = [
+    name(ended),
+    name(process.pid),
+    name(process.ppid),
+    name(ended, 'x'),
+  ];
+  for (const folder of [left, mine, running, elsewhere]) {
+    mkdirSync(join(uploadsFolder, folder));
+    writeFileSync(join(uploadsFolder, folder, '00000001'), 'left over');
+  }
+  await unauthenticated.put(beginDirect()).send('one').expect(200);
+  const own = basename(dirname(taken[0]?.path ?? ''));
+  expect(readdirSync(uploadsFolder).sort()).toEqual([running, elsewhere, own].sort());
+});

@@ -1,0 +1,176 @@
+import { fairPlayKeyId } from '../../../../src/drm/packaging';
+import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
+import { deriveKeys } from '../../../../src/platform/emulator/upstreams/derive-keys';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const PATH = '/keyprovider/clearkey';
+/** Key id and content key of the default client's content `demo`, base64url. */
+const KEY_ID = 'Dlj11ea0QZepsUOGRu9HZQ';
+const CONTENT_KEY = 'SvEMxZMGndWHIqCMoD45YA';
+const OTHER_KEY_ID = 'AAAAAAAAAAAAAAAAAAAAAA';
+
+async function issue({ api, client }: TestEmulator, kind: string): Promise<void> {
+  const response = await api.get(`/keyprovider/${kind}/${client.name}/demo`);
+  expect(response.status).toBe(200);
+}
+
+function unknownKey(keyId: string): object {
+  return {
+    code: 'key_unknown',
+    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`,
+  };
+}
+
+test.each(['cenc', 'playready', 'widevine'])(
+  'answers the license of a key that %s gave out, without a credential',
+  async (kind) => {
+    const emulator = await startEmulator();
+    await issue(emulator, kind);
+    const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+    expect(response.status).toBe(200);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.body).toEqual({ keys: [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }], type: 'temporary' });
+  },
+);
+
+test('forgets the keys that were given out on a reset of the control port', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'cenc');
+  await emulator.control.post('/reset').expect(204);
+  const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  expect([response.status, response.body]).toEqual([404, { errors: [unknownKey(KEY_ID)] }]);
+});
+
+test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
+  'answers a license request that a player declares as %s',
+  async (mediaType) => {
+    const emulator = await startEmulator();
+    await issue(emulator, 'cenc');
+    const post = emulator.unauthenticated.post(PATH);
+    if (mediaType !== undefined) post.set('content-type', mediaType);
+    const response = await post.send(Buffer.from(JSON.stringify({ kids: [KEY_ID], type: 'temporary' })));
+    expect(response.status).toBe(200);
+  },
+);
+
+test('answers the license of a key that fairplay gave out, under the id of its license address', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'fairplay');
+  const kid = fairPlayKeyId('skd://fairplay-license.example.com/license/demo').toString('base64url');
+  const { body } = await emulator.unauthenticated.post(PATH).send({ kids: [kid] });
+  const { fairPlayKey } = deriveKeys(emulator.client, 'demo');
+  expect(body).toEqual({
+    keys: [{ kty: 'oct', k: fairPlayKey.toString('base64url'), kid }],
+    type: 'temporary',
+  });
+});
+
+test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
+  const emulator = await startEmulator();
+  await issue(emulator, kind);
+  const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
+  expect(response.status).toBe(404);
+  expect(response.body).toEqual({ errors: [unknownKey(KEY_ID)] });
+});
+
+test('answers 404 that names each key id not given out, also beside one that was', async () => {
+  const emulator = await startEmulator();
+  await issue(emulator, 'cenc');
+  const third = 'AAAAAAAAAAAAAAAAAAAAAQ';
+  const response = await emulator.unauthenticated
+    .post(PATH)
+    .send({ kids: [OTHER_KEY_ID, KEY_ID, third], type: 'temporary' });
+  expect(response.status).toBe(404);
+  expect(response.body).toEqual({ errors: [unknownKey(OTHER_KEY_ID), unknownKey(third)] });
+});
+
+test.each<[string, unknown, string[]]>([
+  ['nothing', undefined, ['kids: is missing']],
+  ['an array', [], ['Invalid input: expected object, received array']],
+  ['no kids', {}, ['kids: is missing']],
+  ['no key id', { kids: [] }, ['kids: names no key id']],
+  ['a number for a key id', { kids: [1] }, ['kids.0: Invalid input: expected string, received number']],
+  ['a padded key id', { kids: [`${KEY_ID}==`] }, ['kids.0: is not base64url without padding']],
+  [
+    'a key id of 15 bytes',
+    { kids: ['AAAAAAAAAAAAAAAAAAAA'] },
+    ['kids.0: decodes to 15 bytes; a key id has 16'],
+  ],
+  ['101 key ids', { kids: Array(101).fill(KEY_ID) }, ['kids: names more than 100 key ids']],
+  [
+    'several faults',
+    { kids: ['', '!'], type: 'persistent-license' },
+    [
+      'kids.0: is not base64url without padding',
+      'kids.1: is not base64url without padding',
+      'type: only temporary licenses are given',
+    ],
+  ],
+])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
+  const response = await (await startEmulator()).unauthenticated
+    .post(PATH)
+    .set('content-type', 'application/json')
+    .send(body === undefined ? undefined : JSON.stringify(body));
+  expect(response.status).toBe(400);
+  expect(response.body).toEqual({
+    errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+  });
+});
+
+test.each<[number, string, string, object]>([
+  [
+    400,
+    'text that is not JSON',
+    '{"kids":',
+    { code: 'malformed_json', description: 'The body is not valid JSON. Send one JSON object.' },
+  ],
+  [
+    413,
+    'a body over 16 KiB',
+    JSON.stringify({ kids: ['A'.repeat(16_384)] }),
+    { code: 'body_too_large', description: 'The body is larger than this route accepts: 16 KiB.' },
+  ],
+])('answers %i to %s', async (status, _case, body, problem) => {
+  const response = await (await startEmulator()).unauthenticated
+    .post(PATH)
+    .set('content-type', 'application/json')
+    .send(body);
+  expect(response.status).toBe(status);
+  expect(response.body).toEqual({ errors: [problem] });
+});
+
+test('answers 405 to a GET', async () => {
+  const response = await (await startEmulator()).unauthenticated.get(PATH);
+  expect(response.status).toBe(405);
+  expect(response.headers.allow).toBe('POST');
+  expect(response.body).toEqual({
+    errors: [{ code: 'method_not_allowed', description: 'This path accepts POST, not GET.' }],
+  });
+});
+
+function keyOf(number: number) {
+  return { keyId: Buffer.alloc(16, number), key: Buffer.alloc(16, number + 100) };
+}
+
+function remembered(keys: IssuedKeys, numbers: readonly number[]): number[] {
+  return numbers.filter((number) => keys.find(Buffer.alloc(16, number)) !== undefined);
+}
+
+test('finds a key by the bytes of its id', () => {
+  const keys = new IssuedKeys(2);
+  keys.remember(keyOf(1));
+  expect(keys.find(Buffer.alloc(16, 1))).toEqual(keyOf(1));
+  expect(keys.find(Buffer.alloc(16, 2))).toBeUndefined();
+});
+
+test('drops the oldest key over its limit', () => {
+  const keys = new IssuedKeys(2);
+  for (const number of [1, 2, 3]) keys.remember(keyOf(number));
+  expect(remembered(keys, [1, 2, 3])).toEqual([2, 3]);
+});
+
+test('counts a key that is given out again once, and as new', () => {
+  const keys = new IssuedKeys(2);
+  for (const number of [1, 2, 1, 3]) keys.remember(keyOf(number));
+  expect(remembered(keys, [1, 2, 3])).toEqual([1, 3]);
+});

@@ -1,0 +1,288 @@
+import fc from 'fast-check';
+import { authenticate, SignatureMemory } from '../../../../src/platform/emulator/v1/authentication';
+import { V1Error } from '../../../../src/platform/emulator/v1/errors';
+import { readParameters } from '../../../../src/platform/emulator/v1/signature';
+import { queryOf, START, sha1, signedPairs, signedPath, v1Signature } from '../../../support/sign-v1';
+import { startEmulator } from '../../../support/start-emulator';
+
+const HOUR = 3600;
+/** What a call that is authenticated meets, as v2 has nothing for it. */
+const STATUS = '/v1/status';
+
+const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];
+
+test('a signed call gets through, by GET and by POST, with and without a slash', async () => {
+  const { unauthenticated } = await startEmulator();
+  const answers = [
+    await unauthenticated.get(signedPath(STATUS)),
+    await unauthenticated.get(signedPath(`${STATUS}/`)),
+    await unauthenticated.post(STATUS).send(queryOf(signedPairs())),
+    await unauthenticated.post(`${STATUS}/`).send(queryOf(signedPairs())),
+    await unauthenticated.post(signedPath(STATUS)),
+  ];
+  expect(answers.map(codeOf)).toEqual(Array(5).fill([405, 'NotSupported']));
+});
+
+test('a signed set that is sent twice, in the query and as a form, counts once', async () => {
+  const { unauthenticated } = await startEmulator();
+  const query = queryOf(signedPairs({ 'custom.a': "it's (1)" }));
+  expect(codeOf(await unauthenticated.get(`${STATUS}?${query}`).send(query))).toEqual([405, 'NotSupported']);
+});
+
+test('a form that repeats a part of the signed query counts once', async () => {
+  const { unauthenticated } = await startEmulator();
+  const pairs = signedPairs({ title: 'a', tags: 'b' });
+  const answer = await unauthenticated.post(`${STATUS}?${queryOf(pairs)}`).send('title=a&tags=b');
+  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+});
+
+test.each([
+  'application/json',
+  'text/plain; charset=ISO-8859-1',
+  'text/plain',
+  'application/x-www-form-urlencoded',
+])('JSON beside a signed query is not signed, declared as %s', async (type) => {
+  const { unauthenticated } = await startEmulator();
+  const call = unauthenticated.post(signedPath(STATUS)).set('content-type', type);
+  const answer = await call.send(JSON.stringify({ title: 'é', custom: { a: 'b' } }));
+  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+});
+
+test('nonces of 1 to 10 digits are taken, as released clients send them', async () => {
+  const { unauthenticated } = await startEmulator();
+  for (const api_nonce of ['3', '00000042', '123456789', '0123456789']) {
+    const answer = await unauthenticated.get(signedPath(STATUS, {}, { api_nonce }));
+    expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+  }
+});
+
+const without = (name: string) => queryOf(signedPairs().filter(([other]) => other !== name));
+const withEmpty = (name: string) =>
+  queryOf(signedPairs().map(([other, value]) => [other, other === name ? '' : value]));
+
+test.each([
+  ['api_key', 'ApiKeyMissing', 'User Key Missing', "api_key is missing. Send the site's id as api_key."],
+  [
+    'api_timestamp',
+    'TimestampMissing',
+    'Timestamp Missing',
+    'api_timestamp is missing. Send the time in seconds since 1970.',
+  ],
+  ['api_nonce', 'NonceMissing', 'Nonce Missing', 'api_nonce is missing. Send a random number of 8 digits.'],
+  [
+    'api_signature',
+    'SignatureMissing',
+    'Signature Missing',
+    'api_signature is missing. Send the SHA-1 of all parameters.',
+  ],
+])('a call without %s is told so', async (name, code, title, message) => {
+  const { unauthenticated } = await startEmulator();
+  const { status, body, headers } = await unauthenticated.get(`${STATUS}?${without(name)}`);
+  expect([status, body]).toEqual([400, { status: 'error', code, title, message }]);
+  expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(codeOf(await unauthenticated.get(`${STATUS}?${withEmpty(name)}`))).toEqual([400, code]);
+});
+
+test('errors come one at a time, the key first', async () => {
+  const { unauthenticated } = await startEmulator();
+  expect((await unauthenticated.get(STATUS)).body.code).toBe('ApiKeyMissing');
+});
+
+test.each([
+  ['a key that is no site', { api_key: 'nosite00' }, 400, 'ApiKeyInvalid'],
+  ['a timestamp that is no number', { api_timestamp: '2030-01-01' }, 400, 'TimestampInvalid'],
+  ['a timestamp with a fraction', { api_timestamp: `${START}.5` }, 400, 'TimestampInvalid'],
+  ['a timestamp in milliseconds', { api_timestamp: `${START}000` }, 400, 'TimestampInvalid'],
+  ['a timestamp of 27 hours', { api_timestamp: String(START - 27 * HOUR) }, 405, 'NotSupported'],
+  ['an older timestamp', { api_timestamp: String(START - 27 * HOUR - 1) }, 403, 'TimestampExpired'],
+  ['a timestamp 21 hours ahead', { api_timestamp: String(START + 21 * HOUR) }, 405, 'NotSupported'],
+  ['one further ahead', { api_timestamp: String(START + 21 * HOUR + 1) }, 400, 'TimestampInvalid'],
+  ['a nonce of letters', { api_nonce: 'abcdefgh' }, 400, 'NonceInvalid'],
+  ['a nonce of 11 digits', { api_nonce: '12345678901' }, 400, 'NonceInvalid'],
+  ['another secret', { secret: 'demo-api-secret-012345678X' }, 400, 'SignatureInvalid'],
+])('with %s a call is answered as it deserves', async (_what, credentials, status, code) => {
+  const { unauthenticated } = await startEmulator();
+  expect(codeOf(await unauthenticated.get(signedPath(STATUS, {}, credentials)))).toEqual([status, code]);
+});
+
+test('a wrong signature is answered with the string to sign, and without the secret', async () => {
+  const { unauthenticated } = await startEmulator();
+  const path = signedPath(STATUS, { text: 'démo' }, { secret: 'wrong', api_nonce: '7' });
+  expect((await unauthenticated.get(path)).body).toEqual({
+    status: 'error',
+    code: 'SignatureInvalid',
+    title: 'Signature Invalid',
+    message: `api_signature is not the SHA-1 of the parameters and the API secret. The string to sign, before the secret, is: api_key=demosite&api_nonce=7&api_timestamp=${START}&text=d%C3%A9mo`,
+  });
+});
+
+test('a parameter of the protocol that is given twice is refused', async () => {
+  const { unauthenticated } = await startEmulator();
+  const answer = await unauthenticated.get(`${signedPath(STATUS)}&api_key=othrsite`);
+  expect(codeOf(answer)).toEqual([400, 'ApiKeyInvalid']);
+});
+
+test('a replayed call is refused', async () => {
+  const { unauthenticated } = await startEmulator();
+  const path = signedPath(STATUS);
+  expect(codeOf(await unauthenticated.get(path))).toEqual([405, 'NotSupported']);
+  const replayed = await unauthenticated.get(path);
+  expect([replayed.status, replayed.body]).toEqual([
+    400,
+    {
+      status: 'error',
+      code: 'SignatureInvalid',
+      title: 'Signature Invalid',
+      message: 'This signature was used before. Sign each call anew, with another api_nonce.',
+    },
+  ]);
+});
+
+/** Sends one signed call again and again, at these seconds after the start, and answers what each met. */
+function repeated(seconds: readonly number[], timestamp = START): readonly string[] {
+  const pairs = signedPairs({}, { api_timestamp: String(timestamp) });
+  const parameters = readParameters(queryOf(pairs)) ?? [];
+  const signatures = new SignatureMemory();
+  return seconds.map((second) => {
+    const now = new Date((START + second) * 1000);
+    try {
+      authenticate(parameters, { secretOf: () => 'demo-api-secret-0123456789', signatures, now });
+      return 'taken';
+    } catch (thrown) {
+      return thrown instanceof V1Error ? thrown.code : 'another error';
+    }
+  });
+}
+
+test('a replayed call is refused until its timestamp has expired, and is expired from then on', () => {
+  expect(repeated([0, 0, 27 * HOUR, 27 * HOUR + 1])).toEqual([
+    'taken',
+    'SignatureInvalid',
+    'SignatureInvalid',
+    'TimestampExpired',
+  ]);
+});
+
+test('a signature from the future is remembered for 48 hours, as long as it could be replayed', () => {
+  expect(repeated([0, 48 * HOUR, 48 * HOUR + 1], START + 21 * HOUR)).toEqual([
+    'taken',
+    'SignatureInvalid',
+    'TimestampExpired',
+  ]);
+});
+
+test('a client that signs with its own clock goes on when the clock of the platform is advanced', async () => {
+  const { unauthenticated, advance } = await startEmulator();
+  for (const api_nonce of ['1', '2']) {
+    const answer = await unauthenticated.get(signedPath(STATUS, {}, { api_nonce }));
+    expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+    await advance(100 * 24 * HOUR);
+  }
+});
+
+test('of calls that come at the same time with one signature, one gets through', async () => {
+  const { unauthenticated } = await startEmulator();
+  const path = signedPath(STATUS);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => unauthenticated.get(path)));
+  expect(answers.filter(({ body }) => body.code === 'NotSupported')).toHaveLength(1);
+  expect(answers.filter(({ body }) => body.code === 'SignatureInvalid')).toHaveLength(9);
+});
+
+test('a replayed signature is known in capitals, too', async () => {
+  const { unauthenticated } = await startEmulator();
+  const pairs = signedPairs();
+  await unauthenticated.get(`${STATUS}?${queryOf(pairs)}`);
+  const capitals = pairs.map(
+    ([name, value]) => [name, name === 'api_signature' ? value.toUpperCase() : value] as const,
+  );
+  expect(codeOf(await unauthenticated.get(`${STATUS}?${queryOf(capitals)}`))).toEqual([
+    400,
+    'SignatureInvalid',
+  ]);
+});
+
+test('a reset forgets the signatures', async () => {
+  const { unauthenticated, control, context } = await startEmulator();
+  const path = signedPath(STATUS);
+  await unauthenticated.get(path);
+  await control.post('/reset').expect(204);
+  expect(context.state.signatures.size).toBe(0);
+  expect(codeOf(await unauthenticated.get(path))).toEqual([405, 'NotSupported']);
+});
+
+test('only valid signatures are remembered', async () => {
+  const { unauthenticated, context } = await startEmulator();
+  for (const secret of ['wrong', 'false']) await unauthenticated.get(signedPath(STATUS, {}, { secret }));
+  await unauthenticated.get(signedPath(STATUS, {}, { api_nonce: 'x' }));
+  expect(context.state.signatures.size).toBe(0);
+});
+
+test('every site signs with the secret of v1, when there is one', async () => {
+  const secret = 'a-secret-of-version-1';
+  const { unauthenticated } = await startEmulator({
+    EMULATOR_SITE_ID: 'site0001,site0002',
+    EMULATOR_V1_SECRET: secret,
+  });
+  for (const api_key of ['site0001', 'site0002']) {
+    expect(codeOf(await unauthenticated.get(signedPath(STATUS, {}, { api_key, secret })))).toEqual([
+      405,
+      'NotSupported',
+    ]);
+    expect(codeOf(await unauthenticated.get(signedPath(STATUS, {}, { api_key })))).toEqual([
+      400,
+      'SignatureInvalid',
+    ]);
+  }
+});
+
+test('no secret is in the log or in an answer', async () => {
+  const { unauthenticated, logOf } = await startEmulator();
+  const wrong = await unauthenticated.get(signedPath(STATUS, {}, { secret: 'wrong' }));
+  await unauthenticated.get(signedPath(STATUS));
+  expect((await logOf(2)) + wrong.text).not.toContain('demo-api-secret');
+});
+
+test('an absolute request target is a call like any other', async () => {
+  const { unauthenticated } = await startEmulator();
+  const pairs = signedPairs();
+  const signed = pairs.filter(([name]) => name !== 'api_signature');
+  expect(v1Signature(signed, 'demo-api-secret-0123456789')).toBe(pairs.at(-1)?.[1]);
+  const answer = await unauthenticated.get(signedPath(STATUS)).set('host', 'api.jwplatform.com');
+  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+});
+
+test('for more signatures than are kept, the oldest are forgotten and their time is refused', () => {
+  const memory = new SignatureMemory(10);
+  for (let at = 0; at < 10; at += 1) expect(memory.remember(`s${at}`, START + at, START)).toBe(true);
+  expect(memory.reaches(START)).toBe(true);
+  expect(memory.remember('next', START + 5, START)).toBe(true);
+  expect([memory.size, memory.reaches(START), memory.reaches(START + 1)]).toEqual([10, false, true]);
+  expect(memory.remember('s1', START + 1, START)).toBe(false);
+});
+
+test('signatures whose time is over make room before others do', () => {
+  const memory = new SignatureMemory(3);
+  memory.remember('old', START - 27 * HOUR, START);
+  memory.remember('new', START, START);
+  memory.remember('newer', START, START);
+  memory.remember('newest', START + 1, START + 1);
+  expect([memory.size, memory.reaches(START - 27 * HOUR)]).toEqual([3, true]);
+});
+
+test('no signature is taken twice, however many there are and whatever their times', () => {
+  const call = fc.record({ signature: fc.nat(30), timestamp: fc.nat(20) });
+  fc.assert(
+    fc.property(fc.array(call, { maxLength: 200 }), (calls) => {
+      const memory = new SignatureMemory(5);
+      const taken = new Set<string>();
+      for (const { signature, timestamp } of calls) {
+        // A signature is made of its timestamp, too.
+        const name = sha1(`${signature} ${timestamp}`);
+        if (!memory.reaches(timestamp) || !memory.remember(name, timestamp, 20)) continue;
+        expect(taken.has(name)).toBe(false);
+        taken.add(name);
+      }
+      expect(memory.size).toBeLessThanOrEqual(5);
+    }),
+  );
+});

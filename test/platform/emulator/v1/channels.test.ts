@@ -1,0 +1,267 @@
+import { createV1, type Fields, okV1, readyVideo, refusedV1 } from '../../../support/call-v1';
+import { START } from '../../../support/sign-v1';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const V2 = '/v2/sites/demosite/playlists/';
+
+test('a channel is dynamic unless something else is said, and v2 has it as a playlist', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', {
+    title: 'C',
+    description: 'D',
+    tags: 'a,b',
+    tags_mode: 'any',
+    sort_order: 'title-desc',
+    videos_max: '5',
+    'custom.x': '1',
+  });
+  expect((await okV1(emulator, 'channels/show', { channel_key })).channel).toEqual({
+    key: channel_key,
+    type: 'dynamic',
+    title: 'C',
+    description: 'D',
+    author: null,
+    link: null,
+    tags: 'a,b',
+    tags_mode: 'any',
+    sort_order: 'title-desc',
+    videos_max: '5',
+    updated: START,
+    custom: { x: '1' },
+  });
+  const { body } = await emulator.admin.get(`${V2}${channel_key}/dynamic_playlist/`).expect(200);
+  expect([body.playlist_type, body.metadata]).toEqual([
+    'dynamic_playlist',
+    expect.objectContaining({
+      media_filter: { include: { tags: { match: 'any', values: ['a', 'b'] } } },
+      sort: 'title:dsc',
+      media_limit: 5,
+    }),
+  ]);
+});
+
+test('an update changes a part of the filter and single custom parameters', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', {
+    tags: 'a',
+    tags_mode: 'all',
+    'custom.x': '1',
+    'custom.y': '1',
+  });
+  const changes = { tags: 'b,c', 'custom.-x': '', 'custom.z': '2', sort_order: 'date-asc' };
+  await okV1(emulator, 'channels/update', { channel_key, ...changes });
+  expect((await okV1(emulator, 'channels/show', { channel_key })).channel).toMatchObject({
+    tags: 'b,c',
+    tags_mode: 'all',
+    sort_order: 'date-asc',
+    custom: { y: '1', z: '2' },
+  });
+});
+
+test.each(['manual', 'dynamic', 'trending', 'search', 'recommendations', 'article_matching'])(
+  'a channel can be of the type %s',
+  async (type) => {
+    const emulator = await startEmulator();
+    const channel_key = await createV1(emulator, 'channel', { type, title: 'C' });
+    expect((await okV1(emulator, 'channels/list', { type })).channels).toMatchObject([
+      { key: channel_key, type },
+    ]);
+  },
+);
+
+test.each([
+  [{ type: 'radio' }, 400, 'ParameterInvalid', /^type must be one of /],
+  [{ type: 'manual', sort_order: 'date-asc' }, 400, 'ParameterInvalid', /^sort_order is not a parameter of /],
+  [{ type: 'manual', videos_max: '5' }, 400, 'ParameterInvalid', /^videos_max is not a parameter of /],
+  [{ sort_order: 'size-asc' }, 400, 'ParameterInvalid', /^sort_order must be one of date, title, /],
+  [{ videos_max: 'all' }, 400, 'ParameterInvalid', /^videos_max must be a number/],
+  [{ videos_max: '0' }, 400, 'ParameterInvalid', /^videos_max must be at least 1\.$/],
+  [{ tags: 'a', tags_mode: 'none' }, 400, 'ParameterInvalid', /^tags_mode must be any or all\.$/],
+] as const)('a channel with %j is refused', async (parameters, status, code, message) => {
+  const emulator = await startEmulator();
+  expect(await refusedV1(emulator, 'channels/create', parameters)).toEqual([
+    status,
+    code,
+    expect.stringMatching(message),
+  ]);
+  expect(emulator.context.state.playlists.all()).toEqual([]);
+});
+
+/** A manual channel with four videos, and its members by the names that they were given. */
+async function startMembers() {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { type: 'manual' });
+  const keys = new Map<string, string>();
+  for (const title of ['A', 'B', 'C', 'D']) {
+    const video_key = await createV1(emulator, 'video', { title });
+    keys.set(title, video_key);
+    if (title !== 'D') await okV1(emulator, 'channels/videos/create', { channel_key, video_key });
+  }
+  const members = async (parameters = {}) => {
+    const { videos } = await okV1(emulator, 'channels/videos/list', { channel_key, ...parameters });
+    return (videos as readonly { title: string }[]).map(({ title }) => title).join('');
+  };
+  return { emulator, channel_key, keyOf: (title: string) => keys.get(title) ?? '', members };
+}
+
+test('an update keeps the type, and may name it', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { title: 'C', type: 'dynamic' });
+  await okV1(emulator, 'channels/update', { channel_key, type: 'dynamic', title: 'D' });
+  expect(await refusedV1(emulator, 'channels/update', { channel_key, type: 'manual', title: 'E' })).toEqual([
+    400,
+    'ParameterInvalid',
+    'type: a channel keeps its type. Leave it out, or create another channel.',
+  ]);
+  const { channel } = await okV1(emulator, 'channels/show', { channel_key });
+  expect(channel).toMatchObject({ type: 'dynamic', title: 'D' });
+});
+
+test('members are added at the end, or at a position', async () => {
+  const { emulator, channel_key, keyOf, members } = await startMembers();
+  expect(await members()).toBe('ABC');
+  await okV1(emulator, 'channels/videos/create', { channel_key, video_key: keyOf('D'), position: '1' });
+  expect(await members()).toBe('ADBC');
+  const { body } = await emulator.admin.get(`${V2}${channel_key}/manual_playlist/`);
+  expect(body.metadata.media_filter.include.values).toEqual(['A', 'D', 'B', 'C'].map(keyOf));
+});
+
+test('members are listed in a window, with the total of all', async () => {
+  const { emulator, channel_key, members } = await startMembers();
+  expect(await members({ result_limit: '1', result_offset: '1' })).toBe('B');
+  const page = { channel_key, result_limit: '1', result_offset: '9' };
+  expect(await okV1(emulator, 'channels/videos/list', page)).toEqual({
+    status: 'ok',
+    limit: 1,
+    offset: 9,
+    total: 3,
+    videos: [],
+  });
+});
+
+test('members are moved, shown and taken away by key or position', async () => {
+  const { emulator, channel_key, keyOf, members } = await startMembers();
+  await okV1(emulator, 'channels/videos/update', { channel_key, position_from: '0', position_to: '2' });
+  expect(await members()).toBe('BCA');
+  const titleAt = async (parameters: object) =>
+    ((await okV1(emulator, 'channels/videos/show', { channel_key, ...parameters })).video as Fields).title;
+  expect([await titleAt({ position: '0' }), await titleAt({ video_key: keyOf('A') })]).toEqual(['B', 'A']);
+  await okV1(emulator, 'channels/videos/delete', { channel_key, video_key: keyOf('C') });
+  await okV1(emulator, 'channels/videos/delete', { channel_key, position: '0' });
+  expect(await members()).toBe('A');
+});
+
+test('a video that was deleted is no member any more', async () => {
+  const { emulator, keyOf, members } = await startMembers();
+  await okV1(emulator, 'videos/delete', { video_key: keyOf('B') });
+  expect(await members()).toBe('AC');
+});
+
+type Members = Awaited<ReturnType<typeof startMembers>>;
+
+test.each([
+  ['create', () => ({}), 400, 'ParameterMissing', 'video_key is missing.'],
+  [
+    'create',
+    () => ({ video_key: 'none0000' }),
+    404,
+    'NotFound',
+    'video_key: there is nothing with the key none0000.',
+  ],
+  [
+    'create',
+    ({ keyOf }: Members) => ({ video_key: keyOf('D'), position: '4' }),
+    400,
+    'ParameterInvalid',
+    'position must be at most 3.',
+  ],
+  ['delete', () => ({}), 400, 'ParameterMissing', 'position is missing.'],
+  ['delete', () => ({ position: '3' }), 400, 'ParameterInvalid', 'position must be at most 2.'],
+  [
+    'delete',
+    () => ({ position: '-1' }),
+    400,
+    'ParameterInvalid',
+    'position must be a whole number, 0 or more.',
+  ],
+  [
+    'delete',
+    ({ keyOf }: Members) => ({ video_key: keyOf('A'), position: '0' }),
+    400,
+    'ParameterInvalid',
+    'video_key and position cannot be set together.',
+  ],
+  [
+    'show',
+    ({ keyOf }: Members) => ({ video_key: keyOf('D') }),
+    404,
+    'NotFound',
+    expect.stringContaining('video_key: there is nothing with the key'),
+  ],
+  ['update', () => ({ position_from: '0' }), 400, 'ParameterMissing', 'position_to is missing.'],
+  ['list', () => ({ result_limit: '1001' }), 400, 'ParameterInvalid', 'result_limit must be at most 1000.'],
+] as const)('channels/videos/%s is refused for what is wrong', async (method, parametersOf, ...refusal) => {
+  const started = await startMembers();
+  const { emulator, channel_key, members } = started;
+  const parameters = { channel_key, ...parametersOf(started) };
+  expect(await refusedV1(emulator, `channels/videos/${method}`, parameters)).toEqual(refusal);
+  expect(await members()).toBe('ABC');
+});
+
+test('a dynamic channel lists the videos that its tags find, in its order', async () => {
+  const emulator = await startEmulator();
+  for (const title of ['B', 'A', 'C']) await readyVideo(emulator, { title, tags: title === 'C' ? 'y' : 'x' });
+  const channel_key = await createV1(emulator, 'channel', { tags: 'x', sort_order: 'title-asc' });
+  expect(await okV1(emulator, 'channels/videos/list', { channel_key, result_limit: '1' })).toMatchObject({
+    limit: 1,
+    total: 2,
+    videos: [{ title: 'A' }],
+  });
+  expect(await okV1(emulator, 'channels/videos/show', { channel_key, position: '1' })).toMatchObject({
+    video: { title: 'B' },
+  });
+});
+
+test('a channel that is not manual has no members of its own', async () => {
+  const emulator = await startEmulator();
+  const channel_key = await createV1(emulator, 'channel', { tags: 'a' });
+  const video_key = await createV1(emulator, 'video');
+  expect(await refusedV1(emulator, 'channels/videos/create', { channel_key, video_key })).toEqual([
+    405,
+    'NotSupported',
+    'channel_key: only a manual channel has videos of its own.',
+  ]);
+});
+
+async function keysOf(emulator: TestEmulator): Promise<readonly string[]> {
+  const { channels } = await okV1(emulator, 'channels/list');
+  return (channels as readonly { key: string }[]).map(({ key }) => key);
+}
+
+test('channels are found and deleted, several with a call or none', async () => {
+  const emulator = await startEmulator();
+  const [a, b] = [
+    await createV1(emulator, 'channel', { title: 'Red' }),
+    await createV1(emulator, 'channel', { title: 'Blue', type: 'manual' }),
+  ];
+  expect((await okV1(emulator, 'channels/list', { search: 'red' })).channels).toMatchObject([{ key: a }]);
+  const [status] = await refusedV1(emulator, 'channels/delete', { channel_key: `${a},none0000` });
+  expect([status, await keysOf(emulator)]).toEqual([404, [b, a]]);
+  await okV1(emulator, 'channels/delete', { channel_key: `${a},${b}` });
+  expect(await keysOf(emulator)).toEqual([]);
+});
+
+test('both APIs add members at once, and the list is one that a call has left', async () => {
+  const { emulator, channel_key, keyOf, members } = await startMembers();
+  const path = `${V2}${channel_key}/manual_playlist/`;
+  const values = ['C', 'B', 'A'].map(keyOf);
+  const answers = await Promise.all([
+    okV1(emulator, 'channels/videos/create', { channel_key, video_key: keyOf('D') }),
+    emulator.admin
+      .patch(path)
+      .send({ metadata: { media_filter: { include: { values } } } })
+      .expect(200),
+  ]);
+  expect(answers).toHaveLength(2);
+  expect(['CBA', 'CBAD']).toContain(await members());
+});

@@ -1,0 +1,224 @@
+import {
+  callV1,
+  createV1,
+  type Fields,
+  okV1,
+  readyVideo,
+  refusedV1,
+  uploadForm,
+} from '../../../support/call-v1';
+import { START } from '../../../support/sign-v1';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+const MEDIA = '/v2/sites/demosite/media/';
+
+async function conversionsOf(emulator: TestEmulator, parameters: Readonly<Record<string, string>>) {
+  const { conversions } = await okV1(emulator, 'videos/conversions/list', parameters);
+  return conversions as readonly Fields[];
+}
+
+test('conversions are the originals and the renditions of a video, in one list', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator);
+  const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  const [original, own, rendition] = await conversionsOf(emulator, { video_key });
+  expect(own).toMatchObject({ status: 'Ready', filesize: '6', template: { key: 'video' } });
+  expect(original).toEqual({
+    key: expect.any(String),
+    status: 'Ready',
+    error: null,
+    mediatype: 'video',
+    duration: '0.00',
+    filesize: '6',
+    width: 0,
+    height: 0,
+    template: {
+      key: 'original',
+      name: 'Original',
+      required: true,
+      format: { key: 'original', name: 'Original' },
+    },
+  });
+  expect(rendition).toMatchObject({
+    key,
+    status: 'Processing',
+    filesize: '0',
+    link: null,
+    template: { key: '240p', name: '240p' },
+  });
+  await emulator.advance(10);
+  const { conversion } = await okV1(emulator, 'videos/conversions/show', { conversion_key: key });
+  expect(conversion).toMatchObject({
+    status: 'Ready',
+    filesize: '6',
+    link: {
+      protocol: 'http',
+      address: `127.0.0.1:${emulator.port}`,
+      path: `/videos/${video_key}-${key}.mp4`,
+    },
+  });
+  const { body } = await emulator.admin.get(`${MEDIA}${video_key}/media_renditions/${key}/`).expect(200);
+  expect(body).toMatchObject({ status: 'ready', filesize: 6 });
+});
+
+test('conversions are listed in a window, and shown and deleted by their key alone', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator);
+  const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  const window = { video_key, result_limit: '1', result_offset: '2' };
+  expect(await conversionsOf(emulator, window)).toMatchObject([{ key }]);
+  const [original] = await conversionsOf(emulator, { video_key });
+  const conversion_key = String(original?.key);
+  expect((await okV1(emulator, 'videos/conversions/show', { conversion_key })).conversion).toEqual(original);
+  await okV1(emulator, 'videos/conversions/delete', { conversion_key: key });
+  expect(await conversionsOf(emulator, { video_key })).toHaveLength(2);
+});
+
+test('the content of a video cannot be deleted as a conversion, and then nothing else is', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator);
+  const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  const [original] = await conversionsOf(emulator, { video_key });
+  const [status, code] = await refusedV1(emulator, 'videos/conversions/delete', {
+    conversion_key: `${key},${original?.key}`,
+  });
+  expect([status, code]).toEqual([409, 'PreconditionFailed']);
+  expect(await conversionsOf(emulator, { video_key })).toHaveLength(3);
+});
+
+test('a track is uploaded, shown to viewers, changed and deleted', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video');
+  const made = await okV1(emulator, 'videos/tracks/create', {
+    video_key,
+    kind: 'captions',
+    label: 'English',
+    language: 'en',
+  });
+  const { key } = made.track as { key: string };
+  expect(made).toMatchObject({ media: { type: 'track', key }, link: { path: '/v1/videos/tracks/upload' } });
+  expect(await uploadForm(emulator, made, 'WEBVTT\n', 'text/vtt')).toMatchObject({
+    status: 200,
+    body: { status: 'ok', track: { key }, file: { size: '7' } },
+  });
+  const track = {
+    key,
+    kind: 'captions',
+    label: 'English',
+    language: 'en',
+    position: '0',
+    status: 'ready',
+    error: null,
+    updated: START,
+    link: { protocol: 'http', address: `127.0.0.1:${emulator.port}`, path: `/tracks/${key}.vtt` },
+  };
+  expect(await okV1(emulator, 'videos/tracks/list', { video_key })).toEqual({
+    status: 'ok',
+    limit: 50,
+    offset: 0,
+    total: 1,
+    tracks: [track],
+  });
+  const { body } = await emulator.admin.get(`${MEDIA}${video_key}/text_tracks/${key}/`);
+  expect(body.published).toBe(true);
+  await okV1(emulator, 'videos/tracks/update', { track_key: key, label: 'British' });
+  expect((await okV1(emulator, 'videos/tracks/show', { track_key: key })).track).toEqual({
+    ...track,
+    label: 'British',
+  });
+  await okV1(emulator, 'videos/tracks/delete', { track_key: key });
+  expect((await okV1(emulator, 'videos/tracks/list', { video_key })).total).toBe(0);
+});
+
+async function thumbnailOf(emulator: TestEmulator, video_key: string): Promise<Fields> {
+  return (await okV1(emulator, 'videos/thumbnails/show', { video_key })).thumbnail as Fields;
+}
+
+test('a video without a file has no thumbnail yet', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video');
+  expect(await thumbnailOf(emulator, video_key)).toEqual({ key: video_key, status: 'NotBuilt' });
+});
+
+test('an uploaded picture becomes the thumbnail when it is there, and not before', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator);
+  const before = await thumbnailOf(emulator, video_key);
+  expect(before).toMatchObject({ status: 'Ready', link: { path: `/thumbnails/${before.key}` } });
+  // A later picture that nobody has chosen.
+  const other = { source_type: 'video_position', source_media_id: video_key, video_position: 1 };
+  await emulator.admin.post('/v2/sites/demosite/thumbnails/').send({ upload: other }).expect(201);
+  const wanted = await okV1(emulator, 'videos/thumbnails/update', { video_key });
+  expect(wanted).toMatchObject({ video: { key: video_key }, link: { path: '/v1/videos/thumbnails/upload' } });
+  expect(await thumbnailOf(emulator, video_key)).toEqual(before);
+  expect((await uploadForm(emulator, wanted, 'a picture', 'image/jpeg')).status).toBe(200);
+  const after = await thumbnailOf(emulator, video_key);
+  expect([after.status, after.key === before.key]).toEqual(['Ready', false]);
+  const { body } = await emulator.admin.get(`/v2/sites/demosite/thumbnails/?q=media_id:${video_key}`);
+  expect(body.total).toBe(3);
+});
+
+test.each([{ position: '7.42' }, { thumbnail_index: '3' }])(
+  'a thumbnail is taken out of the video at %j',
+  async (where) => {
+    const emulator = await startEmulator();
+    const video_key = await readyVideo(emulator);
+    const before = await thumbnailOf(emulator, video_key);
+    expect(await okV1(emulator, 'videos/thumbnails/update', { video_key, ...where })).toEqual({
+      status: 'ok',
+      media: { type: 'video', key: video_key },
+      video: { key: video_key },
+    });
+    const after = await thumbnailOf(emulator, video_key);
+    expect([after.status, after.key === before.key]).toEqual(['Ready', false]);
+  },
+);
+
+const NOTHING = { video_key: 'none0000', conversion_key: 'none0000', track_key: 'none0000' };
+
+test.each([
+  ['videos/conversions/list', {}, 400, 'ParameterMissing'],
+  ['videos/conversions/list', { video_key: NOTHING.video_key }, 404, 'NotFound'],
+  ['videos/conversions/create', { video_key: 'VIDEO' }, 400, 'ParameterMissing'],
+  ['videos/conversions/create', { video_key: NOTHING.video_key, template_key: '1' }, 404, 'NotFound'],
+  ['videos/conversions/show', { conversion_key: NOTHING.conversion_key }, 404, 'NotFound'],
+  ['videos/conversions/delete', {}, 400, 'ParameterMissing'],
+  ['videos/tracks/create', { video_key: NOTHING.video_key, kind: 'captions' }, 404, 'NotFound'],
+  ['videos/tracks/create', { video_key: 'VIDEO', kind: 'poem' }, 400, 'ParameterInvalid'],
+  ['videos/tracks/show', { track_key: NOTHING.track_key }, 404, 'NotFound'],
+  ['videos/tracks/update', {}, 400, 'ParameterMissing'],
+  ['videos/tracks/delete', { track_key: NOTHING.track_key }, 404, 'NotFound'],
+  ['videos/thumbnails/show', { video_key: NOTHING.video_key }, 404, 'NotFound'],
+  ['videos/thumbnails/update', {}, 400, 'ParameterMissing'],
+  ['videos/thumbnails/update', { video_key: 'VIDEO', position: '-1' }, 400, 'ParameterInvalid'],
+  [
+    'videos/thumbnails/update',
+    { video_key: 'VIDEO', position: '1', thumbnail_index: '1' },
+    400,
+    'ParameterInvalid',
+  ],
+] as const)('%s with %j is refused with its code', async (call, parameters, status, code) => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video');
+  const given = 'video_key' in parameters && parameters.video_key === 'VIDEO' ? { video_key } : {};
+  const { state } = emulator.context;
+  const [refused, refusedCode] = await refusedV1(emulator, call, { ...parameters, ...given });
+  expect([refused, refusedCode]).toEqual([status, code]);
+  expect([state.renditions.all(), state.textTracks.all(), state.thumbnails.all()]).toEqual([[], [], []]);
+});
+
+test('what belongs to another site is not found', async () => {
+  const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,othrsite' });
+  const video_key = await readyVideo(emulator);
+  const track_key = await createV1(emulator, 'track', { video_key, kind: 'captions' });
+  const [original] = await conversionsOf(emulator, { video_key });
+  for (const [call, parameters] of [
+    ['videos/tracks/show', { track_key }],
+    ['videos/tracks/delete', { track_key }],
+    ['videos/conversions/show', { conversion_key: String(original?.key) }],
+    ['videos/thumbnails/show', { video_key }],
+  ] as const) {
+    const { status } = await callV1(emulator, call, parameters, { api_key: 'othrsite' });
+    expect([call, status]).toEqual([call, 404]);
+  }
+});

@@ -1,0 +1,306 @@
+import {
+  callV1,
+  createV1,
+  type Fields,
+  okV1,
+  processFile,
+  readyVideo,
+  refusedV1,
+  uploadForm,
+} from '../../../support/call-v1';
+import { queryOf, START, signedPairs, signedPath } from '../../../support/sign-v1';
+import { startEmulator } from '../../../support/start-emulator';
+
+const V2 = '/v2/sites/demosite/media/';
+/** Of `a film`. */
+const MD5 = '4bb9c7ebce490264f7903f3b8c1bdbf3';
+
+test('a video is created, uploaded as a form, and shown as v1 shows it', async () => {
+  const emulator = await startEmulator();
+  const made = await okV1(emulator, 'videos/create', {
+    title: 'Démo',
+    description: 'About it',
+    author: 'Me',
+    tags: 'a, b',
+    date: String(START - 60),
+    expires_date: String(START + 60),
+    link: 'https://site.test/page',
+    'custom.One': '1',
+    'custom.two words': 'é',
+  });
+  const { key } = made.video as { key: string };
+  expect(made).toEqual({
+    status: 'ok',
+    media: { type: 'video', key },
+    video: { key },
+    link: {
+      protocol: 'http',
+      address: `127.0.0.1:${emulator.port}`,
+      path: '/v1/videos/upload',
+      query: { key: expect.stringMatching(/^id\d{6}$/), token: expect.stringMatching(/^secret-\d{33}$/) },
+    },
+  });
+  expect(await uploadForm(emulator, made, 'a film')).toEqual({
+    status: 200,
+    body: { status: 'ok', media: { type: 'video', key }, video: { key }, file: { md5: MD5, size: '6' } },
+  });
+  await processFile(emulator, key);
+  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toEqual({
+    key,
+    title: 'Démo',
+    description: 'About it',
+    author: 'Me',
+    tags: 'a,b',
+    date: START - 60,
+    expires_date: START + 60,
+    link: 'https://site.test/page',
+    category: null,
+    language: null,
+    protectionrule_key: null,
+    status: 'ready',
+    error: null,
+    mediatype: 'video',
+    updated: START + 1,
+    duration: '0.00',
+    sourcetype: 'file',
+    sourceformat: 'mp4',
+    sourceurl: null,
+    trim_in_point: null,
+    trim_out_point: null,
+    custom: { One: '1', 'two words': 'é' },
+    md5: MD5,
+    size: '6',
+    upload_session_id: null,
+    views: 0,
+  });
+});
+
+test('what v1 makes, v2 shows, and the other way round', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video', { title: 'A', 'custom.a': '1', tags: 'x' });
+  const { body } = await emulator.admin.get(`${V2}${video_key}/`).expect(200);
+  expect(body.metadata).toMatchObject({ title: 'A', custom_params: { a: '1' }, tags: ['x'] });
+  const { id } = (
+    await emulator.admin
+      .post(V2)
+      .send({ metadata: { title: 'B' } })
+      .expect(201)
+  ).body;
+  expect((await okV1(emulator, 'videos/show', { video_key: id })).video).toMatchObject({ title: 'B' });
+});
+
+test('an update changes what it names: single custom parameters, too', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video', {
+    title: 'A',
+    author: 'Me',
+    'custom.keep': '1',
+    'custom.change': '1',
+    'custom.go': '1',
+  });
+  const changes = {
+    title: 'B',
+    'custom.change': '2',
+    'custom.-go': '',
+    'custom.-never': '',
+    'custom.new': '3',
+  };
+  expect(await okV1(emulator, 'videos/update', { video_key, ...changes })).toEqual({ status: 'ok' });
+  const { body } = await emulator.admin.get(`${V2}${video_key}/`);
+  expect(body.metadata).toMatchObject({
+    title: 'B',
+    author: 'Me',
+    custom_params: { keep: '1', change: '2', new: '3' },
+  });
+});
+
+test('parameters come as JSON beside a signed query, with inner objects and lists', async () => {
+  const emulator = await startEmulator();
+  const { body } = await emulator.unauthenticated
+    .post(signedPath('/v1/videos/create'))
+    .set('content-type', 'text/plain; charset=ISO-8859-1')
+    .send(JSON.stringify({ title: 'é', tags: 'a,b', custom: { x: 1, y: true }, author: null }))
+    .expect(200);
+  expect((await okV1(emulator, 'videos/show', { video_key: body.video.key })).video).toMatchObject({
+    title: 'é',
+    tags: 'a,b',
+    author: null,
+    custom: { x: '1', y: 'true' },
+  });
+});
+
+test('several values of a list are all of it, and of anything else the last counts', async () => {
+  const emulator = await startEmulator();
+  const pairs = signedPairs([
+    ['tags', 'a'],
+    ['tags', 'b,c'],
+    ['title', 'A'],
+    ['title', 'B'],
+  ]);
+  const form = await emulator.unauthenticated.post('/v1/videos/create').send(queryOf(pairs)).expect(200);
+  const json = await emulator.unauthenticated
+    .post(signedPath('/v1/videos/create'))
+    .send({ tags: ['a', 'b,c'], title: 'B' })
+    .expect(200);
+  for (const { body } of [form, json]) {
+    const { video } = await okV1(emulator, 'videos/show', { video_key: body.video.key });
+    expect(video).toMatchObject({ tags: 'a,b,c', title: 'B' });
+  }
+  const listed = await emulator.unauthenticated.get(
+    signedPath('/v1/videos/list', [
+      ['tags', 'a'],
+      ['tags', 'x'],
+    ]),
+  );
+  expect(listed.body.total).toBe(0);
+});
+
+test('external content stays where it is, and has no link', async () => {
+  const emulator = await startEmulator();
+  const source = { sourcetype: 'url', sourceurl: 'https://a.test/x.mp4', sourceformat: 'mp4' };
+  const made = await okV1(emulator, 'videos/create', source);
+  const { key } = made.video as Fields;
+  expect(made).toEqual({ status: 'ok', media: { type: 'video', key }, video: { key } });
+  expect((await okV1(emulator, 'videos/show', { video_key: String(key) })).video).toMatchObject(source);
+});
+
+test('several videos are deleted with a call, or none', async () => {
+  const emulator = await startEmulator();
+  const [a, b] = [await createV1(emulator, 'video'), await createV1(emulator, 'video')];
+  expect(await refusedV1(emulator, 'videos/delete', { video_key: `${a},none0000,${b}` })).toEqual([
+    404,
+    'NotFound',
+    'This site has no media with this id.',
+  ]);
+  expect(emulator.context.state.media.all()).toHaveLength(2);
+  expect(await okV1(emulator, 'videos/delete', { video_key: `${a}, ${b},${a}` })).toEqual({ status: 'ok' });
+  expect(emulator.context.state.media.all()).toHaveLength(0);
+});
+
+test.each([
+  ['videos/show', {}, 'ParameterMissing', 'video_key is missing.'],
+  ['videos/show', { video_key: ' ' }, 'ParameterEmpty', 'video_key is empty.'],
+  ['videos/delete', { video_key: ',' }, 'ParameterEmpty', 'video_key is empty.'],
+  [
+    'videos/delete',
+    { video_key: 'a,'.repeat(1001) },
+    'ParameterInvalid',
+    'video_key has more than 1000 keys.',
+  ],
+  ['videos/create', { upload_method: 'fetch' }, 'ParameterMissing', 'download_url is missing.'],
+  ['videos/create', { sourcetype: 'url' }, 'ParameterMissing', 'sourceurl is missing.'],
+  ['videos/create', { sourcetype: 'tape' }, 'ParameterInvalid', 'sourcetype must be one of file, url.'],
+  ['videos/create', { title: 'x'.repeat(1001) }, 'ParameterInvalid', 'title is longer than 1000 characters.'],
+  [
+    'videos/create',
+    { 'custom.a': 'x'.repeat(4001) },
+    'ParameterInvalid',
+    'custom.a is longer than 4000 characters.',
+  ],
+  ['videos/create', { tags: 'x'.repeat(201) }, 'ParameterInvalid', 'tags is longer than 200 characters.'],
+  [
+    'videos/create',
+    { date: 'today' },
+    'ParameterInvalid',
+    'date must be a UNIX time in seconds, as 1237387851.',
+  ],
+  [
+    'videos/create',
+    { trim_in_point: '5' },
+    'ParameterInvalid',
+    'trim_in_point must be a time as HH:MM:SS.mmm.',
+  ],
+  [
+    'videos/create',
+    { md5: 'x' },
+    'ParameterInvalid',
+    'md5 must be the MD5 of the file, as 32 hexadecimal digits.',
+  ],
+  ['videos/create', { size: '-1' }, 'ParameterInvalid', 'size must be a whole number, 0 or more.'],
+] as const)('%s with %j is refused by the name of the parameter', async (call, parameters, code, message) => {
+  const emulator = await startEmulator();
+  expect(await refusedV1(emulator, call, parameters)).toEqual([400, code, message]);
+  expect(emulator.context.state.media.all()).toEqual([]);
+});
+
+test('a parameter that a call does not have is named, with the one that was meant', async () => {
+  const emulator = await startEmulator();
+  expect(await refusedV1(emulator, 'videos/create', { titel: 'A' })).toEqual([
+    405,
+    'NotSupported',
+    'titel is not a parameter of /v1/videos/create. Did you mean title?',
+  ]);
+  expect(emulator.context.state.media.all()).toEqual([]);
+});
+
+test('a video of another site is not found', async () => {
+  const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,othrsite' });
+  const video_key = await createV1(emulator, 'video');
+  const { status, body } = await callV1(emulator, 'videos/show', { video_key }, { api_key: 'othrsite' });
+  expect([status, body.code]).toEqual([404, 'NotFound']);
+});
+
+test('a new file for a video is asked for by an update', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator, { title: 'A' });
+  const begun = await okV1(emulator, 'videos/update', { video_key, update_file: 'True', title: 'B' });
+  expect(begun).toMatchObject({ media: { key: video_key }, link: { path: '/v1/videos/upload' } });
+  await uploadForm(emulator, begun, 'another film');
+  await emulator.advance(10);
+  expect((await okV1(emulator, 'videos/show', { video_key })).video).toMatchObject({
+    title: 'B',
+    size: '12',
+  });
+});
+
+test('an update that asks for a new file and is wrong in one thing changes nothing', async () => {
+  const emulator = await startEmulator();
+  const video_key = await readyVideo(emulator, { title: 'A', 'custom.a': '1' });
+  const media = emulator.context.state.media.find(video_key);
+  const update = { video_key, update_file: 'true' };
+  const wrong = [
+    { ...update, title: 'x'.repeat(1001) },
+    { ...update, title: 'B', trim_in_point: '5' },
+    { ...update, title: 'B', trim_in_point: '00:00:09.000', trim_out_point: '00:00:01.000' },
+    { ...update, title: 'B', 'custom.a': 'x'.repeat(4001) },
+  ];
+  for (const parameters of wrong) {
+    expect((await callV1(emulator, 'videos/update', parameters)).status).toBe(400);
+    expect([media?.metadata.title, media?.metadata.custom_params, media?.upload]).toEqual([
+      'A',
+      { a: '1' },
+      undefined,
+    ]);
+  }
+});
+
+test('both APIs change one video at once, and no change is lost in half', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video', { title: 'A' });
+  const changes = Array.from({ length: 20 }, (_, at) =>
+    at % 2 === 0
+      ? callV1(emulator, 'videos/update', { video_key, [`custom.v1-${at}`]: 'x', title: `v1 ${at}` })
+      : emulator.admin.patch(`${V2}${video_key}/`).send({
+          metadata: { title: `v2 ${at}`, author: `v2 ${at}`, custom_params: { [`v2-${at}`]: 'x' } },
+        }),
+  );
+  for (const { status } of await Promise.all(changes)) expect(status).toBe(200);
+  const { metadata } = (await emulator.admin.get(`${V2}${video_key}/`)).body;
+  // v2 replaced all custom parameters, and those that v1 set since are beside its own.
+  const ofV2 = Object.keys(metadata.custom_params).filter((name) => name.startsWith('v2-'));
+  expect(ofV2).toEqual([`v2-${metadata.author.slice(3)}`]);
+});
+
+test('one of two deletes from both APIs at once finds nothing', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video');
+  const [v1, v2] = await Promise.all([
+    callV1(emulator, 'videos/delete', { video_key }),
+    emulator.admin.delete(`${V2}${video_key}/`),
+  ]);
+  expect([
+    [200, 404],
+    [404, 204],
+  ]).toContainEqual([v1.status, v2.status]);
+  expect(emulator.context.state.media.all()).toEqual([]);
+});

@@ -1,0 +1,428 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
+import { setImmediate as turn } from 'node:timers/promises';
+import { createClock } from '../../../../src/platform/emulator/clock';
+import type { Delivery } from '../../../../src/platform/emulator/webhooks/delivery-queue';
+import { refusedUrl } from '../../../support/fake-upstream';
+import { SITE, START, startWebhooks } from '../../../support/start-webhooks';
+import { type ReceiverScript, startWebhookReceiver } from '../../../support/webhook-receiver';
+
+const TIMEOUT_MS = 60_000;
+const channelOf = (text: string): string => JSON.parse(text).channel_id;
+const secondsOf = (tries: readonly Delivery[]) =>
+  tries.map(({ at }) => (at.getTime() - START.getTime()) / 1000);
+
+test('POSTs the signed body as JSON with the token as a bearer', async () => {
+  const receiver = await startWebhookReceiver();
+  const { create, notify } = startWebhooks();
+  const { id } = create(`${receiver.url}/deep?token=1`);
+  notify('channel1');
+  const [call] = await receiver.until(1);
+  const text = `{"event":"channel_created","channel_id":"channel1","webhook_id":"${id}","site_id":"demosite","event_time":"2030-01-01T00:00:00+00:00"}`;
+  expect(call).toMatchObject({ method: 'POST', path: '/hook/deep?token=1', text });
+  expect(call?.headers).toMatchObject({
+    'content-type': 'application/json',
+    'user-agent': 'packager-drm-emulator-webhook',
+    'content-length': String(text.length),
+  });
+  const [scheme, token] = call?.headers.authorization?.split(' ') ?? [];
+  expect(scheme).toBe('Bearer');
+  expect(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString()).toBe(text);
+});
+
+test('keeps one record of a delivery that succeeds at once', async () => {
+  const receiver = await startWebhookReceiver();
+  const { webhooks, create, notify, tries, logText } = startWebhooks();
+  const { id } = create(receiver.url);
+  notify('channel1');
+  await tries(1);
+  await turn();
+  expect(logText()).toBe('');
+  expect(webhooks.history()).toEqual([
+    {
+      webhookId: id,
+      event: 'channel_created',
+      subjectId: 'channel1',
+      url: receiver.url,
+      attempt: 1,
+      at: START,
+      answer: { status: 200 },
+      ms: 0,
+      nextTryAt: undefined,
+    },
+  ]);
+});
+
+test('tries again after 1, 5, 30 and 120 seconds, with the same body and token, and then gives up', async () => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer(500, 502, 503, 429, 408);
+  const { create, notify, tries, logText } = startWebhooks();
+  create(receiver.url);
+  notify('channel1', 'channel2');
+  const made = await tries(6);
+  expect(secondsOf(made)).toEqual([0, 1, 6, 36, 156, 156]);
+  expect(made.map(({ attempt, answer, nextTryAt }) => [attempt, answer, nextTryAt?.toISOString()])).toEqual([
+    [1, { status: 500 }, '2030-01-01T00:00:01.000Z'],
+    [2, { status: 502 }, '2030-01-01T00:00:06.000Z'],
+    [3, { status: 503 }, '2030-01-01T00:00:36.000Z'],
+    [4, { status: 429 }, '2030-01-01T00:02:36.000Z'],
+    [5, { status: 408 }, undefined],
+    [1, { status: 200 }, undefined],
+  ]);
+  const calls = receiver.received.map(({ text, headers }) => `${text} ${headers.authorization}`);
+  expect(new Set(calls.slice(0, 5)).size).toBe(1);
+  expect(channelOf(receiver.received[5]?.text ?? '')).toBe('channel2');
+  expect(logText().match(/webhook notification given up/g)).toHaveLength(1);
+});
+
+test.each([301, 302, 307, 308, 400, 401, 404, 410])('gives up at once on a %i', async (status) => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer({ status, headers: { location: '/elsewhere' } });
+  const { create, notify, tries, logText } = startWebhooks();
+  create(receiver.url);
+  notify('channel1', 'channel2');
+  const made = await tries(2);
+  expect(made.map(({ answer, nextTryAt }) => [answer, nextTryAt])).toEqual([
+    [{ status }, undefined],
+    [{ status: 200 }, undefined],
+  ]);
+  expect(logText().match(/webhook notification given up/g)).toHaveLength(1);
+  expect(receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook']);
+});
+
+/** Takes over the timers of the source alone: what a call waits for passes when a test says so, however slow the machine. */
+function holdTimers(): void {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+}
+
+afterEach(() => jest.useRealTimers());
+
+/** Resolves when a caller has read the head of an answer. */
+function untilAnswered(): Promise<void> {
+  return new Promise((resolve) => {
+    const channel = 'http.client.response.finish';
+    const heard = () => {
+      unsubscribe(channel, heard);
+      resolve();
+    };
+    subscribe(channel, heard);
+  });
+}
+
+test('takes "hang" for a failure, tries again and goes on in order', async () => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer('hang');
+  const { create, notify, webhooks } = startWebhooks({ timeoutMs: TIMEOUT_MS });
+  holdTimers();
+  create(receiver.url);
+  notify('channel1', 'channel2');
+  await receiver.until(1);
+  jest.advanceTimersByTime(TIMEOUT_MS - 1);
+  expect(webhooks.history()).toEqual([]);
+  jest.advanceTimersByTime(1);
+  await receiver.until(3);
+  while (webhooks.history().length < 3) await turn();
+  expect(webhooks.history().map(({ subjectId, answer }) => [subjectId, answer])).toEqual([
+    ['channel1', { failure: 'timeout' }],
+    ['channel1', { status: 200 }],
+    ['channel2', { status: 200 }],
+  ]);
+});
+
+test.each<[ReceiverScript, string]>([
+  ['reset', 'connection_reset'],
+  ['garbage', 'not_http'],
+  [{ status: 200, headers: { 'x-long': 'x'.repeat(20_000) } }, 'not_http'],
+])('takes %j for a failure, tries again and goes on in order', async (script, failure) => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer(script);
+  const { create, notify, tries } = startWebhooks();
+  create(receiver.url);
+  notify('channel1', 'channel2');
+  const made = await tries(3);
+  expect(made.map(({ subjectId, answer }) => [subjectId, answer])).toEqual([
+    ['channel1', { failure }],
+    ['channel1', { status: 200 }],
+    ['channel2', { status: 200 }],
+  ]);
+});
+
+test.each<[string, () => string | Promise<string>, string]>([
+  ['nobody listens', refusedUrl, 'connection_refused'],
+  ['the host has no address', () => 'http://receiver.invalid/', 'host_not_found'],
+  [
+    'the receiver speaks no TLS',
+    async () => (await startWebhookReceiver()).url.replace('http', 'https'),
+    'tls_failed',
+  ],
+])('keeps the failure when %s', async (_case, urlOf, failure) => {
+  const { create, notify, tries } = startWebhooks({ allowHttp: true, retryDelaysMs: [] });
+  create(await urlOf());
+  notify('channel1');
+  expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure }]);
+});
+
+describe('a name', () => {
+  /** Makes every name lead to these addresses. */
+  function leadTo(...addresses: string[]): void {
+    jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, _options: object, done: Found) => {
+      done(
+        null,
+        addresses.map((address) => ({ address, family: 4 })),
+      );
+    }) as typeof dns.lookup);
+  }
+  type Found = (error: null, found: { address: string; family: number }[]) => void;
+
+  afterEach(() => jest.restoreAllMocks());
+
+  test('whose look-up never ends is a timeout', async () => {
+    jest.spyOn(dns, 'lookup').mockImplementation((() => undefined) as unknown as typeof dns.lookup);
+    const { create, notify, tries } = startWebhooks({ timeoutMs: 50, retryDelaysMs: [] });
+    create('https://receiver.example/');
+    notify('channel1');
+    expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'timeout' }]);
+  });
+
+  test('that leads to a private address is not called', async () => {
+    leadTo('10.0.0.1', '192.168.0.1');
+    const { create, notify, tries } = startWebhooks({ retryDelaysMs: [] });
+    create('https://receiver.example/');
+    notify('channel1');
+    expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'address_not_allowed' }]);
+  });
+
+  test('of this machine that leads elsewhere is not called over http', async () => {
+    leadTo('10.0.0.1', '203.0.113.7');
+    const { create, notify, tries } = startWebhooks({ retryDelaysMs: [] });
+    create('http://localhost/');
+    notify('channel1');
+    expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'address_not_allowed' }]);
+  });
+
+  test('is called at those of its addresses that are allowed', async () => {
+    const receiver = await startWebhookReceiver();
+    leadTo('10.0.0.1', '127.0.0.1');
+    const { create, notify, tries } = startWebhooks({ retryDelaysMs: [] });
+    create(receiver.url.replace('127.0.0.1', 'localhost'));
+    notify('channel1');
+    expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ status: 200 }]);
+  });
+});
+
+test.each<ReceiverScript>(['stall', 'flood'])(
+  'takes a 200 for delivered although its body does %s',
+  async (script) => {
+    const receiver = await startWebhookReceiver();
+    receiver.answer(script);
+    const { webhooks, create, notify } = startWebhooks({ timeoutMs: TIMEOUT_MS });
+    const answered = untilAnswered();
+    holdTimers();
+    create(receiver.url);
+    notify('channel1', 'channel2');
+    await answered;
+    jest.advanceTimersByTime(TIMEOUT_MS);
+    while (webhooks.history().length < 2) await turn();
+    expect(webhooks.history().map(({ subjectId, answer }) => [subjectId, answer])).toEqual([
+      ['channel1', { status: 200 }],
+      ['channel2', { status: 200 }],
+    ]);
+    await receiver.untilCut(1);
+  },
+);
+
+test('sends one notification after another over one connection', async () => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer({ status: 200, body: 'x'.repeat(10_000) }, 500, 200);
+  const { create, notify } = startWebhooks();
+  create(receiver.url);
+  notify(...Array.from({ length: 50 }, (_none, index) => `channel-${index}`));
+  await receiver.until(51);
+  expect(receiver.connections()).toBe(1);
+});
+
+test('a receiver that hangs holds up its own webhook alone', async () => {
+  const [slow, quick] = [await startWebhookReceiver(), await startWebhookReceiver()];
+  slow.answer('hang');
+  const { create, notify } = startWebhooks();
+  create(slow.url);
+  create(quick.url);
+  notify('channel1', 'channel2', 'channel3');
+  await quick.until(3);
+  expect(slow.received.map(({ text }) => channelOf(text))).toEqual(['channel1']);
+});
+
+test('calls only the webhooks that asked for the event and the site', async () => {
+  const receiver = await startWebhookReceiver();
+  const { webhooks, create } = startWebhooks();
+  create(`${receiver.url}/events`, { events: ['media_available', 'channel_idle'] });
+  create(`${receiver.url}/sites`, { site_ids: ['othrsite', SITE] });
+  create(`${receiver.url}/neither`, { site_ids: ['thrdsite'] });
+  webhooks.notify({ event: 'channel_idle', siteId: SITE, subject: { channelId: 'channel1' } });
+  webhooks.notify({ event: 'channel_active', siteId: 'othrsite', subject: { channelId: 'channel2' } });
+  webhooks.notify({ event: 'media_available', siteId: SITE, subject: { mediaId: 'media001' } });
+  webhooks.notify({ event: 'channel_created', siteId: SITE, subject: { channelId: 'channel3' } });
+  await receiver.until(5);
+  await turn();
+  const got = receiver.received.map(({ path, text }) => `${path} ${JSON.parse(text).event}`);
+  expect(got.sort()).toEqual([
+    '/hook/events channel_idle',
+    '/hook/events media_available',
+    '/hook/sites channel_active',
+    '/hook/sites channel_created',
+    '/hook/sites channel_idle',
+  ]);
+});
+
+test('tells when the event happened, not when it was delivered', async () => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer(500);
+  const { create, notify, clock } = startWebhooks(
+    {},
+    createClock(() => START),
+  );
+  create(receiver.url);
+  notify('channel1');
+  clock.advance(2500);
+  notify('channel2');
+  await receiver.until(1);
+  while (receiver.received.length < 3) {
+    clock.advance(1000);
+    await turn();
+  }
+  expect(receiver.received.map(({ text }) => JSON.parse(text).event_time)).toEqual([
+    '2030-01-01T00:00:00+00:00',
+    '2030-01-01T00:00:00+00:00',
+    '2030-01-01T00:00:02+00:00',
+  ]);
+});
+
+test('loses the newest when the queue is full, and says so', async () => {
+  const receiver = await startWebhookReceiver();
+  const { create, notify, tries, logText } = startWebhooks({ queueLimit: 2 });
+  create(receiver.url);
+  notify('channel1', 'channel2', 'channel3', 'channel4');
+  const made = await tries(4);
+  expect(receiver.received.map(({ text }) => channelOf(text))).toEqual(['channel1', 'channel2']);
+  expect(made.map(({ subjectId, attempt, answer }) => [subjectId, attempt, answer])).toEqual([
+    ['channel3', 0, { failure: 'queue_full' }],
+    ['channel4', 0, { failure: 'queue_full' }],
+    ['channel1', 1, { status: 200 }],
+    ['channel2', 1, { status: 200 }],
+  ]);
+  expect(logText().match(/webhook queue full/g)).toHaveLength(1);
+  notify('channel5');
+  await tries(5);
+  expect(receiver.received.map(({ text }) => channelOf(text))).toEqual(['channel1', 'channel2', 'channel5']);
+});
+
+test('remembers the latest tries, of one webhook or of all', async () => {
+  const receiver = await startWebhookReceiver();
+  const { webhooks, create, notify } = startWebhooks({ historyLimit: 3 });
+  const first = create(receiver.url);
+  notify('channel1', 'channel2', 'channel3', 'channel4', 'channel5');
+  await receiver.until(5);
+  const second = create(receiver.url);
+  notify('channel6');
+  await receiver.until(7);
+  while (webhooks.history(second.id).length < 1) await turn();
+  expect(webhooks.history()).toHaveLength(3);
+  const [one, two] = [webhooks.history(first.id), webhooks.history(second.id)];
+  expect([...one, ...two].map(({ subjectId }) => subjectId).sort()).toEqual([
+    'channel5',
+    'channel6',
+    'channel6',
+  ]);
+});
+
+test('goes on at the new address when a webhook is moved between two tries', async () => {
+  const [old, moved] = [await startWebhookReceiver(), await startWebhookReceiver()];
+  old.answer(500);
+  const { webhooks, create, notify, tries, clock } = startWebhooks(
+    {},
+    createClock(() => START),
+  );
+  const webhook = create(old.url);
+  notify('channel1');
+  await tries(1);
+  webhooks.update(webhook, { ...webhook.metadata, webhook_url: moved.url });
+  clock.advance(1000);
+  await moved.until(1);
+  expect(old.received).toHaveLength(1);
+});
+
+test.each(['remove', 'reset', 'stop'] as const)(
+  '%s drops what waits and cuts the call under way',
+  async (how) => {
+    const receiver = await startWebhookReceiver();
+    receiver.answer('hang');
+    const { webhooks, create, notify } = startWebhooks();
+    const { id } = create(receiver.url);
+    notify('channel1', 'channel2');
+    await receiver.until(1);
+    webhooks[how](id);
+    await receiver.untilCut(1);
+    notify('channel3');
+    const other = startWebhooks();
+    other.create(receiver.url);
+    other.notify('channel4');
+    await other.tries(1);
+    expect(receiver.received.map(({ text }) => channelOf(text))).toEqual(['channel1', 'channel4']);
+    expect(webhooks.history()).toEqual([]);
+  },
+);
+
+test('a reset forgets webhooks and tries', async () => {
+  const receiver = await startWebhookReceiver();
+  const { webhooks, create, notify, tries } = startWebhooks();
+  create(receiver.url);
+  notify('channel1');
+  await tries(1);
+  webhooks.reset();
+  expect([webhooks.list(), webhooks.history()]).toEqual([[], []]);
+});
+
+test('removing a webhook ends its wait for the next try', async () => {
+  const receiver = await startWebhookReceiver();
+  receiver.answer(500);
+  const { webhooks, create, notify, tries, clock } = startWebhooks(
+    {},
+    createClock(() => START),
+  );
+  const { id } = create(receiver.url);
+  notify('channel1');
+  await tries(1);
+  webhooks.remove(id);
+  clock.advance(600_000);
+  await turn();
+  expect(receiver.received).toHaveLength(1);
+  expect(webhooks.history(id)).toHaveLength(1);
+});
+
+test('a fault switch fails, breaks or delays the next calls of a receiver', async () => {
+  const receiver = await startWebhookReceiver();
+  const { faults, create, notify, tries } = startWebhooks();
+  const { id } = create(receiver.url);
+  faults.add(`webhook:${id}`, { kind: 'fail', status: 503 }, 1);
+  faults.add('webhook:*', { kind: 'reset' }, 1);
+  faults.add('webhook:*', { kind: 'delay', ms: 60_000 }, 1);
+  faults.add('webhook:*', { kind: 'delay', ms: 3_000 }, 1);
+  faults.add('webhook:other', { kind: 'reset' }, 1);
+  notify('channel1');
+  const made = await tries(4);
+  expect(made.map(({ answer }) => answer)).toEqual([
+    { status: 503 },
+    { failure: 'connection_reset' },
+    { failure: 'timeout' },
+    { status: 200 },
+  ]);
+  // A delay of a minute ends as every call does after 5 seconds.
+  expect(secondsOf(made)).toEqual([0, 1, 6, 41]);
+  expect(made.map(({ nextTryAt }) => nextTryAt && (nextTryAt.getTime() - START.getTime()) / 1000)).toEqual([
+    1,
+    6,
+    41,
+    undefined,
+  ]);
+  expect(receiver.received).toHaveLength(1);
+});

@@ -1,0 +1,365 @@
+import fc from 'fast-check';
+import { findRoute, ROUTES } from '../../../src/platform/migration/mapping/routes';
+import { migrateCall, type V2Call } from '../../../src/platform/migration/migrate-call';
+
+const LIST = 'page_length=50';
+
+/** Each route with parameters, the verdict, and the calls that do it in v2. */
+const TABLE: readonly (readonly [call: string, verdict: string, ...calls: string[]])[] = [
+  ['/v1/accounts/tags/create?name=a', 'unsupported'],
+  ['/v1/accounts/tags/delete?name=a', 'ready', 'PUT /v2/sites/S/remove_tag/ {"name":"a"}'],
+  ['/v1/accounts/tags/list', 'unsupported'],
+  ['/v1/accounts/tags/show?name=a', 'unsupported'],
+  [
+    '/v1/accounts/tags/update?name=a&new_name=b',
+    'ready',
+    'PUT /v2/sites/S/rename_tag/ {"old_name":"a","new_name":"b"}',
+  ],
+  [
+    '/v1/accounts/usage/show?start_date=0&end_date=86400',
+    'ready',
+    'PUT /v2/sites/S/query_usage/ {"start_date":"1970-01-01","end_date":"1970-01-02"}',
+  ],
+  [
+    '/v1/channels/create?type=manual&title=a&custom.x=1',
+    'ready',
+    'POST /v2/sites/S/playlists/manual_playlist/ {"metadata":{"title":"a","custom_params":{"x":"1"}}}',
+  ],
+  [
+    '/v1/channels/create?title=a&tags=b,c&tags_mode=any&sort_order=date-desc&videos_max=5',
+    'ready',
+    'POST /v2/sites/S/playlists/dynamic_playlist/ {"metadata":{"title":"a","media_filter":{"include":{"tags":{"values":["b","c"],"match":"any"}}},"sort":"publish_start_date:dsc","media_limit":5}}',
+  ],
+  ['/v1/channels/delete?channel_key=c', 'ready', 'DELETE /v2/sites/S/playlists/c/'],
+  [
+    '/v1/channels/delete?channel_key=c&type=manual',
+    'ready',
+    'DELETE /v2/sites/S/playlists/c/manual_playlist/',
+  ],
+  ['/v1/channels/list', 'ready', `GET /v2/sites/S/playlists/?${LIST}`],
+  ['/v1/channels/show?channel_key=c', 'ready', 'GET /v2/sites/S/playlists/c/'],
+  [
+    '/v1/channels/update?channel_key=c&title=a',
+    'ready',
+    'GET /v2/sites/S/playlists/c/',
+    'PATCH /v2/sites/S/playlists/c/{playlist_type}/ {"metadata":{"title":"a"}}',
+  ],
+  [
+    '/v1/channels/videos/create?channel_key=c&video_key=v',
+    'by_hand',
+    'GET /v2/sites/S/playlists/c/manual_playlist/',
+    'PATCH /v2/sites/S/playlists/c/manual_playlist/ {"metadata":{"media_filter":{"include":{"match":"any","values":["{ids of the present members}","v"]}}}}',
+  ],
+  [
+    '/v1/channels/videos/delete?channel_key=c&video_key=v',
+    'by_hand',
+    'GET /v2/sites/S/playlists/c/manual_playlist/',
+    'PATCH /v2/sites/S/playlists/c/manual_playlist/ {"metadata":{"media_filter":{"include":{"match":"any","values":["{ids of the members without v}"]}}}}',
+  ],
+  ['/v1/channels/videos/list?channel_key=c', 'ready', 'GET /v2/sites/S/playlists/c/manual_playlist/'],
+  [
+    '/v1/channels/videos/show?channel_key=c&position=1',
+    'ready',
+    'GET /v2/sites/S/playlists/c/manual_playlist/',
+  ],
+  [
+    '/v1/channels/videos/update?channel_key=c&position_from=3&position_to=1',
+    'by_hand',
+    'GET /v2/sites/S/playlists/c/manual_playlist/',
+    'PATCH /v2/sites/S/playlists/c/manual_playlist/ {"metadata":{"media_filter":{"include":{"match":"any","values":["{ids of the members, the one at position 3 moved to 1}"]}}}}',
+  ],
+  [
+    '/v1/players/create?name=P&repeat=true',
+    'ready',
+    'POST /v2/sites/S/players/ {"metadata":{"name":"P","setup_config":{"repeat":true}}}',
+  ],
+  ['/v1/players/delete?player_key=p', 'ready', 'DELETE /v2/sites/S/players/p/'],
+  ['/v1/players/list', 'ready', `GET /v2/sites/S/players/?${LIST}`],
+  ['/v1/players/show?player_key=p', 'ready', 'GET /v2/sites/S/players/p/'],
+  [
+    '/v1/players/update?player_key=p&name=P',
+    'ready',
+    'PATCH /v2/sites/S/players/p/ {"metadata":{"name":"P"}}',
+  ],
+  [
+    '/v1/players/update?player_key=p&preload=auto',
+    'by_hand',
+    'GET /v2/sites/S/players/p/',
+    'PATCH /v2/sites/S/players/p/ {"metadata":{"setup_config":{"{name of each to keep}":"{its value}","preload":"auto"}}}',
+  ],
+  ['/v1/status', 'unsupported'],
+  [
+    '/v1/videos/create?title=a',
+    'ready',
+    'POST /v2/sites/S/media/ {"metadata":{"title":"a"},"upload":{"method":"direct"}}',
+  ],
+  ['/v1/videos/delete?video_key=v,w', 'ready', 'DELETE /v2/sites/S/media/v/', 'DELETE /v2/sites/S/media/w/'],
+  ['/v1/videos/list', 'ready', `GET /v2/sites/S/media/?${LIST}`],
+  ['/v1/videos/show?video_key=v', 'ready', 'GET /v2/sites/S/media/v/'],
+  ['/v1/videos/update?video_key=v&title=a', 'ready', 'PATCH /v2/sites/S/media/v/ {"metadata":{"title":"a"}}'],
+  [
+    '/v1/videos/update?video_key=v&custom.a=1&custom.-b=',
+    'by_hand',
+    'GET /v2/sites/S/media/v/',
+    'PATCH /v2/sites/S/media/v/ {"metadata":{"custom_params":{"{name of each to keep}":"{its value}","a":"1"}}}',
+  ],
+  [
+    '/v1/videos/update?video_key=v&title=a&update_file=true',
+    'ready',
+    'PATCH /v2/sites/S/media/v/ {"metadata":{"title":"a"}}',
+    'PUT /v2/sites/S/media/v/reupload/ {"upload":{"method":"direct"}}',
+  ],
+  [
+    '/v1/videos/conversions/create?video_key=v&template_key=t',
+    'ready',
+    'POST /v2/sites/S/media/v/media_renditions/ {"relationships":{"media_rendition_template":{"id":"t"}}}',
+  ],
+  [
+    '/v1/videos/conversions/delete?conversion_key=c',
+    'by_hand',
+    'DELETE /v2/sites/S/media/{media_id}/media_renditions/c/',
+  ],
+  [
+    '/v1/videos/conversions/list?video_key=v',
+    'ready',
+    `GET /v2/sites/S/media/v/originals/?${LIST}`,
+    `GET /v2/sites/S/media/v/media_renditions/?${LIST}`,
+  ],
+  [
+    '/v1/videos/conversions/show?conversion_key=c',
+    'by_hand',
+    'GET /v2/sites/S/media/{media_id}/media_renditions/c/',
+  ],
+  ['/v1/videos/tags/list', 'unsupported'],
+  [
+    '/v1/videos/thumbnails/show?video_key=v',
+    'ready',
+    'GET /v2/sites/S/thumbnails/?q=media_id%3A+v',
+    'GET /v2/sites/S/thumbnails/{thumbnail_id}',
+  ],
+  [
+    '/v1/videos/thumbnails/update?video_key=v&position=2.5',
+    'ready',
+    'POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"v"}]},"upload":{"source_type":"video_position","source_media_id":"v","video_position":2.5,"thumbnail_type":"static"}}',
+    'PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"v","is_poster":true}]}}',
+  ],
+  [
+    '/v1/videos/thumbnails/update?video_key=v',
+    'ready',
+    'POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"v"}]},"upload":{"method":"direct","source_type":"custom_upload","thumbnail_type":"static"}}',
+    'PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"v","is_poster":true}]}}',
+  ],
+  [
+    '/v1/videos/tracks/create?video_key=v&kind=captions&label=English&language=en',
+    'ready',
+    'POST /v2/sites/S/media/v/text_tracks/ {"metadata":{"track_kind":"captions","label":"English","srclang":"en"},"upload":{"method":"direct"}}',
+  ],
+  ['/v1/videos/tracks/delete?track_key=t', 'by_hand', 'DELETE /v2/sites/S/media/{media_id}/text_tracks/t/'],
+  ['/v1/videos/tracks/list?video_key=v', 'ready', `GET /v2/sites/S/media/v/text_tracks/?${LIST}`],
+  ['/v1/videos/tracks/show?video_key=v&track_key=t', 'ready', 'GET /v2/sites/S/media/v/text_tracks/t/'],
+  [
+    '/v1/videos/tracks/update?video_key=v&track_key=t&label=a',
+    'ready',
+    'PATCH /v2/sites/S/media/v/text_tracks/t/ {"metadata":{"label":"a"}}',
+  ],
+];
+
+function migrated(call: string) {
+  const [route = '', query] = call.split('?');
+  return migrateCall({ route, parameters: Object.fromEntries(new URLSearchParams(query)) }, { site: 'S' });
+}
+
+function line({ method, path, query, body }: V2Call): string {
+  const search = new URLSearchParams(query).toString();
+  const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
+  return `${method} ${path}${search === '' ? '' : `?${search}`}${sent}`;
+}
+
+test.each(TABLE)('%s is %s in v2', (call, verdict, ...calls) => {
+  const migration = migrated(call);
+  expect([migration.verdict, ...migration.calls.map(line)]).toEqual([verdict, ...calls]);
+});
+
+test.each([
+  [
+    '/v1/videos/thumbnails/update?video_key={k}&position=3',
+    'POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"{k}"}]},"upload":{"source_type":"video_position","source_media_id":"{k}","video_position":3,"thumbnail_type":"static"}}',
+    'PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"{k}","is_poster":true}]}}',
+  ],
+  [
+    '/v1/videos/conversions/create?video_key={k}&template_key={t}',
+    'POST /v2/sites/S/media/{k}/media_renditions/ {"relationships":{"media_rendition_template":{"id":"{t}"}}}',
+  ],
+  [
+    '/v1/videos/update?video_key={k}&title={title}&tags={tags}&date={date}',
+    'PATCH /v2/sites/S/media/{k}/ {"metadata":{"title":"{title}","tags":["{tags}"],"publish_start_date":"{date}"}}',
+  ],
+])('what is not known stands where its value would: %s', (call, ...calls) => {
+  expect(migrated(call).calls.map(line)).toEqual(calls);
+});
+
+test('the table has every route', () => {
+  const routes = new Set(TABLE.map(([call]) => call.split('?')[0]));
+  expect([...routes].sort()).toEqual(ROUTES.map(({ route }) => route).sort());
+});
+
+test('each call quotes the row of the mapping and what the contract says of the resource', () => {
+  expect(migrated('/v1/videos/update?video_key=v&date=0&md5=x&api_format=xml').notes).toEqual([
+    {
+      kind: 'changed',
+      sentence: '/v1/videos/update → PATCH /v2/sites/{site_id}/media/{media_id}/',
+      byHand: false,
+    },
+    {
+      kind: 'changed',
+      sentence:
+        'Management API v2 uses Bearer authentication: header `Authorization: Bearer <V2_API_SECRET>`. v1 used signature-based authentication and is replaced.',
+      byHand: false,
+    },
+    { kind: 'changed', sentence: 'Resource renames: video → media', byHand: false },
+    {
+      kind: 'beware',
+      sentence:
+        'v1 error body (replaced): object with `code` (for example `ServerError`) and `message`; one error at a time. `message` became `description`. v2 error body: object with `errors`, an array; each item has `code` (short string meant for automation, snake case; `server_error` is the code shown) and `description` (human-readable explanation). Several errors can be returned in one response.',
+      byHand: false,
+    },
+    {
+      kind: 'removed',
+      field: 'api_format',
+      sentence: 'v2 answers JSON only; v1 also answered XML and others, as `api_format` said.',
+      byHand: false,
+    },
+    {
+      kind: 'changed',
+      field: 'date',
+      sentence: 'Media field renames: `date` to `publish_start_date`',
+      byHand: false,
+    },
+    { kind: 'removed', field: 'md5', sentence: '`md5` and `size` removed', byHand: false },
+  ]);
+});
+
+test('a route that is not supported says so with the row of the mapping', () => {
+  expect(migrated('/v1/status')).toEqual({
+    route: '/v1/status',
+    verdict: 'unsupported',
+    calls: [],
+    notes: [{ kind: 'unsupported', sentence: '/v1/status → not supported', byHand: true }],
+    answers: [],
+  });
+});
+
+test('an unknown route is told with the nearest one, and what may be an id in it is not shown', () => {
+  expect(migrated('/v1/videos/lst').notes[0]?.sentence).toBe(
+    '/v1/videos/lst is no route of the mapping. Did you mean /v1/videos/list?',
+  );
+  expect(migrated('/v1/objects/uA96CFtJa138E2T5GhKfngml').route).toBe('/v1/objects/{…}');
+  expect(migrated('/v1/videos/upload').notes[0]?.sentence).toMatch(/goes by PUT to the `upload_link`/);
+});
+
+test('unknown parameters and unusable values are told, and need work by hand', () => {
+  const { verdict, notes } = migrated('/v1/videos/update?video_key=v&titel=a&date=soon');
+  expect(verdict).toBe('by_hand');
+  expect(notes.filter(({ byHand }) => byHand)).toEqual([
+    {
+      kind: 'beware',
+      field: 'date',
+      sentence: 'The value must be a UNIX time in seconds, as 1237387851; it is left out.',
+      byHand: true,
+    },
+    {
+      kind: 'unknown',
+      field: 'titel',
+      sentence: 'v2 has no place for this parameter; it is left out. Did you mean `title`?',
+      byHand: true,
+    },
+  ]);
+});
+
+test('a key that is missing stays a placeholder, and a placeholder of the caller stays what it is', () => {
+  expect(migrated('/v1/videos/show').calls.map(line)).toEqual(['GET /v2/sites/S/media/{media_id}/']);
+  expect(migrated('/v1/videos/show').verdict).toBe('by_hand');
+  const { verdict, calls } = migrated('/v1/videos/show?video_key={video.key}');
+  expect([verdict, ...calls.map(line)]).toEqual(['ready', 'GET /v2/sites/S/media/{video.key}/']);
+});
+
+test('a key with slashes or half a character stays one part of the path', () => {
+  expect(
+    migrateCall({ route: '/v1/videos/show', parameters: { video_key: '../a/b\ud800' } }).calls[0]?.path,
+  ).toBe('/v2/sites/{site_id}/media/..%2Fa%2Fb%EF%BF%BD/');
+});
+
+test('what the answer of v2 calls otherwise, or has no more, is told', () => {
+  const answers = (call: string) => migrated(call).answers.map(({ v1, v2 }) => `${v1} ${v2}`);
+  expect(answers('/v1/videos/list')).toEqual([
+    'videos media',
+    'key id',
+    'title metadata.title',
+    'description metadata.description',
+    'author metadata.author',
+    'tags metadata.tags',
+    'date metadata.publish_start_date',
+    'expires_date metadata.publish_end_date',
+    'link metadata.permalink',
+    'category metadata.category',
+    'language metadata.language',
+    'protectionrule_key metadata.protection_rule_key',
+    'error error_message',
+    'mediatype media_type',
+    'updated last_modified',
+    'sourcetype hosting_type',
+    'sourceformat mime_type',
+    'sourceurl source_url',
+    'md5 null',
+    'size null',
+    'custom metadata.custom_params',
+  ]);
+  expect(answers('/v1/videos/tracks/show?track_key=t')).toEqual([
+    'key id',
+    'kind track_kind',
+    'label metadata.label',
+    'language metadata.srclang',
+    'position metadata.position',
+    'error error_message',
+    'updated last_modified',
+    'link delivery_url',
+    'md5 null',
+    'size null',
+  ]);
+  expect(answers('/v1/videos/delete?video_key=v')).toEqual([]);
+});
+
+const SECRET = 'uA96CFtJa138E2T5GhKfngml';
+
+test('no secret is in what is told, wherever the call has it', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ROUTES.map(({ route }) => route), '/v1/other/thing'),
+      fc.constantFrom('api_key', 'api_secret', 'api_signature', 'API_SECRET', 'secret', 'client_secret'),
+      (route, name) => {
+        const migration = migrateCall({ route, parameters: { [name]: SECRET, title: 'a', name: 'b' } });
+        expect(JSON.stringify(migration)).not.toContain(SECRET);
+      },
+    ),
+  );
+  expect(JSON.stringify(migrateCall({ route: `/v1/${SECRET}`, parameters: { [SECRET]: '' } }))).not.toContain(
+    SECRET,
+  );
+  expect(
+    JSON.stringify(migrateCall({ route: '/v1/videos/show', parameters: { [SECRET]: '' } })),
+  ).not.toContain(SECRET);
+});
+
+test('whatever the parameters are, a call of the mapping has a verdict and paths of v2', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ROUTES.map(({ route }) => route)),
+      fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.array(fc.string()))),
+      (route, parameters) => {
+        const { calls, verdict } = migrateCall({ route, parameters });
+        expect(verdict === 'unsupported').toBe(findRoute(route)?.v2.length === 0);
+        for (const { path } of calls) expect(path).toMatch(/^\/v2\/sites\/[^?#\s]+$/);
+      },
+    ),
+  );
+});

@@ -1,0 +1,311 @@
+import fc from 'fast-check';
+import { findRoute, type RouteMapping } from '../../../src/platform/migration/mapping/routes';
+import { toV1Value, toV2Value } from '../../../src/platform/migration/mapping/values';
+import { changeCustom, readParameters, v1Fields } from '../../../src/platform/migration/parameters';
+
+function route(name: string): RouteMapping {
+  const mapping = findRoute(name);
+  if (!mapping) throw new Error(`${name} is no route`);
+  return mapping;
+}
+
+const read = (name: string, parameters: Record<string, string>) => readParameters(route(name), parameters);
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+test('fields of a video go to metadata, path and upload, with their v2 names and types', () => {
+  const parts = read('/v1/videos/update', {
+    video_key: 'Ny05CEfj',
+    title: 'A title',
+    tags: 'new, video,',
+    date: '1237387851',
+    expires_date: '',
+    link: 'https://example.com/a',
+    sourceurl: 'https://example.com/a.m3u8',
+    sourcetype: 'url',
+    sourceformat: 'mp4',
+    trim_in_point: '00:00:01.000',
+    md5: 'd41d8cd98f00b204e9800998ecf8427e',
+    api_key: 'k',
+    api_signature: 's',
+  });
+  expect(parts.ids).toEqual({ media_id: 'Ny05CEfj' });
+  expect(plain(parts.body)).toEqual({
+    metadata: {
+      title: 'A title',
+      tags: ['new', 'video'],
+      publish_start_date: '2009-03-18T14:50:51+00:00',
+      publish_end_date: null,
+      permalink: 'https://example.com/a',
+    },
+    upload: {
+      method: 'external',
+      mime_type: 'video/mp4',
+      source_url: 'https://example.com/a.m3u8',
+      trim_in_point: '00:00:01.000',
+    },
+  });
+  expect(parts.authentication).toEqual(['api_key', 'api_signature']);
+  expect(parts.faults).toEqual([]);
+  expect(parts.unknown).toEqual([]);
+});
+
+test('a new video is a direct upload unless its parameters say otherwise', () => {
+  const upload = (parameters: Record<string, string>) =>
+    plain(read('/v1/videos/create', parameters).body).upload;
+  expect(upload({ title: 'a' })).toEqual({ method: 'direct' });
+  expect(upload({ upload_method: 's3' })).toEqual({ method: 'direct' });
+  expect(upload({ upload_method: 'multipart' })).toEqual({ method: 'multipart' });
+  expect(upload({ download_url: 'https://a.example/v' })).toEqual({
+    method: 'fetch',
+    download_url: 'https://a.example/v',
+  });
+  expect(upload({ sourcetype: 'file', upload_method: 'multipart' })).toEqual({ method: 'multipart' });
+  expect(plain(read('/v1/videos/update', { title: 'a' }).body)).toEqual({ metadata: { title: 'a' } });
+  expect(plain(read('/v1/videos/update', { update_file: 'True' }).body)).toEqual({
+    upload: { method: 'direct' },
+  });
+  expect(plain(read('/v1/videos/update', { update_file: 'false' }).body)).toEqual({});
+});
+
+test('fields of a player go to setup_config as JSON, others than v1 had too', () => {
+  const parts = read('/v1/players/create', {
+    name: 'Mine',
+    release_channel: 'beta',
+    responsive: 'true',
+    autostart: 'viewable',
+    playback_rate_controls: '0.5,1,2',
+    width: '640',
+    height: '100%',
+    mute: 'false',
+    __proto__x: '1',
+    'custom.a': 'b',
+  });
+  expect(plain(parts.body)).toEqual({
+    metadata: {
+      name: 'Mine',
+      release_channel: 'beta',
+      setup_config: {
+        responsive: true,
+        autostart: 'viewable',
+        playbackRateControls: [0.5, 1, 2],
+        width: 640,
+        height: '100%',
+        mute: false,
+        __proto__x: 1,
+      },
+    },
+  });
+  expect(parts.options).toEqual(['mute', '__proto__x']);
+  expect(plain(parts.custom)).toEqual({ set: { a: 'b' }, removed: [] });
+});
+
+test('names of an object prototype are names as any others', () => {
+  const parts = read(
+    '/v1/players/update',
+    JSON.parse('{"__proto__":"1","custom.__proto__":"2","constructor":"3"}'),
+  );
+  expect(JSON.stringify(parts.body)).toBe('{"metadata":{"setup_config":{"__proto__":1,"constructor":3}}}');
+  expect(JSON.stringify(changeCustom({ a: 'b' }, parts.custom))).toBe('{"a":"b","__proto__":"2"}');
+  expect(({} as Record<string, unknown>).a).toBeUndefined();
+});
+
+test('custom parameters are set and taken away, and the others stay', () => {
+  const { custom } = read('/v1/videos/update', { 'custom.a': '1', 'custom.-b': '', 'custom.c.d': '2' });
+  expect(plain(custom)).toEqual({ set: { a: '1', 'c.d': '2' }, removed: ['b'] });
+  expect(plain(changeCustom({ b: 'x', e: 'y' }, custom))).toEqual({ e: 'y', a: '1', 'c.d': '2' });
+});
+
+test('a value that v2 cannot take is told with what it must be, and each of several is', () => {
+  expect(
+    read('/v1/videos/create', { date: 'yesterday', sourcetype: 'tape', upload_method: 'ftp' }).faults,
+  ).toEqual([
+    { field: 'date', fault: 'must be a UNIX time in seconds, as 1237387851' },
+    { field: 'sourcetype', fault: 'must be one of file, url' },
+    { field: 'upload_method', fault: 'must be one of single, s3, multipart, fetch, external, direct' },
+  ]);
+  expect(read('/v1/channels/create', { type: 'radio' }).faults).toEqual([
+    {
+      field: 'type',
+      fault: 'must be one of manual, dynamic, trending, article_matching, search, recommendations',
+    },
+  ]);
+});
+
+test('an unknown parameter is told with the one that was meant', () => {
+  expect(read('/v1/videos/create', { titel: 'a', zzzzzzzzzz: 'b' }).unknown).toEqual([
+    { field: 'titel', near: 'title' },
+    { field: 'zzzzzzzzzz', near: undefined },
+  ]);
+  expect(read('/v1/videos/show', { title: 'a' }).unknown).toHaveLength(1);
+});
+
+test.each([
+  ['', { page_length: '50' }],
+  ['result_limit=5&result_offset=20', { page: '5', page_length: '5' }],
+  ['order_by=date:desc,title', { page_length: '50', sort: 'publish_start_date:dsc,title:asc' }],
+  ['tags=a,b c', { page_length: '50', q: 'tags: a AND tags: "b c"' }],
+  ['tags=a,b&tags_mode=any', { page_length: '50', q: '(tags: a OR tags: b)' }],
+  ['statuses_filter=ready,failed', { page_length: '50', q: '(status: ready OR status: failed)' }],
+  ['mediatypes_filter=audio', { page_length: '50', q: 'media_type: audio' }],
+  ['search:title=a"b*', { page_length: '50', q: String.raw`title: "*a\"b\**"` }],
+  ['search:custom.a=x', { page_length: '50', q: 'custom_params.a: "*x*"' }],
+  [
+    'search=x',
+    {
+      page_length: '50',
+      q: '(author: "*x*" OR description: "*x*" OR tags: "*x*" OR title: "*x*" OR id: "*x*")',
+    },
+  ],
+  [
+    'start_date=0&end_date=86400',
+    {
+      page_length: '50',
+      q: 'publish_start_date: [1970-01-01T00:00:00+00:00 TO 1970-01-02T00:00:00+00:00]',
+    },
+  ],
+  ['end_date=0', { page_length: '50', q: 'publish_start_date: [* TO 1970-01-01T00:00:00+00:00]' }],
+  ['result_limit={n}&search=', { page_length: '{n}' }],
+])('the list of v1 with "%s" asks v2 for the same', (query, expected) => {
+  const parameters = Object.fromEntries(new URLSearchParams(query));
+  expect(read('/v1/videos/list', parameters).list?.query).toEqual(expected);
+});
+
+test('what a list of v1 has and v2 has not is told', () => {
+  const list = read('/v1/videos/list', {
+    result_offset: '7',
+    result_limit: 'x',
+    order_by: 'views:desc',
+    'search:custom.*': 'a',
+    tags: 'a',
+    tags_mode: 'some',
+  }).list;
+  expect(list?.notes.filter(({ byHand }) => byHand).map(({ field }) => field)).toEqual([
+    'order_by',
+    'search:custom.*',
+    'result_offset',
+  ]);
+  expect(list?.faults).toEqual([
+    { field: 'result_limit', fault: 'must be a whole number, 0 or more' },
+    { field: 'tags_mode', fault: 'must be all or any' },
+  ]);
+});
+
+test('a media of v2 has the names and forms of v1', () => {
+  expect(
+    v1Fields('video', {
+      id: 'Ny05CEfj',
+      status: 'failed',
+      error_message: 'Broken file',
+      media_type: 'video',
+      hosting_type: 'external',
+      mime_type: 'video/webm',
+      duration: 12.5,
+      source_url: null,
+      metadata: {
+        title: 'A',
+        tags: ['a', 'b'],
+        publish_start_date: '2009-03-18T14:50:51+00:00',
+        publish_end_date: null,
+        permalink: 'https://example.com/a',
+        custom_params: { a: '1' },
+      },
+    }),
+  ).toEqual({
+    key: 'Ny05CEfj',
+    title: 'A',
+    tags: 'a,b',
+    date: 1237387851,
+    expires_date: null,
+    link: 'https://example.com/a',
+    status: 'failed',
+    error: 'Broken file',
+    mediatype: 'video',
+    duration: '12.5',
+    sourcetype: 'url',
+    sourceformat: 'webm_vp8',
+    sourceurl: null,
+    custom: { a: '1' },
+  });
+});
+
+test('the options of a player are at top level again, and the link of a track is an object', () => {
+  expect(
+    v1Fields('player', {
+      id: 'p',
+      metadata: { name: 'P', setup_config: { playbackRateControls: [1, 2], mute: true, name: 'no' } },
+    }),
+  ).toEqual({ key: 'p', name: 'P', playback_rate_controls: '1,2', mute: true });
+  expect(v1Fields('track', { delivery_url: 'https://cdn.example:8443/t/a.vtt?x=1' })).toEqual({
+    link: { protocol: 'https', address: 'cdn.example:8443', path: '/t/a.vtt', query: { x: '1' } },
+  });
+});
+
+test('dates and lists come back as they were', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -62_135_596_800, max: 253_402_300_799 }), (seconds) => {
+      const there = toV2Value('date', String(seconds));
+      expect(there.ok && toV1Value('date', there.value)).toBe(seconds);
+    }),
+  );
+  const tag = fc.string({ minLength: 1 }).filter((text) => text.trim() === text && !text.includes(','));
+  fc.assert(
+    fc.property(fc.array(tag), (tags) => {
+      fc.pre(tags.join(',').length < 2 || !/^\{[^{}]*\}$/.test(tags.join(',')));
+      const there = toV2Value('list', tags.join(','));
+      expect(there.ok && toV1Value('list', there.value)).toBe(tags.join(','));
+    }),
+  );
+});
+
+test('what v1 sends, v1 is answered: the fields of a video and of a player come back as they were', () => {
+  const text = fc.string().filter((value) => !/^\{[^{}]*\}$/.test(value));
+  const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
+  const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,9}$/);
+  fc.assert(
+    fc.property(text, text, seconds, fc.dictionary(name, text), (title, link, date, custom) => {
+      const sent = { title, link, date: String(date), expires_date: '', tags: 'a,b' };
+      const flat = Object.fromEntries(Object.entries(custom).map(([key, value]) => [`custom.${key}`, value]));
+      const parts = read('/v1/videos/create', { ...sent, ...flat });
+      const metadata = { ...parts.body.metadata, custom_params: changeCustom({}, parts.custom) };
+      expect(v1Fields('video', { metadata })).toEqual({ ...sent, date, expires_date: null, custom });
+    }),
+  );
+  fc.assert(
+    fc.property(fc.boolean(), fc.integer({ min: 1, max: 9999 }), (repeat, width) => {
+      const sent = {
+        name: 'P',
+        repeat: String(repeat),
+        width: String(width),
+        playback_rate_controls: '0.5,1',
+      };
+      const { body } = read('/v1/players/create', sent);
+      expect(v1Fields('player', { metadata: body.metadata ?? {} })).toEqual({ ...sent, repeat, width });
+    }),
+  );
+});
+
+test('whatever the parameters are, nothing is thrown and nothing is lost unsaid', () => {
+  const name = fc.oneof(
+    fc.constantFrom(
+      'title',
+      'date',
+      'tags',
+      'custom.a',
+      'custom.-a',
+      'sourceurl',
+      'result_limit',
+      'order_by',
+    ),
+    fc.string({ minLength: 1 }),
+  );
+  fc.assert(
+    fc.property(
+      fc.constantFrom('/v1/videos/create', '/v1/videos/list', '/v1/players/update', '/v1/status'),
+      fc.dictionary(name, fc.string(), { noNullPrototype: false }),
+      (path, parameters) => {
+        const parts = readParameters(route(path), parameters);
+        expect(() => JSON.stringify(parts)).not.toThrow();
+      },
+    ),
+  );
+});

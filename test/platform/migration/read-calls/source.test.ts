@@ -1,0 +1,309 @@
+import fc from 'fast-check';
+import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
+import { JAVASCRIPT } from '../../../../src/platform/migration/read-calls/javascript';
+import { PHP } from '../../../../src/platform/migration/read-calls/php';
+import { PYTHON } from '../../../../src/platform/migration/read-calls/python';
+import { findCalls, type Language, mayCallV1 } from '../../../../src/platform/migration/read-calls/source';
+
+const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));
+const A = 'https://api.jwplatform.com/v1';
+
+test.each([
+  // The clients' own documentation.
+  ["jwApi.videos.show({ video_key: 'k' }).then((response) => {})", '/v1/videos/show', { video_key: 'k' }],
+  ["jwApi.upload({ title: 'a' }, '/path/to/file')", '/v1/videos/create', { title: 'a' }],
+  [
+    "api.get('v1/videos/show', { video_key: 'some_key' }, null, function(err, result) {});",
+    '/v1/videos/show',
+    { video_key: 'some_key' },
+  ],
+  [
+    "api.post('v1/videos/update', null, { video_key: 'k', title: 'b' }, cb)",
+    '/v1/videos/update',
+    { video_key: 'k', title: 'b' },
+  ],
+  ["api.getUploadUrl('v1', function(err, result) {});", '/v1/videos/create', {}],
+  ["api.getVideoData('v1', key, cb)", '/v1/videos/conversions/list', { video_key: '{key}' }],
+  [
+    "const video_params = {title: 'new video'}\njwplayer.call_api({ method: 'post', path: '/v1/videos/create' },\nvideo_params)",
+    '/v1/videos/create',
+    { title: 'new video' },
+  ],
+  // What programs make of it.
+  [
+    "this.jw.videos.tracks.create({ video_key: this.key, kind: 'captions' })",
+    '/v1/videos/tracks/create',
+    { video_key: '{this.key}', kind: 'captions' },
+  ],
+  [
+    `jw?.videos['list']({ result_limit: 5, 'search:title': \`a \${b}\` })`,
+    '/v1/videos/list',
+    { result_limit: '5', 'search:title': 'a {b}' },
+  ],
+  [
+    "let p: Params = { title: 'a' }; p.author = 'b'; p['custom.x'] = -1; jw.videos.create(p)",
+    '/v1/videos/create',
+    { title: 'a', author: 'b', 'custom.x': '-1' },
+  ],
+  [
+    "const p = { title: 'a' }; jw.videos.create({ ...p, 'tags': 'b' + ',c', api_key: 'K' })",
+    '/v1/videos/create',
+    { title: 'a', tags: 'b,c' },
+  ],
+  [`const x = <a href={y}>{jw.videos.list()}</a>`, '/v1/videos/list', {}],
+])('JavaScript: %s', (text, route, parameters) => {
+  expect(find(text, JAVASCRIPT)).toEqual([{ route, parameters, line: text.split('\n').length > 1 ? 2 : 1 }]);
+});
+
+test.each([
+  ["jwplatform_client.videos.show(video_key='k')", '/v1/videos/show', { video_key: 'k' }],
+  [
+    "params = {'title': 'a', 'custom.b': c}\njw_client.videos.create(http_method='POST', upload_method='single', **params)",
+    '/v1/videos/create',
+    { upload_method: 'single', title: 'a', 'custom.b': '{c}' },
+  ],
+  [
+    "p = dict(title='a')\np['date'] = 1\nc.videos.update(video_key=self.k, **p)",
+    '/v1/videos/update',
+    { video_key: '{self.k}', title: 'a', date: '1' },
+  ],
+  [
+    "p = {}\np.update({'title': 'a'}); p.update(tags='b')\nc.videos.create(**p)",
+    '/v1/videos/create',
+    { title: 'a', tags: 'b' },
+  ],
+  [
+    "for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass",
+    '/v1/videos/list',
+    { result_limit: '10', search: 'x{y}' },
+  ],
+  [
+    "c.channels.videos.create(**{'channel_key': \"c\", 'video_key': 'a' 'b'})",
+    '/v1/channels/videos/create',
+    { channel_key: 'c', video_key: 'ab' },
+  ],
+  [
+    "c.accounts.tags.update(name=r'\\a', new_name='''b\\n''')",
+    '/v1/accounts/tags/update',
+    { name: '\\a', new_name: 'b\n' },
+  ],
+])('Python: %s', (text, route, parameters) => {
+  expect(find(`${text} # jwplatform`, PYTHON)).toEqual([
+    { route, parameters, line: text.split('\n').length },
+  ]);
+});
+
+test.each([
+  [
+    "<?php\n$params = array();\n$params['title'] = 'A';\n$params[\"description\"] = \"B $c\";\n$r = json_encode($jwplatform_api->call('/videos/create', $params));",
+    '/v1/videos/create',
+    { title: 'A', description: 'B {c}' },
+  ],
+  [
+    "<?php $this->botr->call(\"/videos/list\", array('result_limit' => 5, 'search' => $term));",
+    '/v1/videos/list',
+    { result_limit: '5', search: '{term}' },
+  ],
+  [
+    "<?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\\'s', 'date' => -1, 'x' => true]);",
+    '/v1/videos/update',
+    { video_key: '{v.key}', title: "it's", date: '-1', x: 'true' },
+  ],
+  ["<html><?= $api->call('/channels/' . 'list') ?></html>", '/v1/channels/list', {}],
+])('PHP: %s', (text, route, parameters) => {
+  expect(find(text, PHP)).toEqual([{ route, parameters, line: text.split('\n').length }]);
+});
+
+test.each([
+  [JAVASCRIPT, `fetch('${A}/videos/list?tags=a&api_key=K&search=' + term)`, { tags: 'a', search: '{term}' }],
+  [JAVASCRIPT, `axios.get(\`${A}/videos/list?tags=\${tag}\`)`, { tags: '{tag}' }],
+  [PYTHON, `requests.get('${A}/videos/list?tags=' + tag)`, { tags: '{tag}' }],
+  [PYTHON, `requests.get(f'${A}/videos/list', params=p)`, {}],
+  [PHP, `<?php $u = "${A}/videos/list?tags=$tag";`, { tags: '{tag}' }],
+  [PHP, `<?php $u = '${A}/videos/list?tags=' . $tag;`, { tags: '{tag}' }],
+])('an address in a text is a call that may have more parameters', (language, text, parameters) => {
+  expect(find(text, language)).toEqual([{ route: '/v1/videos/list', parameters, line: 1, incomplete: true }]);
+});
+
+test('parameters that cannot be known are told to be missing', () => {
+  const incomplete = (text: string, language: Language) => find(text, language)[0]?.incomplete;
+  expect(incomplete('jw.videos.create(params)', JAVASCRIPT)).toBe(true);
+  expect(incomplete("jw.videos.create({ title: 'a', ...rest })", JAVASCRIPT)).toBe(true);
+  expect(incomplete("jw.videos.create({ title: 'a', [name]: 1 })", JAVASCRIPT)).toBe(true);
+  expect(incomplete('jw.videos.create(**kwargs)', PYTHON)).toBe(true);
+  expect(incomplete("<?php $a->call('/videos/create', $args);", PHP)).toBe(true);
+  expect(incomplete("jw.videos.create({ title: 'a' })", JAVASCRIPT)).toBeUndefined();
+});
+
+test.each([
+  [JAVASCRIPT, "const p = { title: 'a' };\nfunction f(p, b = 1) { jw.videos.create(p) }"],
+  [JAVASCRIPT, "const p = { title: 'a' };\nconst f = p => jw.videos.create(p)"],
+  [PYTHON, "p = {'title': 'a'}\ndef f(x, **p): jw.videos.create(**p)"],
+  [PHP, "<?php $p = ['title' => 'a'];\nfunction f(array $p = []) { $jw->call('/videos/create', $p); }"],
+])('what a function is given is not what had its name before', (language, text) => {
+  expect(find(text, language)).toEqual([
+    { route: '/v1/videos/create', parameters: {}, line: 2, incomplete: true },
+  ]);
+});
+
+test.each([
+  [JAVASCRIPT, "function f(p) { p.title = 'a'; jw.videos.create(p) }"],
+  [PYTHON, "def f(p):\n  p['title'] = 'a'; jw.videos.create(**p)"],
+  [PHP, "<?php $video['title'] = 'a';\n$jw->call('/videos/create', $video);"],
+])('what is added to a variable that nobody knows is a parameter', (language, text) => {
+  const [{ line: _line, ...call }] = find(text, language);
+  expect(call).toEqual({ route: '/v1/videos/create', parameters: { title: 'a' }, incomplete: true });
+});
+
+test('calls of others, of v2 and of the same names are none', () => {
+  expect(
+    find(
+      "youtube.videos.list({ part: 'x' }); app.get('/v1/things', h); x.get('v2/a'); map.get('k')",
+      JAVASCRIPT,
+    ),
+  ).toEqual([]);
+  expect(
+    find("app.get('/videos/list', f); videos.list(); jw.videos.length; jw.videos.map(f)", JAVASCRIPT),
+  ).toEqual([]);
+  expect(
+    find("youtube.videos().list(part='x')\nclient.Media.list(site_id='S')\nvideos.list()", PYTHON),
+  ).toEqual([]);
+  expect(find("<?php $a->call('/sites/x/analytics/queries', $q, 'v2'); $c->call('function');", PHP)).toEqual(
+    [],
+  );
+});
+
+test('a client without a telling name is known by what else the program says', () => {
+  expect(find('client.videos.list()', JAVASCRIPT)).toEqual([]);
+  expect(find('client.videos.list() // of jwplatform', JAVASCRIPT)).toHaveLength(1);
+});
+
+test('an unknown method of a class of v1 is a call, to be told as unknown', () => {
+  expect(find('jw.accounts.usage.list({})', JAVASCRIPT)).toEqual([
+    { route: '/v1/accounts/usage/list', parameters: {}, line: 1 },
+  ]);
+  expect(find("api.post('v1/templates/create', null, { name: 'a' }, cb)", JAVASCRIPT)[0].route).toBe(
+    '/v1/templates/create',
+  );
+});
+
+test('no secret of a program is kept', () => {
+  const secret = 'uA96CFtJa138E2T5GhKfngml';
+  const texts: [string, Language][] = [
+    [
+      `new JW({ apiKey: 'k', apiSecret: '${secret}' }); jw.videos.list({ api_key: '${secret}', title: sign('${secret}') })`,
+      JAVASCRIPT,
+    ],
+    [`c = Client('k', '${secret}')\njw.videos.list(api_secret='${secret}', title=sign('${secret}'))`, PYTHON],
+    [
+      `<?php $a = new JwplatformAPI('k', '${secret}'); $a->call('/videos/list', ['api_signature' => '${secret}', 'title' => sign('${secret}')]);`,
+      PHP,
+    ],
+  ];
+  for (const [text, language] of texts) {
+    expect(find(text, language)).toHaveLength(1);
+    expect(JSON.stringify(find(text, language))).not.toContain(secret);
+  }
+});
+
+test('faulty programs are read as far as they can be, and names of prototypes are names', () => {
+  expect(
+    find("const = {{{ jw.videos.show({ video_key: 'k' }) ]]] jw.videos.list(", JAVASCRIPT)[0],
+  ).toMatchObject({ route: '/v1/videos/show' });
+  expect(find("def (\njw.videos.show(video_key='k')\n  x = = 3", PYTHON)[0]).toMatchObject({
+    route: '/v1/videos/show',
+  });
+  expect(
+    find(
+      "x.constructor('v1'); x.__proto__('v1', 1); jw.videos.list({ __proto__: 'a', constructor: 'b' })",
+      JAVASCRIPT,
+    ),
+  ).toHaveLength(1);
+  const pieces = fc.constantFrom(
+    'jw',
+    '.videos',
+    '.list',
+    '(',
+    ')',
+    '{',
+    '}',
+    "'",
+    '"',
+    '`',
+    '${',
+    '=',
+    'p',
+    '[',
+    ']',
+    '$',
+    '->call',
+    '<?php',
+    '\n',
+    ':',
+    ',',
+    '**',
+    '+',
+    '.',
+    'f',
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
+      for (const language of [JAVASCRIPT, PYTHON, PHP]) findCalls(parts.join(''), language);
+    }),
+  );
+});
+
+test.each([
+  [JAVASCRIPT, `fetch(\`${A}/videos/show?\${params}&api_key=k&video_key=v\`)`],
+  [JAVASCRIPT, "jw.get('v1/videos/show?video_key=v&' + params)"],
+  [PHP, `<?php $url = '${A}/videos/show?' . $params . '&video_key=v';`],
+])('a variable that holds some of a query is no parameter: %#', (language, text) => {
+  expect(find(text, language)).toEqual([
+    { route: '/v1/videos/show', parameters: { video_key: 'v' }, line: 1, incomplete: true },
+  ]);
+});
+
+test.each([
+  [JAVASCRIPT, `jw.videos.create({ title: ${"'a' + ".repeat(4000)}'a' })`],
+  [JAVASCRIPT, `jw.videos.create(${'{ a: '.repeat(1000)}1${' }'.repeat(1000)})`],
+  [JAVASCRIPT, `jw${'.videos'.repeat(4000)}.list()`],
+  [JAVASCRIPT, `const p = ${'{ ...'.repeat(1000)}`],
+  [JAVASCRIPT, `jw.videos.list(${'a => '.repeat(4000)}a)`],
+  [PYTHON, `jw.videos.create(title=${"'a' + ".repeat(4000)}'a')`],
+  [PYTHON, `jw.videos.create(**${"{'a': ".repeat(1000)}1${'}'.repeat(1000)})`],
+  [PHP, `<?php $jw->call('/videos/create', ['title' => ${"'a' . ".repeat(4000)}'a']);`],
+  [PHP, `<?php $jw->call('/videos/create', ${"['a' => ".repeat(1000)}1${']'.repeat(1000)});`],
+])('a program as deep as nobody writes one is read', (language, text) => {
+  expect(findCalls(text, language).length).toBeLessThanOrEqual(1);
+});
+
+test.each([
+  [JAVASCRIPT, 'jw(', ')'],
+  [PYTHON, '[', ''],
+  [PHP, '<?php if (1) {', '}'],
+])('a program of a hundred thousand brackets is refused before it is parsed', (language, open, close) => {
+  const parse = jest.fn(language.parse);
+  const text = open.repeat(100_000) + close.repeat(100_000);
+  expect(() => findCalls(text, { ...language, parse })).toThrow(
+    new UnreadableInput('is nested deeper than 5000 brackets'),
+  );
+  expect(parse).not.toHaveBeenCalled();
+});
+
+test('texts without an address are passed over, however they are put together', () => {
+  const textOf = jest.fn(JAVASCRIPT.textOf);
+  const text = `${"'a' + ".repeat(500)}'a';\nfetch('https://api.jwplatform.com' + '/v1/videos/list');`;
+  expect(findCalls(text, { ...JAVASCRIPT, textOf })).toMatchObject([{ route: '/v1/videos/list', line: 2 }]);
+  // The sum, and its second part.
+  expect(textOf).toHaveBeenCalledTimes(2);
+});
+
+test('what calls nothing is not parsed', () => {
+  expect(mayCallV1("const app = require('express')()")).toBe(false);
+  expect(mayCallV1("require('jwplatform')")).toBe(true);
+  expect(mayCallV1('this.jw.videos.list()')).toBe(true);
+  expect(mayCallV1('prisma.videos.create({})')).toBe(false);
+  expect(mayCallV1('import jwplatform')).toBe(true);
+  expect(mayCallV1("require_once('botr/api.php');")).toBe(true);
+  expect(mayCallV1('fetch("/v1/videos/list")')).toBe(true);
+});

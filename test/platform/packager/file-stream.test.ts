@@ -1,0 +1,235 @@
+import { execFile } from 'node:child_process';
+import { watch } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type FileStream, packageFile } from '../../../src/platform/packager/file-stream';
+import {
+  decryptedSamples,
+  joinSegments,
+  PACKAGING_KEYS,
+  SHAKA_PACKAGER,
+  samplesOf,
+} from '../../support/packaged-samples';
+
+const MEDIA = join(__dirname, '../../vectors/media');
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'file-stream-'));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const media = (name: string) => join(MEDIA, name);
+const run = (source: string, change: Partial<FileStream> = {}) =>
+  packageFile({
+    binary: SHAKA_PACKAGER,
+    env: { TMPDIR: root },
+    source,
+    folder: join(root, 'out'),
+    keys: PACKAGING_KEYS,
+    now: new Date('2026-11-22T12:00:00Z'),
+    ...change,
+  });
+const text = (path: string) => readFile(join(root, 'out', path), 'utf8');
+
+const FILES = [
+  {
+    file: 'film.mp4',
+    tracks: [
+      ['video', 'video'],
+      ['audio', 'audio'],
+    ],
+    seconds: 2.1,
+  },
+  {
+    file: 'two-sounds.mp4',
+    tracks: [
+      ['video', 'video'],
+      ['audio', 'audio'],
+      ['audio', 'audio-2'],
+    ],
+    seconds: 2.1,
+  },
+  { file: 'fragmented.mp4', tracks: [['video', 'video']], seconds: 2 },
+  { file: 'turned.mov', tracks: [['video', 'video']], seconds: 1.4 },
+  { file: 'sound.m4a', tracks: [['audio', 'audio']], seconds: 2.1 },
+] as const;
+
+test.each(FILES)(
+  'each sample of $file comes out of both outputs as it went in, and only with the key',
+  async (each) => {
+    const packaged = await run(media(each.file));
+    expect(packaged).toEqual({ ok: true, seconds: expect.any(Number), outputs: ['dash', 'hls'] });
+    expect(packaged.ok && packaged.seconds).toBeCloseTo(each.seconds, 0);
+    const source = await samplesOf(media(each.file));
+    for (const output of ['dash', 'hls'] as const) {
+      for (const [index, [kind, name]] of each.tracks.entries()) {
+        const folder = join(root, 'out', output);
+        const samples = source[index]?.samples ?? [];
+        expect(await decryptedSamples(folder, name, kind, output)).toEqual(samples);
+        const [encrypted] = await samplesOf(await joinSegments(folder, name));
+        expect(encrypted?.samples).toHaveLength(samples.length);
+        // Too short a sample has no whole block to encrypt.
+        const isLong = (sample: string) => sample.length > 2 * 128;
+        expect(encrypted?.samples.filter((sample) => isLong(sample) && samples.includes(sample))).toEqual([]);
+      }
+    }
+  },
+);
+
+test('the playlists name every track, its language, and FairPlay alone', async () => {
+  await run(media('two-sounds.mp4'));
+  expect(await text('hls/master.m3u8')).toMatch(
+    /^#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-MEDIA:TYPE=AUDIO,URI="audio.m3u8",GROUP-ID="audio",LANGUAGE="en",NAME="Audio 1 \(eng\)",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="1"\n#EXT-X-MEDIA:TYPE=AUDIO,URI="audio-2.m3u8",GROUP-ID="audio",LANGUAGE="de",NAME="Audio 2 \(deu\)",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="1"\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,CODECS="avc1.64000a,mp4a.40.2",RESOLUTION=64x36,FRAME-RATE=5.000,AUDIO="audio",CLOSED-CAPTIONS=NONE\nvideo.m3u8\n$/,
+  );
+  expect(await text('hls/video.m3u8')).toBe(`#EXTM3U
+#EXT-X-VERSION:6
+#EXT-X-TARGETDURATION:2
+#EXT-X-MEDIA-SEQUENCE:0
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://fairplay.example/demo",KEYFORMATVERSIONS="1",KEYFORMAT="com.apple.streamingkeydelivery"
+#EXT-X-MAP:URI="video_init.mp4"
+#EXTINF:2.000,
+video_1.m4s
+#EXT-X-ENDLIST
+`);
+});
+
+test('a file is left clear when told so, and then says nothing of keys', async () => {
+  expect(await run(media('film.mp4'), { keys: 'none' })).toMatchObject({
+    ok: true,
+    outputs: ['dash', 'hls'],
+  });
+  expect(`${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`).not.toMatch(
+    /ContentProtection|EXT-X-KEY/,
+  );
+  const [source] = await samplesOf(media('film.mp4'));
+  const [clear] = await samplesOf(await joinSegments(join(root, 'out/dash'), 'video'));
+  expect(clear?.samples).toEqual(source?.samples);
+});
+
+test('a key file without FairPlay gives DASH alone', async () => {
+  const keys = { ...PACKAGING_KEYS, hls: undefined };
+  expect(await run(media('film.mp4'), { keys })).toMatchObject({ ok: true, outputs: ['dash'] });
+  expect(await readdir(join(root, 'out'))).toEqual(['dash']);
+});
+
+describe('what can not be packaged is refused with what to do, and leaves nothing', () => {
+  const refused = async (bytes: Buffer) => {
+    const source = join(root, 'upload');
+    await writeFile(source, bytes);
+    const packaged = await run(source);
+    expect(await readdir(root)).toEqual(['upload']);
+    return packaged.ok ? undefined : packaged.problem;
+  };
+  const unreadable = {
+    code: 'media_unreadable',
+    description: 'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
+  };
+
+  test.each(['', 'hello', '\0\0\0\x08free'])('the bytes %j', async (bytes) => {
+    expect(await refused(Buffer.from(bytes))).toEqual(unreadable);
+  });
+
+  test('a picture', async () => {
+    expect(await refused(await readFile(media('picture.jpg')))).toEqual(unreadable);
+  });
+
+  test.each([200, 1000, 2500, 4000])('a file that was cut off behind %d bytes', async (length) => {
+    expect(await refused((await readFile(media('film.mp4'))).subarray(0, length))).toEqual({
+      code: 'media_incomplete',
+      description: 'The file ends before its last box does. Upload the whole file.',
+    });
+  });
+
+  test('a file that is encrypted already', async () => {
+    await run(media('film.mp4'));
+    const joined = await readFile(await joinSegments(join(root, 'out/dash'), 'video'));
+    await rm(join(root, 'out'), { recursive: true });
+    expect(await refused(joined)).toEqual({
+      code: 'media_encrypted',
+      description: 'The file is encrypted already. Upload the clear one.',
+    });
+  });
+
+  test('another codec', async () => {
+    const bytes = await readFile(media('sound.m4a'));
+    const at = bytes.indexOf('mp4a', bytes.indexOf('stsd'));
+    bytes.write('Opus', at, 'latin1');
+    expect((await refused(bytes))?.code).toMatch(/^media_un/);
+  });
+});
+
+test('the keys are in no argument, and in no file by the time that the process runs', async () => {
+  const spy = join(root, 'spy');
+  const script = `#!/bin/sh\necho "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  // One at a time: the file of the other may be there for a moment while the first one runs.
+  for (const system of ['dash', 'hls'] as const) {
+    const keys = { dash: undefined, hls: undefined, [system]: PACKAGING_KEYS[system] };
+    const folder = join(root, `out-${system}`);
+    expect(await run(media('film.mp4'), { binary: spy, keys, folder })).toMatchObject({ ok: true });
+  }
+  const told = await readFile(join(root, 'arguments'), 'utf8');
+  expect(told).toContain('--flagfile=/dev/fd/3');
+  const { dash, hls } = PACKAGING_KEYS;
+  for (const secret of [dash.contentKey, hls.key, hls.iv]) expect(told).not.toContain(secret.toString('hex'));
+  expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
+});
+
+test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
+  const spy = join(root, 'spy');
+  const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  expect(await run(media('film.mp4'), { binary: spy })).toMatchObject({ ok: true });
+  expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
+});
+
+test('the file of flags is made where the next packager removes what a killed one left', async () => {
+  const temporary = join(root, 'temporary');
+  await mkdir(temporary);
+  await mkdir(join(root, 'out'));
+  const seen: string[] = [];
+  const watchers = [join(root, 'out'), temporary].map((folder) =>
+    watch(folder, (_, name) => void seen.push(join(folder, name ?? '').replace(/flags-.*/, 'flags'))),
+  );
+  expect(await run(media('film.mp4'), { env: { TMPDIR: temporary } })).toMatchObject({ ok: true });
+  for (const watcher of watchers) watcher.close();
+  expect([...new Set(seen.filter((name) => name.endsWith('flags')))]).toEqual([join(temporary, '.flags')]);
+});
+
+test('what shaka-packager says of a failure is told without keys and paths', async () => {
+  const spy = join(root, 'spy');
+  const key = PACKAGING_KEYS.dash.contentKey.toString('hex');
+  const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  expect(await run(media('film.mp4'), { binary: spy, keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
+    ok: false,
+    problem: {
+      code: 'packaging_failed',
+      description: "shaka-packager can't package the file: no room in dash for ….",
+    },
+  });
+});
+
+test('a cancelled file leaves neither folder nor process', async () => {
+  const spy = join(root, 'spy');
+  const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho $$ >> ${root}/started\nexec sleep 60\n`;
+  await writeFile(spy, script, { mode: 0o755 });
+  const abort = new AbortController();
+  const packaged = run(media('film.mp4'), { binary: spy, signal: abort.signal });
+  const started = async () =>
+    (await readFile(join(root, 'started'), 'utf8').catch(() => '')).split('\n').length > 2;
+  while (!(await started())) await new Promise((resolve) => setTimeout(resolve, 20));
+  abort.abort();
+  expect(await packaged).toEqual({
+    ok: false,
+    problem: { code: 'cancelled', description: 'It was cancelled before the file was packaged.' },
+  });
+  expect((await readdir(root)).sort()).toEqual(['spy', 'started']);
+  const pids = (await readFile(join(root, 'started'), 'utf8')).trim().split('\n');
+  await expect(promisify(execFile)('ps', ['-o', 'stat=', '-p', pids.join(',')])).rejects.toMatchObject({
+    code: 1,
+  });
+});

@@ -1,0 +1,175 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  FAIRPLAY,
+  filesOf,
+  KEY_FILE,
+  processesOf,
+  sourceOf,
+  startPackager,
+  type TestPackager,
+  textOfKeyFile,
+} from '../../support/start-packager';
+
+const WHOLE = textOfKeyFile(KEY_FILE);
+const { fairplay: _, ...DASH_ALONE } = KEY_FILE;
+
+/** What stands where the key file belongs, and why the stream is refused. */
+const KEY_FILES: readonly (readonly [string, string, (folder: string) => void])[] = [
+  ['is missing', 'key_file_missing', () => undefined],
+  ['is empty', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), '')],
+  ['is cut off', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.slice(0, 200))],
+  [
+    'is another file',
+    'key_file_foreign',
+    (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.replace(/: /, '; ')),
+  ],
+  [
+    'lacks its keys',
+    'key_file_incomplete',
+    (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.replace(/^.*cenc-content-key.*\n/m, '')),
+  ],
+  ['is a folder', 'not_a_key_file', (folder) => mkdirSync(join(folder, 'news.key'))],
+  [
+    'is a symbolic link',
+    'not_a_key_file',
+    (folder) => {
+      writeFileSync(join(folder, 'other.key'), WHOLE);
+      symlinkSync('other.key', join(folder, 'news.key'));
+    },
+  ],
+];
+
+async function nothingIsPackaged(packager: TestPackager): Promise<void> {
+  expect(processesOf(packager)).toEqual([]);
+  expect(filesOf(packager).filter((name) => /\.(?:mp4|m4s|ts|mpd|m3u8)$/.test(name))).toEqual([]);
+  await packager.api.get('/media/news/hls/master.m3u8').expect(404);
+  await packager.api.get('/media/news/dash/manifest.mpd').expect(404);
+}
+
+test.each(KEY_FILES)(
+  'a stream whose key file %s is refused with %s, and packaged once it is right',
+  async (_, code, prepare) => {
+    const packager = await startPackager();
+    const folder = join(packager.home, 'keys');
+    prepare(folder);
+    expect(await packager.put('news')).toEqual({
+      ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'refused' },
+      problem: { code, description: expect.stringMatching(/^The key file news\.key .*\.$/) },
+      ...{ started: null, seconds: 0, dash: null, hls: null },
+    });
+    await nothingIsPackaged(packager);
+    if (code === 'not_a_key_file') return;
+    packager.provision();
+    await packager.put('news');
+    expect(await packager.until('news', ({ state }) => state === 'running')).toMatchObject({ problem: null });
+  },
+);
+
+test('a sub-folder that is a link is not followed to a key file', async () => {
+  const packager = await startPackager();
+  const folder = join(packager.home, 'keys');
+  mkdirSync(join(packager.home, 'elsewhere'));
+  writeFileSync(join(packager.home, 'elsewhere', 'news.key'), WHOLE);
+  symlinkSync(join(packager.home, 'elsewhere'), join(folder, 'sub'));
+  const { problem } = await packager.put('news', { source: sourceOf('live'), keyFile: 'sub/news' });
+  expect(problem?.code).toBe('not_a_key_file');
+});
+
+test('a key file with one kind of key makes one kind of stream', async () => {
+  const packager = await startPackager();
+  packager.provision('news', textOfKeyFile(DASH_ALONE));
+  packager.provision('apple', textOfKeyFile({ fairplay: FAIRPLAY }));
+  await packager.put('news');
+  await packager.put('apple', { source: sourceOf('live') });
+  const isRunning = ({ state }: { state: string }) => state === 'running';
+  expect(await packager.until('news', isRunning)).toMatchObject({
+    dash: { keyIds: [expect.any(String)] },
+    hls: null,
+  });
+  expect(await packager.until('apple', isRunning)).toMatchObject({
+    dash: null,
+    hls: { keyIds: [expect.any(String)] },
+  });
+  expect(processesOf(packager).filter(({ args }) => args.includes('--io_cache_size'))).toHaveLength(2);
+  await packager.api.get('/media/news/hls/master.m3u8').expect(404);
+});
+
+test('an encoder that sends H.265 is refused, with what to set it to', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news', { source: sourceOf('live-hevc') });
+  const { problem } = await packager.until('news', ({ state }) => state === 'refused');
+  expect(problem).toEqual({
+    code: 'codec_unsupported',
+    description: 'The encoder sends video as H.265. Set it to H.264 video and AAC audio.',
+  });
+  await nothingIsPackaged(packager);
+});
+
+test('an encoder that sends sound alone is packaged as sound', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news', { source: sourceOf('live-sound'), keyFile: 'news' });
+  await packager.until('news', ({ state }) => state === 'running');
+  const { text } = await packager.api.get('/media/news/hls/master.m3u8').expect(200);
+  expect(text).toContain('CODECS="mp4a.40.2"');
+  await packager.api.get('/media/news/hls/video.m3u8').expect(404);
+});
+
+test('a source that says no is told without its secret, and is asked again', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news', { source: sourceOf('refused') });
+  const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
+  expect([state, problem]).toEqual([
+    'starting',
+    {
+      code: 'source_unavailable',
+      description: "The source can't be pulled: Server error: nothing to play at ***. It is tried again.",
+    },
+  ]);
+  expect(packager.log()).not.toContain('SECRETTOKEN');
+  await packager.put('news', { source: sourceOf('live') });
+  await packager.until('news', ({ state: now }) => now === 'running');
+});
+
+test('a source that sends nothing is told, and its puller is ended', async () => {
+  const packager = await startPackager({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
+  packager.provision();
+  await packager.put('news', { source: sourceOf('silent') });
+  const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
+  expect([state, problem?.code]).toEqual(['starting', 'no_media']);
+  await packager.until('news', () => processesOf(packager).length === 0);
+});
+
+test('a packager without ffmpeg says so', async () => {
+  const packager = await startPackager({ ffmpeg: '/nowhere/ffmpeg' });
+  packager.provision();
+  await packager.put('news');
+  const { problem } = await packager.until('news', ({ state }) => state === 'failed');
+  expect(problem).toEqual({
+    code: 'ffmpeg_missing',
+    description: "/nowhere/ffmpeg can't be started (ENOENT). Install ffmpeg, or set PACKAGER_FFMPEG.",
+  });
+});
+
+test('a stream is clear only where that is asked for', async () => {
+  const packager = await startPackager();
+  const clear = { source: sourceOf('live'), protection: 'none' };
+  await packager.put('film', clear);
+  const { keyFile, dash, hls } = await packager.until(
+    'film',
+    (document) => document.hls !== null && document.dash !== null,
+  );
+  expect([keyFile, dash?.keyIds, hls?.keyIds]).toEqual([null, [], []]);
+  const { text } = await packager.api.get('/media/film/hls/video.m3u8');
+  expect(text).not.toContain('#EXT-X-KEY');
+  const { body } = await packager.api
+    .put('/streams/film')
+    .send({ source: sourceOf('live') })
+    .expect(409);
+  expect(body.errors).toEqual([
+    { code: 'stream_of_another_kind', description: 'The stream exists without protection. Delete it first.' },
+  ]);
+});

@@ -1,0 +1,149 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  CONTENT_KEY,
+  encoderGoes,
+  FAIRPLAY_KEY_ID,
+  filesOf,
+  KEY_FILE,
+  processesOf,
+  sourceOf,
+  startPackager,
+  textOfKeyFile,
+} from '../../support/start-packager';
+import { until } from '../../support/until';
+
+const DASH = { path: '/media/news/dash/manifest.mpd', keyIds: ['00112233-4455-6677-8899-aabbccddeeff'] };
+const HLS = { path: '/media/news/hls/master.m3u8', keyIds: [FAIRPLAY_KEY_ID] };
+const VIDEO = '/media/news/hls/video.m3u8';
+const isRunning = ({ state }: { state: string }) => state === 'running';
+const lengthOf = (playlist: string) =>
+  [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, text]) => sum + Number(text), 0);
+const countOf = (text: string, piece: string) => text.split(piece).length - 1;
+
+test('a live stream is packaged with its key file as DASH and HLS, and its end makes a replay of it', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  expect(await packager.put('news')).toEqual({
+    ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'starting' },
+    ...{ problem: null, started: null, seconds: 0, dash: null, hls: null },
+  });
+  const running = await packager.until(
+    'news',
+    ({ state, dash, hls }) => state === 'running' && dash !== null && hls !== null,
+  );
+  expect(running).toEqual({
+    ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'running' },
+    ...{ problem: null, started: expect.any(String), seconds: expect.any(Number), dash: DASH, hls: HLS },
+  });
+  const live = await packager.api.get(VIDEO);
+  expect(live.text).toContain('#EXT-X-PLAYLIST-TYPE:EVENT');
+  expect(live.text).not.toContain('#EXT-X-ENDLIST');
+
+  const { body } = await packager.api.post('/streams/news/end').expect(200);
+  expect(body).toMatchObject({ state: 'ended', problem: null, dash: DASH, hls: HLS });
+  expect(body.seconds).toBeCloseTo(6, 0);
+  const replay = await packager.api.get(VIDEO);
+  expect(replay.text).toContain('#EXT-X-ENDLIST');
+  expect(lengthOf(replay.text)).toBeCloseTo(6, 1);
+  const manifest = await packager.api.get(DASH.path);
+  expect(manifest.text).toContain('type="static"');
+  expect(processesOf(packager)).toEqual([]);
+
+  // Who wants it still, or ends it twice, changes nothing.
+  expect(await packager.put('news')).toEqual(body);
+  expect((await packager.api.post('/streams/news/end')).body).toEqual(body);
+});
+
+test('an encoder that comes back begins a new part, which players are told', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  await encoderGoes(packager);
+  const gone = await packager.get('news');
+  expect(gone.problem?.code).toBe('encoder_gone');
+  await packager.put('news');
+  await packager.until('news', ({ state, seconds }) => state === 'running' && seconds > 10);
+  await packager.api.post('/streams/news/end');
+  const { text } = await packager.api.get(VIDEO);
+  expect(countOf(text, '#EXT-X-DISCONTINUITY\n')).toBe(1);
+  expect(lengthOf(text)).toBeCloseTo(12, 1);
+  const manifest = await packager.api.get(DASH.path);
+  expect(countOf(manifest.text, '<Period ')).toBe(2);
+});
+
+test('an encoder that has gone is what is told while there is nothing to pull', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  writeFileSync(join(packager.home, 'live.refused'), '');
+  await encoderGoes(packager);
+  await packager.put('news');
+  await until(() => existsSync(join(packager.home, 'live.asked')));
+  const { state, problem } = await packager.until('news', (told) => told.problem !== null);
+  expect([state, problem?.code]).toEqual(['interrupted', 'encoder_gone']);
+});
+
+test('a key file that was changed takes effect when the encoder comes back, and both keys are told', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  const keyId = Buffer.alloc(16, 0x77).toString('base64');
+  const cenc = { keyId, contentKey: CONTENT_KEY.toString('base64') };
+  const { playready: _, ...rest } = KEY_FILE;
+  packager.provision('news', textOfKeyFile({ ...rest, cenc }));
+  await encoderGoes(packager);
+  const { dash } = await packager.until('news', (document) => document.dash?.keyIds.length === 2);
+  expect(dash?.keyIds).toEqual([...DASH.keyIds, '77777777-7777-7777-7777-777777777777']);
+});
+
+test('a key file that is gone when the encoder comes back refuses the stream, and leaves nothing clear', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  packager.provision('news', '');
+  await encoderGoes(packager);
+  const { problem } = await packager.until('news', ({ state }) => state === 'refused');
+  expect(problem?.code).toBe('key_file_torn');
+  // A recording is clear, and is never sent to players.
+  expect(countOf(filesOf(packager).join('\n'), 'video_init.mp4')).toBe(2);
+  packager.provision();
+  await packager.put('news');
+  expect(await packager.until('news', ({ seconds }) => seconds > 10)).toMatchObject({ problem: null });
+});
+
+test('a stream that is deleted takes its processes and files with it, and can begin anew', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', isRunning);
+  await packager.api.delete('/streams/news').expect(204);
+  expect(processesOf(packager)).toEqual([]);
+  expect(filesOf(packager).filter((name) => /news|m4s|\.ts/.test(name))).toEqual([]);
+  await packager.api.get('/streams/news').expect(404);
+  await packager.api.get(VIDEO).expect(404);
+  await packager.api
+    .put('/streams/news')
+    .send({ source: sourceOf('live') })
+    .expect(201);
+  await packager.until('news', isRunning);
+});
+
+test('twenty streams at once are all packaged, and none is left when they end', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  const ids = Array.from({ length: 20 }, (_, index) => `stream-${index}`);
+  await Promise.all(ids.map((id) => packager.put(id)));
+  await Promise.all(ids.map((id) => packager.until(id, isRunning)));
+  const ends = await Promise.all(ids.map((id) => packager.api.post(`/streams/${id}/end`)));
+  expect(ends.map(({ body }) => body.state)).toEqual(ids.map(() => 'ended'));
+  const lengths = await Promise.all(
+    ids.map(async (id) => lengthOf((await packager.api.get(`/media/${id}/hls/video.m3u8`)).text)),
+  );
+  for (const length of lengths) expect(length).toBeCloseTo(6, 1);
+  expect(processesOf(packager)).toEqual([]);
+});

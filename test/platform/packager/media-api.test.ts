@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import {
+  filesOf,
+  MEDIA_VECTORS,
+  sourceOf,
+  startPackager,
+  type TestPackager,
+} from '../../support/start-packager';
+import { until } from '../../support/until';
+
+const NOT_THERE = {
+  errors: [
+    {
+      code: 'media_not_found',
+      description: 'There is no such file: the stream is unknown, or has nothing to play yet.',
+    },
+  ],
+};
+
+async function startEnded(options = {}): Promise<TestPackager> {
+  const packager = await startPackager(options);
+  packager.provision();
+  await packager.put('news');
+  await packager.until('news', ({ state }) => state === 'running');
+  await packager.api.post('/streams/news/end');
+  return packager;
+}
+
+const firstSegment = async ({ api }: TestPackager) =>
+  /^part-.*_1\.m4s$/m.exec((await api.get('/media/news/hls/video.m3u8')).text)?.[0] ?? '';
+
+test('media is served with its type, whole or a range of it, and to any page', async () => {
+  const packager = await startEnded();
+  const path = `/media/news/hls/${await firstSegment(packager)}`;
+  const whole = await fetch(packager.url + path);
+  const bytes = Buffer.from(await whole.arrayBuffer());
+  expect([
+    whole.status,
+    whole.headers.get('content-type'),
+    whole.headers.get('access-control-allow-origin'),
+  ]).toEqual([200, 'video/iso.segment', '*']);
+  expect(whole.headers.get('cache-control')).toBe('public, max-age=86400, immutable');
+  const range = await fetch(packager.url + path, { headers: { range: 'bytes=10-19' } });
+  expect([range.status, range.headers.get('content-range')]).toEqual([206, `bytes 10-19/${bytes.length}`]);
+  expect(Buffer.from(await range.arrayBuffer())).toEqual(bytes.subarray(10, 20));
+  const head = await packager.api.head(path).expect(200);
+  expect(head.headers['content-length']).toBe(String(bytes.length));
+  const beyond = await packager.api.get(path).set('range', 'bytes=99999999-').expect(416);
+  expect(JSON.parse(beyond.text || beyond.body)).toEqual({
+    errors: [{ code: 'range_not_satisfiable', description: 'The file has no such range of bytes.' }],
+  });
+  const types = ['hls/master.m3u8', 'hls/audio.m3u8', 'dash/manifest.mpd'].map(async (name) => {
+    const { headers } = await packager.api.get(`/media/news/${name}`).expect(200);
+    return [headers['content-type'], headers['cache-control']];
+  });
+  expect(await Promise.all(types)).toEqual([
+    ['application/vnd.apple.mpegurl; charset=utf-8', 'no-cache'],
+    ['application/vnd.apple.mpegurl; charset=utf-8', 'no-cache'],
+    ['application/dash+xml; charset=utf-8', 'no-cache'],
+  ]);
+});
+
+test('a viewer who goes before the answer is no failure of the packager', async () => {
+  const packager = await startEnded();
+  const { hostname, port } = new URL(packager.url);
+  const path = `/media/news/hls/${await firstSegment(packager)}`;
+  for (let count = 0; count < 20; count += 1) {
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: packager\r\n\r\n`, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+  }
+  await until(() => packager.log().split('"aborted":true').length > 2);
+  expect(packager.log()).not.toContain('request failed');
+});
+
+test('every address that a playlist names is there', async () => {
+  const packager = await startEnded();
+  const { text } = await packager.api.get('/media/news/dash/manifest.mpd');
+  const names = [...text.matchAll(/initialization="([^"]+)"/g)].map(([, name]) => `/media/news/dash/${name}`);
+  for (const kind of ['video', 'audio']) {
+    const list = await packager.api.get(`/media/news/hls/${kind}.m3u8`);
+    for (const [name] of list.text.matchAll(/part-[^"\s]+/g)) names.push(`/media/news/hls/${name}`);
+  }
+  expect(names.length).toBeGreaterThan(6);
+  for (const name of names) await packager.api.get(name).expect(200);
+});
+
+test('a window limits what is listed, and is carried to the media playlists', async () => {
+  const packager = await startEnded();
+  const master = await packager.api.get('/media/news/hls/master.m3u8?window=2').expect(200);
+  expect(master.text).toContain('\nvideo.m3u8?window=2\n');
+  const all = await packager.api.get('/media/news/hls/video.m3u8');
+  const some = await packager.api.get('/media/news/hls/video.m3u8?window=2').expect(200);
+  expect(some.text.length).toBeLessThanOrEqual(all.text.length);
+  await packager.api.get('/media/news/dash/manifest.mpd?window=2').expect(200);
+  const { body } = await packager.api.get('/media/news/dash/manifest.mpd?window=0').expect(400);
+  expect(body).toEqual({
+    errors: [
+      { code: 'invalid_query', description: 'window: must be a whole number of seconds, from 1 to 9999999' },
+    ],
+  });
+});
+
+test('a manifest is joined again when there is another segment, and tells the present each time', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
+  await packager.until('news', ({ state }) => state === 'running');
+  const manifest = async () => (await packager.api.get('/media/news/dash/manifest.mpd').expect(200)).text;
+  const field = (text: string, name: string) => new RegExp(` ${name}="([^"]*)"`).exec(text)?.[1];
+  const withoutTime = (text: string) => text.replace(/<UTCTiming [^>]*>/, '');
+  const isSame = (one: string, other = '') => withoutTime(one) === withoutTime(other);
+  let same = [await manifest()];
+  let next = await manifest();
+  // On a slow machine a segment may end between any two looks.
+  while (same.length < 2 || isSame(next, same[0])) {
+    same = isSame(next, same[0]) ? [...same, next] : [next];
+    next = await manifest();
+  }
+  expect(new Set(same.map((text) => field(text, 'publishTime'))).size).toBe(1);
+  const times = [...same, next].map((text) => /utc:direct:2014" value="([^"]*)"/.exec(text)?.[1] ?? '');
+  expect(new Set(times).size).toBeGreaterThan(same.length / 2);
+  expect(field(next, 'publishTime')).not.toBe(field(same[0] ?? '', 'publishTime'));
+  await packager.api.post('/streams/news/end').expect(200);
+  expect(field(await manifest(), 'type')).toBe('static');
+});
+
+test('nothing but the media of a stream is served', async () => {
+  const packager = await startEnded();
+  const part = (await firstSegment(packager)).split('/')[0];
+  const paths = [
+    '/media/other/hls/master.m3u8',
+    '/media/news/hls/other.m3u8',
+    '/media/news/hls/..%2fmaster.m3u8',
+    `/media/news/hls/${part}/recording.ts`,
+    `/media/news/dash/${part}/manifest.mpd`,
+    `/media/news/dash/${part}/..%2f..%2f..%2fstream.json`,
+    `/media/news/../news/${part}/recording.ts`,
+    '/media/news/hls/part-9/video_1.m4s',
+    `/media/news/hls/${part}/video_99.m4s`,
+    `/media/news/recording/${part}/video_1.m4s`,
+  ];
+  for (const path of paths) {
+    const answer = await fetch(packager.url + path);
+    expect([path, answer.status]).toEqual([path, 404]);
+  }
+  const { body } = await packager.api.get(paths[0] ?? '').expect(404);
+  expect(body).toEqual(NOT_THERE);
+});
+
+test('with an API key, every call but the health check needs it', async () => {
+  const packager = await startPackager({ apiKey: 'a-key-of-16-chars' });
+  await packager.api.get('/healthz').expect(200, { status: 'ok' });
+  for (const path of ['/streams', '/streams/news', '/media/news/hls/master.m3u8', '/nowhere']) {
+    const { body } = await packager.api.get(path).expect(401);
+    expect(body).toEqual({
+      errors: [
+        {
+          code: 'unauthorized',
+          description: "Send the packager's API key (PACKAGER_APIKEY) in the header x-api-key.",
+        },
+      ],
+    });
+    await packager.api.get(path).set('x-api-key', 'a-key-of-16-charS').expect(401);
+  }
+  await packager.api.get('/streams').set('x-api-key', 'a-key-of-16-chars').expect(200, { streams: [] });
+});
+
+test('a request that is wrong is refused with each field, and quotes no address', async () => {
+  const packager = await startPackager();
+  const body = {
+    source: 'http://host/SECRET',
+    keyfile: 'a',
+    simulcast: [{ url: "rtmp://host/live/'SECRET" }],
+  };
+  const answer = await packager.api.put('/streams/news').send(body).expect(400);
+  expect(answer.body).toEqual({
+    errors: [
+      {
+        code: 'invalid_body',
+        description: 'source: must be an address that begins with rtmp:// or rtmps://',
+      },
+      { code: 'invalid_body', description: `simulcast.0.url: must not hold quotes, \\, < or >` },
+      { code: 'unknown_field', description: 'keyfile is not a field of this request. Did you mean keyFile?' },
+    ],
+  });
+  const key = { source: 'rtmp://host/live/SECRET', keyFile: '../secret' };
+  const wrong = await packager.api.put('/streams/news').send(key).expect(400);
+  expect(wrong.body.errors[0].description).toMatch(/^keyFile: must be a stream id/);
+  await packager.api.put('/streams/.hidden').send({ source: 'rtmp://host/live/SECRET' }).expect(400);
+  expect(packager.log()).not.toContain('SECRET');
+  await packager.api.get('/streams').expect(200, { streams: [] });
+});
+
+test('a media file is packaged with a key file, and one that comes later takes its place', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  const film = readFileSync(join(MEDIA_VECTORS, 'film.mp4'));
+  const put = (query: string) =>
+    packager.api
+      .put(`/streams/film/file?${query}`)
+      .set('content-type', 'application/octet-stream')
+      .send(film);
+  const { body } = await put('keyFile=news').expect(201);
+  expect(body).toEqual({
+    ...{ id: 'film', kind: 'file', keyFile: 'news', protection: 'key_file', state: 'ended', problem: null },
+    ...{ started: expect.any(String), seconds: expect.any(Number) },
+    dash: { path: '/media/film/dash/manifest.mpd', keyIds: ['00112233-4455-6677-8899-aabbccddeeff'] },
+    hls: { path: '/media/film/hls/master.m3u8', keyIds: [expect.any(String)] },
+  });
+  expect((await packager.api.get('/media/film/hls/video.m3u8')).text).toContain('METHOD=SAMPLE-AES');
+  const manifest = await packager.api.get('/media/film/dash/manifest.mpd').expect(200);
+  for (const [, name] of manifest.text.matchAll(/initialization="([^"]+)"/g))
+    await packager.api.get(`/media/film/dash/${name}`).expect(200);
+  const clear = await put('protection=none').expect(200);
+  expect(clear.body).toMatchObject({ keyFile: null, protection: 'none', dash: { keyIds: [] } });
+  expect((await packager.api.get('/media/film/hls/video.m3u8')).text).not.toContain('#EXT-X-KEY');
+  const refused = await put('keyFile=missing').expect(200);
+  expect(refused.body).toMatchObject({
+    ...{ state: 'refused', problem: { code: 'key_file_missing' }, dash: null, hls: null },
+  });
+  await packager.api.get('/media/film/hls/master.m3u8').expect(404);
+  await packager.api.delete('/streams/film').expect(204);
+});
+
+test('a file that is no media is refused, and nothing of it stays', async () => {
+  const packager = await startPackager();
+  packager.provision();
+  const { body } = await packager.api
+    .put('/streams/film/file?keyFile=news')
+    .set('content-type', 'video/mp4')
+    .send(readFileSync(join(MEDIA_VECTORS, 'README.md')));
+  expect(body).toMatchObject({ state: 'refused', dash: null, hls: null });
+  expect(body.problem).toEqual({
+    code: 'media_unreadable',
+    description: 'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
+  });
+  expect(filesOf(packager).filter((name) => name.includes('film'))).toEqual([]);
+});
+
+test('a file that there is no room for is refused while it comes', async () => {
+  const packager = await startPackager({ maxBytes: 1000 });
+  packager.provision();
+  const film = readFileSync(join(MEDIA_VECTORS, 'film.mp4'));
+  const { body } = await packager.api
+    .put('/streams/film/file?keyFile=news')
+    .set('content-type', 'video/mp4')
+    .send(film)
+    .expect(507);
+  expect(body).toEqual({
+    errors: [
+      {
+        code: 'insufficient_storage',
+        description:
+          'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.',
+      },
+    ],
+  });
+});

@@ -1,0 +1,150 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { showProgress } from '../../src/cli/terminal';
+import { createOutput } from '../../src/terminal/output';
+import { startFakeUpstream } from '../support/fake-upstream';
+import { type CliRun, cli } from '../support/run-cli';
+
+/** A window's title, a cleared screen in its one-byte form, a backspace, a turned direction, a line of its own. */
+const EVIL = 'a\u{1b}]0;x\u{7}\u{9b}2J\u{8}\u{7f}\u{202e}\u{2028}\r\nerror: b';
+const STEERS = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
+const FAULT = { severity: 'error', code: EVIL, description: EVIL };
+const PROBLEM = { code: EVIL, description: EVIL };
+const LINE = { name: EVIL, value: EVIL, change: 'changed', former: EVIL };
+const LISTED = {
+  streamid: EVIL,
+  modified: '2030-06-01T12:00:00.000Z',
+  size: 1,
+  parts: [EVIL],
+  key_id: EVIL,
+  content_id: EVIL,
+  faults: [FAULT],
+};
+
+const json = (body: unknown, status = 200) => ({ status, body });
+const text = (body: string) => ({ headers: { 'content-type': 'text/plain; charset=utf-8' }, body });
+const SHOWN_VALUE = 'mpegdashstreaming-cenc-keyserver-playready-license-url';
+const KEY_FILE = `name\u{1b}[2J: x\r\n${SHOWN_VALUE}: ${EVIL.replaceAll(/[\r\n]/g, '')}\r\n\u{9b}2J\r\n`;
+
+const NO_COLOR = { NO_COLOR: '1' };
+const isTTY = { typed: '' };
+
+const PUT = ['put', 's', '--cenc-keyid', 'k', '--cenc-contentkey', 'c'];
+
+test.each<[string, readonly string[], string, object]>([
+  ['list', ['list'], '/api/keyfiles?limit=1000', json({ keyfiles: [LISTED], cursor: null })],
+  ['list --json', ['list', '--json'], '/api/keyfiles?limit=1000', json({ keyfiles: [LISTED], cursor: null })],
+  ['get', ['get', 's'], '/api/keyfile/s', text(KEY_FILE)],
+  ['get --reveal', ['get', 's', '--reveal'], '/api/keyfile/s', text(KEY_FILE)],
+  ['get --json', ['get', 's', '--json'], '/api/keyfile/s', text(KEY_FILE)],
+  ['put', PUT, '/api/keyfile/s', text(KEY_FILE)],
+  ['put --reveal', [...PUT, '--reveal'], '/api/keyfile/s', text(KEY_FILE)],
+  [
+    'put --dry-run',
+    [...PUT, '--dry-run'],
+    '/api/keyfile/s?dryrun=true',
+    json({
+      streamid: EVIL,
+      dryrun: true,
+      result: 'changed',
+      etag: EVIL,
+      present_etag: null,
+      lines: [LINE],
+      warnings: [PROBLEM],
+    }),
+  ],
+  ['a refusal', ['get', 's'], '/api/keyfile/s', json({ errors: [PROBLEM, PROBLEM] }, 400)],
+  [
+    'a refused key',
+    ['get', 's'],
+    '/api/keyfile/s',
+    json({ errors: [{ ...PROBLEM, code: 'unauthorized' }] }, 401),
+  ],
+  ['a refusal as JSON', ['get', 's', '--json'], '/api/keyfile/s', json({ errors: [PROBLEM] }, 400)],
+])('what a server says steers no terminal: %s', async (_name, args, path, script) => {
+  const upstream = await startFakeUpstream();
+  upstream.on(path, script);
+  const { stdout, stderr } = await run(args, upstream.url);
+  const all = `${stdout}${stderr}`;
+  expect(all).toContain('error: b');
+  expect(all).not.toMatch(STEERS);
+  // A line that the server would have begun passes for one of the program's own.
+  expect(all).not.toMatch(/^error: b/m);
+});
+
+function run(args: readonly string[], url: string): Promise<CliRun> {
+  return cli([...args, '--url', url, '--key', 'k'], { cwd: '/', env: NO_COLOR, ...isTTY });
+}
+
+test('JSON says the same although it steers no terminal', async () => {
+  const upstream = await startFakeUpstream();
+  const listed = { ...LISTED, streamid: `${EVIL}\u{10ffff}\u{ad}` };
+  upstream.on('/api/keyfiles?limit=1000', json({ keyfiles: [listed], cursor: null }));
+  const { stdout } = await run(['list', '--json'], upstream.url);
+  expect(stdout).not.toMatch(STEERS);
+  expect(JSON.parse(stdout)).toEqual({ keyfiles: [listed] });
+});
+
+test('an entity tag and a type of one-byte control characters steer no terminal', async () => {
+  const head = (type: string) =>
+    `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\netag: "\x9b2J"\r\ncontent-length: 5\r\n\r\na: b\n`;
+  for (const type of ['text/plain', 'text/\x9b2J']) {
+    const server = createServer((socket) =>
+      socket.once('data', () => socket.end(Buffer.from(head(type), 'latin1'))),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const args of [['get', 's'], PUT]) {
+      const { stderr } = await run(args, url);
+      expect(stderr).toContain('\u{fffd}2J');
+      expect(stderr).not.toMatch(STEERS);
+    }
+    server.close();
+  }
+});
+
+test('get --reveal writes byte for byte what it has, but for a terminal without what would steer that', async () => {
+  const upstream = await startFakeUpstream();
+  const file = 'a: b\r\nc: \u{1b}[2Jd\r\n';
+  upstream.on('/api/keyfile/s', text(file));
+  const argv = ['get', 's', '--reveal', '--url', upstream.url, '--key', 'k'];
+  expect(await cli(argv, { cwd: '/' })).toEqual({ code: 0, stdout: file, stderr: '' });
+  expect(await run(['get', 's', '--reveal'], upstream.url)).toEqual({
+    code: 0,
+    stdout: 'a: b\nc: \u{fffd}[2Jd\n',
+    stderr:
+      'warning: control characters are not shown; send the output to a file to have the bytes as they are\n',
+  });
+  upstream.on('/api/keyfile/s', text('a: b\r\n'));
+  expect((await run(['get', 's', '--reveal'], upstream.url)).stderr).toBe('');
+});
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+function start(json: boolean) {
+  const stderr = new PassThrough();
+  const out = createOutput(new PassThrough(), stderr, {}, json);
+  const progress = showProgress({ stderr, out }, 'Comparing', 100_000);
+  return { progress, told: () => stderr.read()?.toString() ?? '' };
+}
+
+test('tells a log every ten seconds how far it is, until it stops', () => {
+  const { progress, told } = start(false);
+  progress.advance(100);
+  jest.advanceTimersByTime(9999);
+  expect(told()).toBe('');
+  progress.advance(12_200);
+  jest.advanceTimersByTime(1);
+  expect(told()).toBe('Comparing: 12,300 of 100,000.\n');
+  progress.stop();
+  jest.advanceTimersByTime(60_000);
+  expect(told()).toBe('');
+});
+
+test('tells nothing of it beside a JSON document', () => {
+  const { progress, told } = start(true);
+  jest.advanceTimersByTime(60_000);
+  progress.stop();
+  expect(told()).toBe('');
+});
