@@ -33,7 +33,8 @@ beforeAll(async () => {
     '.env.example',
     'docs',
   ];
-  for (const name of [...files, 'src']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of [...files, 'build.mjs', 'src'])
+    await cp(join(ROOT, name), join(folder, name), { recursive: true });
 });
 
 afterEach(async () => {

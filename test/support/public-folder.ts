@@ -17,7 +17,7 @@ export function publicFolder(house: 'sidecar' | 'emulator'): string {
   const folder = fs.mkdtempSync(join(tmpdir(), 'packager-drm-public-'));
   folders.set(house, folder);
   fs.copySync(join(ROOT, 'src/http/public'), folder);
-  const own = join(ROOT, 'src', house, 'public');
+  const own = join(ROOT, house === 'emulator' ? 'src/platform/emulator/public' : 'src/sidecar/public');
   if (fs.existsSync(own)) fs.copySync(own, folder);
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
     fs.symlinkSync(join(ROOT, 'node_modules/swagger-ui-dist', name), join(folder, name));
