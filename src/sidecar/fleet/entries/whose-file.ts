@@ -1,4 +1,4 @@
-import type { LedgerRecord } from '../ledger/ledger';
+import type { LedgerRecord } from '../ledger/ledger-lines';
 
 /** What the fleet holds of a stream, as far as it decides over the file here. */
 interface Wanted {

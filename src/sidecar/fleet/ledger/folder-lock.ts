@@ -1,37 +1,28 @@
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
-import { hostname } from 'node:os';
 import { systemCode } from '../../../http/errors';
 
-/** A folder that no other process has while this one runs. */
+/** The exclusive use of a folder by this process. */
 export interface FolderLock {
-  /** Whether it is still this process's: nobody took its socket away. */
+  /** Whether the lock is still in place. */
   isHeld(): boolean;
   release(): Promise<void>;
 }
 
-/** Who holds the lock of a folder, in words. */
-interface Held {
-  readonly holder: string;
-}
-
 const NAME = 'lock';
-const ANSWER_MS = 1000;
-/** Between the bind and the listen of another process its socket refuses, too: what refuses twice is dead. */
+/** A socket refuses connections between the bind and the listen of its process: only one that refuses twice is dead. */
 const PAUSE_MS = 50;
 const TRIES = 10;
 
 /**
- * Takes a folder for this process alone. The lock is a Unix socket that it listens on: the kernel closes that with the
- * process, however it ends, so that a socket which nobody answers at is a dead process's, and another one is locked
- * out also when it is in another container on this machine. Processes of other machines are not seen.
- * @param folder its path, which may lead through a descriptor that stays open until the release.
- * @returns who holds it when another process does; undefined where the file system takes no sockets.
+ * Locks a folder for this process. The lock is a Unix socket that the process listens on: the kernel closes it with the
+ * process, and it also works between containers on one machine. Processes of other machines are not detected.
+ * @returns `taken` while another process has the lock; undefined where the file system supports no sockets.
  */
 export async function lockFolder(
   folder: string,
   newId: () => string,
-): Promise<FolderLock | Held | undefined> {
+): Promise<FolderLock | 'taken' | undefined> {
   const path = `${folder}/${NAME}`;
   for (let tries = TRIES; tries > 0; tries -= 1) {
     const server = await listenAt(path);
@@ -39,64 +30,46 @@ export async function lockFolder(
     if (server !== 'taken') return lockOf(server, path);
     const inode = inodeAt(path);
     if (inode === undefined) continue;
-    const holder = (await ask(path)) ?? (await later(() => ask(path)));
-    if (holder !== undefined) return { holder };
-    if (inodeAt(path) === inode) takeAway(path, `${path}-${newId()}`, inode);
+    if (await isListening(path)) return 'taken';
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (await isListening(path)) return 'taken';
+    if (inodeAt(path) === inode) removeDead(path, `${path}-${newId()}`, inode);
   }
-  return { holder: 'a process that takes and leaves it all the time' };
+  return 'taken';
 }
 
 function lockOf(server: Server, path: string): FolderLock {
   const inode = inodeAt(path);
   return {
     isHeld: () => inodeAt(path) === inode,
-    // libuv removes the socket with it.
+    // libuv removes the socket file when the server closes.
     release: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }
 
 function listenAt(path: string): Promise<Server | 'taken' | 'not possible'> {
   return new Promise((resolve) => {
-    const server = createServer((socket) => {
-      socket.on('error', () => undefined);
-      socket.end(`process ${process.pid} on ${hostname()}`, () => socket.destroy());
-    });
+    const server = createServer((socket) => socket.destroy());
     server.once('error', (thrown) => resolve(systemCode(thrown) === 'EADDRINUSE' ? 'taken' : 'not possible'));
-    server.listen(path, () => {
-      server.unref();
-      resolve(server);
-    });
+    server.listen(path, () => resolve(server.unref()));
   });
 }
 
-/** Who listens at a socket; undefined: nobody. */
-function ask(path: string): Promise<string | undefined> {
+/** Whether a process listens at a socket. The kernel accepts the connection even if that process is stopped. */
+function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
-    let answer = '';
-    const socket = createConnection(path);
-    const end = (holder: string | undefined) => {
+    const socket = createConnection(path, () => {
       socket.destroy();
-      resolve(holder);
-    };
-    // One that is stopped, or too busy to answer, holds it yet.
-    socket.setTimeout(ANSWER_MS, () => end('a process that does not answer'));
-    socket.on('data', (bytes) => {
-      answer += bytes;
+      resolve(true);
     });
-    socket.once('end', () => end(answer));
-    socket.once('error', (thrown) => {
-      const isGone = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(systemCode(thrown) ?? '');
-      end(isGone ? undefined : `a process that does not answer (${systemCode(thrown)})`);
-    });
+    socket.once('error', (thrown) =>
+      resolve(!['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(systemCode(thrown) ?? '')),
+    );
   });
 }
 
-function later<T>(ask: () => Promise<T>): Promise<T> {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(ask);
-}
-
-/** Removes a dead socket. It gets another name first: at its own there may be one by now that another process has made. */
-function takeAway(path: string, aside: string, inode: number): void {
+/** Removes a dead socket under another name: at its own name another process may have made a new one by now. */
+function removeDead(path: string, aside: string, inode: number): void {
   try {
     renameSync(path, aside);
     if (inodeAt(aside) !== inode) linkSync(aside, path);

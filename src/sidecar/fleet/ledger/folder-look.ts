@@ -1,7 +1,8 @@
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../http/etag';
 import type { KeyFileStore } from '../../storage/key-file-store';
-import type { Ledger, LedgerRecord } from './ledger';
+import type { Ledger } from './ledger';
+import type { LedgerRecord } from './ledger-lines';
 
 /**
  * Makes what goes through the folder beside everything else, some files at a call and then from the front again, and

@@ -9,7 +9,7 @@ import {
   mkdirSync,
   open,
   openSync,
-  read,
+  readFile,
   rename,
   type Stats,
   unlink,
@@ -22,7 +22,7 @@ import { DESCRIPTORS } from '../../storage/sub-folder';
 import { type FolderLock, lockFolder } from './folder-lock';
 
 const openFile = promisify(open);
-const readBytes = promisify(read);
+const readAll = promisify(readFile);
 const syncData = promisify(fdatasync);
 const truncate = promisify(ftruncate);
 const renameFile = promisify(rename);
@@ -32,198 +32,158 @@ const NAME = 'ledger';
 const NEW_NAME = 'ledger.new';
 const FOLDER_MODE = 0o700;
 const MODE = 0o600;
-/** Lines of so many bytes are read in about 3 ms. */
-const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-/** Lines on disk, to which lines are appended. One thing at a time is done with it, but for a replacement. */
-interface LedgerFile {
-  /** How many lines it has. */
-  readonly lines: number;
-  /**
-   * Appends whole lines; with `sync`, resolves when they would survive a power cut. Rejects with the system's error, and
-   * none of the lines is in the file then.
-   */
-  append(lines: readonly string[], sync: boolean): Promise<void>;
-  /** Begins a file in the place of this one. */
-  replacement(): Promise<Replacement>;
-  close(): Promise<void>;
-}
-
-/** A file that is written beside the ledger, and takes its place at once. */
-interface Replacement {
-  write(lines: readonly string[]): Promise<void>;
-  /** Brings what is written to the disk: what is left to the end is little then. */
-  sync(): Promise<void>;
-  /** Puts it in the place of the former file. */
-  finish(): Promise<void>;
-  /** Removes it. Never rejects. */
-  abandon(): Promise<void>;
-}
-
-interface OpenedLedgerFile {
-  readonly file: LedgerFile;
-  /** Whether another process is kept out. */
-  readonly isLocked: boolean;
-  /** Whether the last line was cut off; it is no longer in the file. */
-  readonly isTorn: boolean;
-}
-
-/**
- * Opens the ledger of a key-file folder, or makes it, for this process alone, and tells its lines without their ends.
- * @throws Error in words for people when it is no plain file, or another process has it; else the system's error.
- */
-export async function openLedgerFile(
-  keyFiles: string,
-  newId: () => string,
-  take: (line: Buffer) => void,
-): Promise<OpenedLedgerFile> {
-  const folder = `${keyFiles}/${FLEET_FOLDER}`;
-  const held = holdFolder(folder);
-  const heldPath = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
-  let lock: FolderLock | undefined;
-  try {
-    const locked = await lockFolder(heldPath, newId);
-    if (locked !== undefined && 'holder' in locked)
-      throw new Error(
-        `${folder} is in use by another sidecar (${locked.holder}). In a fleet each sidecar needs a key-file folder of its own; stop that one first, or give this one another PACKAGERDRMAPI_KEYFILESPATH.`,
-      );
-    lock = locked;
-    return await openLocked({ folder, held, heldPath, lock }, newId, take);
-  } catch (thrown) {
-    await lock?.release();
-    closeSync(held);
-    throw thrown;
-  }
-}
-
+/** The folder of the ledger, locked for this process. */
 interface Place {
-  /** As it is configured, for people, and to see whether it is still the same one. */
+  /** As configured: for messages, and to notice when something else is mounted or put there. */
   readonly folder: string;
-  /** The descriptor of the folder. */
-  readonly held: number;
-  /** Leads to the folder that was opened, whatever stands at its name by now. */
-  readonly heldPath: string;
+  readonly descriptor: number;
+  /** Leads to the folder that was opened, whatever is at its name now, and is short enough for a socket's name. */
+  readonly path: string;
+  /** undefined: the file system supports no lock. */
   readonly lock: FolderLock | undefined;
 }
 
-async function openLocked(
-  { folder, held, heldPath, lock }: Place,
-  newId: () => string,
-  take: (line: Buffer) => void,
-): Promise<OpenedLedgerFile> {
-  const path = `${heldPath}/${NAME}`;
-  const newPath = `${heldPath}/${NEW_NAME}`;
-  const { syncFolder } = createDurableWriter(newId);
-  await removeIfThere(newPath);
-  let descriptor = await openPlain(path, `${folder}/${NAME}`);
-  try {
-    const found = await readLines(descriptor, take);
-    let { lines, length } = found;
-    let inode = fstatSync(descriptor).ino;
-    // What a failed append left behind the last whole line.
-    let isTorn = found.isTorn;
-    let isFolderSynced = false;
+/** A file of lines in a folder of its own. The caller makes one call at a time. */
+export class LedgerFile {
+  readonly #syncFolder = createDurableWriter(() => 'ledger').syncFolder;
+  /** Bytes of the complete lines. A failed append may have left more. */
+  #length: number;
+  #isTorn: boolean;
+  #isFolderSynced = false;
 
-    const checkPlace = () => {
-      const now = lstatSync(`${folder}/${NAME}`, { throwIfNoEntry: false });
-      if (now?.ino !== inode || now.dev !== fstatSync(held).dev)
-        throw Object.assign(
-          new Error(`${folder} is another one than at the start: it was replaced, or mounted over`),
-          { code: 'ENODEV' },
+  private constructor(
+    readonly place: Place,
+    private descriptor: number,
+    /** What the file held when it was opened, without an incomplete last line. */
+    readonly found: Buffer,
+    readonly wasTorn: boolean,
+  ) {
+    this.#length = found.length;
+    this.#isTorn = wasTorn;
+  }
+
+  /**
+   * Opens the ledger of a key-file folder, or creates it, and locks it.
+   * @throws Error with a sentence for the operator when it is no regular file, or locked; otherwise the system's error.
+   */
+  static async open(keyFiles: string, newId: () => string): Promise<LedgerFile> {
+    const folder = `${keyFiles}/${FLEET_FOLDER}`;
+    const held = openFolder(folder);
+    const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
+    let lock: FolderLock | 'taken' | undefined;
+    let descriptor: number | undefined;
+    try {
+      lock = await lockFolder(path, newId);
+      if (lock === 'taken')
+        throw new Error(
+          `${folder} is in use by another sidecar. In a fleet each sidecar needs a key-file folder of its own: stop the other one, or set another PACKAGERDRMAPI_KEYFILESPATH here.`,
         );
-      if (lock && !lock.isHeld())
-        throw Object.assign(new Error(`the lock of ${folder} was taken away; restart the service`), {
-          code: 'ENODEV',
-        });
-    };
-    const cutTorn = async () => {
-      if (isTorn) await truncate(descriptor, length);
-      isTorn = false;
-    };
-    const syncFolderOnce = async () => {
-      if (!isFolderSynced) {
-        await syncFolder(heldPath);
-        // Of the folder itself: it may be new.
-        await syncFolder(`${folder}/..`);
-      }
-      isFolderSynced = true;
-    };
-    await cutTorn();
+      await removeIfPresent(`${path}/${NEW_NAME}`);
+      descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
+      const bytes = await readAll(descriptor);
+      const length = bytes.lastIndexOf(NEWLINE) + 1;
+      const isTorn = length < bytes.length;
+      const place = { folder, descriptor: held, path, lock };
+      const file = new LedgerFile(place, descriptor, bytes.subarray(0, length), isTorn);
+      await file.#removeTorn();
+      return file;
+    } catch (thrown) {
+      if (descriptor !== undefined) closeSync(descriptor);
+      if (typeof lock === 'object') await lock.release();
+      closeSync(held);
+      throw thrown;
+    }
+  }
 
-    const file: LedgerFile = {
-      get lines() {
-        return lines;
-      },
-      async append(added, sync) {
-        checkPlace();
-        await cutTorn();
-        const bytes = Buffer.from(added.join(''));
-        isTorn = true;
-        try {
-          await writeAll(descriptor, bytes);
-          if (sync) {
-            await syncData(descriptor);
-            await syncFolderOnce();
-          }
-          isTorn = false;
-        } catch (thrown) {
-          // If that fails, too, it is done before the next lines.
-          await cutTorn().catch(() => undefined);
-          throw thrown;
-        }
+  /**
+   * Appends complete lines; with `sync`, resolves when they survive a power cut. Rejects with the system's error, and then
+   * the file has none of them.
+   */
+  async append(lines: readonly string[], sync: boolean): Promise<void> {
+    this.#checkPlace();
+    await this.#removeTorn();
+    const bytes = Buffer.from(lines.join(''));
+    this.#isTorn = true;
+    try {
+      await writeAll(this.descriptor, bytes);
+      if (sync) {
+        await syncData(this.descriptor);
+        await this.#syncFolders();
+      }
+      this.#isTorn = false;
+    } catch (thrown) {
+      // If this fails too, the next append repeats it.
+      await this.#removeTorn().catch(() => undefined);
+      throw thrown;
+    }
+    this.#length += bytes.length;
+  }
+
+  /** Replaces the file with one of other lines. Rejects with the system's error, and then the file is as before. */
+  async replace(parts: Iterable<string>): Promise<void> {
+    this.#checkPlace();
+    const newPath = `${this.place.path}/${NEW_NAME}`;
+    await removeIfPresent(newPath);
+    const created = await openFile(newPath, 'ax', MODE);
+    let length = 0;
+    try {
+      for (const part of parts) {
+        const bytes = Buffer.from(part);
+        await writeAll(created, bytes);
         length += bytes.length;
-        lines += added.length;
-      },
-      async replacement() {
-        checkPlace();
-        await removeIfThere(newPath);
-        const created = await openFile(newPath, 'ax', MODE);
-        let isClosed = false;
-        const size = { lines: 0, length: 0 };
-        return {
-          async write(added) {
-            const bytes = Buffer.from(added.join(''));
-            await writeAll(created, bytes);
-            size.lines += added.length;
-            size.length += bytes.length;
-          },
-          sync: () => syncData(created),
-          async finish() {
-            checkPlace();
-            await syncData(created);
-            await renameFile(newPath, path);
-            closeSync(descriptor);
-            isClosed = true;
-            [descriptor, isTorn, isFolderSynced] = [created, false, false];
-            ({ lines, length } = size);
-            inode = fstatSync(descriptor).ino;
-            // Lines that come are no safer than the rename: they wait for this sync if it fails now.
-            await syncFolderOnce().catch(() => undefined);
-          },
-          async abandon() {
-            if (isClosed) return;
-            closeSync(created);
-            isClosed = true;
-            await removeIfThere(newPath).catch(() => undefined);
-          },
-        };
-      },
-      async close() {
-        closeSync(descriptor);
-        await lock?.release();
-        closeSync(held);
-      },
-    };
-    return { file, isLocked: lock !== undefined, isTorn: found.isTorn };
-  } catch (thrown) {
-    closeSync(descriptor);
-    throw thrown;
+      }
+      await syncData(created);
+      this.#checkPlace();
+      await renameFile(newPath, `${this.place.path}/${NAME}`);
+    } catch (thrown) {
+      closeSync(created);
+      await removeIfPresent(newPath).catch(() => undefined);
+      throw thrown;
+    }
+    closeSync(this.descriptor);
+    this.descriptor = created;
+    [this.#length, this.#isTorn, this.#isFolderSynced] = [length, false, false];
+    // New lines last no longer than the rename: if this sync fails, the next append repeats it.
+    await this.#syncFolders().catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    closeSync(this.descriptor);
+    await this.place.lock?.release();
+    closeSync(this.place.descriptor);
+  }
+
+  async #removeTorn(): Promise<void> {
+    if (this.#isTorn) await truncate(this.descriptor, this.#length);
+    this.#isTorn = false;
+  }
+
+  async #syncFolders(): Promise<void> {
+    if (this.#isFolderSynced) return;
+    await this.#syncFolder(this.place.path);
+    // The folder itself may be new.
+    await this.#syncFolder(`${this.place.folder}/..`);
+    this.#isFolderSynced = true;
+  }
+
+  #checkPlace(): void {
+    const { folder, lock } = this.place;
+    const present = lstatSync(`${folder}/${NAME}`, { throwIfNoEntry: false });
+    const { ino, dev } = fstatSync(this.descriptor);
+    if (present?.ino !== ino || present.dev !== dev)
+      throw noDevice(`${folder} is another one than at the start: it was replaced, or mounted over`);
+    if (lock && !lock.isHeld()) throw noDevice(`the lock of ${folder} was removed; restart the service`);
   }
 }
 
-/** Opens the ledger's folder, and makes it if it isn't there. */
-function holdFolder(folder: string): number {
+function noDevice(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ENODEV' });
+}
+
+/** Opens the folder of the ledger, and creates it if it is not there. */
+function openFolder(folder: string): number {
   try {
     mkdirSync(folder, { mode: FOLDER_MODE });
   } catch (thrown) {
@@ -238,7 +198,7 @@ function holdFolder(folder: string): number {
   return openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
 
-async function openPlain(path: string, shown: string): Promise<number> {
+async function openRegular(path: string, shown: string): Promise<number> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found && !found.isFile())
     throw new Error(`${shown} is ${kindOf(found)}, and must be a file: the fleet's ledger. Remove it.`);
@@ -253,7 +213,7 @@ function kindOf(found: Stats): string {
   return found.isDirectory() ? 'a folder' : 'no plain file';
 }
 
-/** Takes rights away that others have, where this user may. */
+/** Removes the rights of other users, where this user may. */
 function setMode(path: string, { mode }: Stats, wanted: number): void {
   if ((mode & 0o777) === wanted) return;
   try {
@@ -263,39 +223,12 @@ function setMode(path: string, { mode }: Stats, wanted: number): void {
   }
 }
 
-interface FoundLines {
-  readonly lines: number;
-  /** Of the whole lines, in bytes. */
-  readonly length: number;
-  readonly isTorn: boolean;
-}
-
-async function readLines(descriptor: number, take: (line: Buffer) => void): Promise<FoundLines> {
-  let [lines, length] = [0, 0];
-  let rest: Buffer = Buffer.alloc(0);
-  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-  for (let at = 0; ; ) {
-    const { bytesRead } = await readBytes(descriptor, chunk, 0, CHUNK_BYTES, at);
-    if (bytesRead === 0) return { lines, length, isTorn: rest.length > 0 };
-    at += bytesRead;
-    const bytes = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
-    let start = 0;
-    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-      take(bytes.subarray(start, end));
-      start = end + 1;
-      lines += 1;
-    }
-    rest = bytes.subarray(start);
-    length += start;
-  }
-}
-
 async function writeAll(descriptor: number, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; )
     at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
 }
 
-async function removeIfThere(path: string): Promise<void> {
+async function removeIfPresent(path: string): Promise<void> {
   try {
     await unlinkFile(path);
   } catch (thrown) {

@@ -1,9 +1,37 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../../api/stream-id';
-import type { LedgerHead, LedgerRecord } from './ledger';
 
-/** What a line of the ledger says. The last line of a stream, and the last head, are in force. */
+/** What this packager last took from the fleet of a stream. */
+export interface LedgerRecord {
+  /** The version of the entry. */
+  readonly version: number;
+  /** The engine's revision of the entry. */
+  readonly revision: number;
+  /** The entity tag of the key file that the fleet wants here; undefined: none, the stream was deleted. */
+  readonly tag: string | undefined;
+  /** The tag of the fleet's file before, which is still there if the change was interrupted. */
+  readonly former?: string | undefined;
+  /** The file here is not the fleet's, and stays until a newer entry replaces it. */
+  readonly kept?: true;
+}
+
+/** What this packager knows of the fleet apart from the streams. */
+export interface LedgerHead {
+  /** Identifies this folder among all packagers; drawn when the ledger was created. */
+  readonly id: string;
+  /** The fleet that this packager joined; undefined: none yet. */
+  readonly fleet?: string;
+  /**
+   * The stream-id prefixes, separated by commas, for which the packager has once had every key file; empty: all streams;
+   * undefined: it never had.
+   */
+  readonly levelled?: string;
+  /** The highest version that was ever seen. */
+  readonly highest: number;
+}
+
+/** One line of the ledger. The last line of a stream, and the last head, are in force. */
 type LedgerLine =
   | { readonly kind: 'head'; readonly head: LedgerHead }
   | { readonly kind: 'record'; readonly streamId: StreamId; readonly record: LedgerRecord }
@@ -87,19 +115,13 @@ function readRecord([stream, version, revision, tag, former, kept]: readonly unk
   if (!streamId.ok) return undefined;
   if (version === undefined) return { kind: 'forgotten', streamId: streamId.value };
   if (!isWhole(version) || !isWhole(revision) || !isTag(tag) || !isTag(former)) return undefined;
-  const record = recordOf(version, revision, tag ?? undefined, former ?? undefined, kept === 1);
-  return { kind: 'record', streamId: streamId.value, record };
-}
-
-/** Makes all records alike, which takes least memory. */
-export function recordOf(
-  version: number,
-  revision: number,
-  tag: string | undefined,
-  former: string | undefined,
-  kept: boolean,
-): LedgerRecord {
-  return kept ? { version, revision, tag, former, kept } : { version, revision, tag, former };
+  // All records have the same fields in the same order: that takes the least memory.
+  const record = { version, revision, tag: tag ?? undefined, former: former ?? undefined };
+  return {
+    kind: 'record',
+    streamId: streamId.value,
+    record: kept === 1 ? { ...record, kept: true } : record,
+  };
 }
 
 function isWhole(value: unknown): value is number {

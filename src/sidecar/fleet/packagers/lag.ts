@@ -1,6 +1,6 @@
 import { type FleetPackager, MAX_LACKS, takes } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
-import type { LedgerRecord } from '../ledger/ledger';
+import type { LedgerRecord } from '../ledger/ledger-lines';
 import { appliedTo, followed } from '../places';
 import type { Packager } from './packagers';
 

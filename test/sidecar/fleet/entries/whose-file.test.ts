@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type FileAction, whatToDo } from '../../../../src/sidecar/fleet/entries/whose-file';
-import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 
 const record = (
   version: number,

@@ -1,7 +1,7 @@
 import type { StreamId } from '../../../../src/api/stream-id';
 import { apiError } from '../../../../src/sidecar/errors';
 import { createFolderLook } from '../../../../src/sidecar/fleet/ledger/folder-look';
-import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 
 test('a file that cannot be read hides no others that were removed', () => {
   const record: LedgerRecord = { version: 1, revision: 1, tag: '"tag"' };

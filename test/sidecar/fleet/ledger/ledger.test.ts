@@ -12,12 +12,8 @@ import {
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import type { StreamId } from '../../../../src/api/stream-id';
-import {
-  type Ledger,
-  type LedgerHead,
-  type LedgerRecord,
-  openLedger,
-} from '../../../../src/sidecar/fleet/ledger/ledger';
+import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
+import type { LedgerHead, LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
 import { temporaryFolder } from '../../../support/start-sidecar';
 
@@ -67,7 +63,7 @@ const record = (version: number, tag: string | undefined = `"tag ${version}"`): 
 
 test('is empty at first, in a folder that nobody else can enter', async () => {
   const ledger = await open();
-  expect(ledger.head).toEqual({ id: 'id-2', highest: 0 });
+  expect(ledger.head).toEqual({ id: 'id-1', highest: 0 });
   expect([ledger.size, recordsOf(ledger), ledger.get(LIVE)]).toEqual([0, {}, undefined]);
   expect(statSync(join(folder, '.packagerdrmapi-fleet')).mode & 0o7777).toBe(0o700);
   expect(statSync(path()).mode & 0o7777).toBe(0o600);
@@ -173,7 +169,7 @@ test('loses of damaged lines these alone, tells how many they are, and not again
   const again = await open();
   expect([...again.records()].map(([stream]) => stream)).toEqual(['s0', 's2', 's3', 's5']);
   expect(lines).toEqual([
-    ['error', 'lines of the ledger of the fleet are damaged; all others are in force', { damaged: 4 }],
+    ['error', 'lines of the ledger of the fleet are damaged and ignored', { damaged: 4 }],
   ]);
   expect(again.head).toEqual(ledger.head);
   await reopen(again);
@@ -345,10 +341,10 @@ test('takes the rights away that others were given', async () => {
   expect(statSync(join(folder, '.packagerdrmapi-fleet')).mode & 0o777).toBe(0o700);
 });
 
-test('is refused to a second process, which hears who has it, and free when it is closed', async () => {
+test('is refused to a second process, and free when it is closed', async () => {
   const ledger = await open();
   await expect(open()).rejects.toThrow(
-    /\.packagerdrmapi-fleet is in use by another sidecar \(process \d+ on [^)]+\)\. In a fleet each sidecar needs/,
+    /\.packagerdrmapi-fleet is in use by another sidecar\. In a fleet each sidecar needs/,
   );
   await ledger.note(LIVE, record(1));
   expect(recordsOf(await reopen(ledger))).toEqual({ [LIVE]: record(1) });
