@@ -115,13 +115,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const rules = providerRules(config);
   const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer, cpixRecipient });
   const refusals = createRefusals(observation.audit);
-  const changes = createKeyFileChanges({
-    index,
-    store,
-    provision,
-    audit: observation.audit,
-    log,
-  });
+  const changes = createKeyFileChanges({ index, store, audit: observation.audit, log });
   let swept = false;
   const sweeping = new AbortController();
   // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
@@ -166,7 +160,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
-  const handlers = createKeyFileHandlers({ store, changes, wait, rules });
+  const handlers = createKeyFileHandlers({ store, changes, provision, wait, rules });
   const express = createRoutes((routes) => {
     routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
     keyFileRoutes(routes, handlers);

@@ -14,6 +14,7 @@ import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 
 import { indexedKeysIn } from '../../src/sidecar/key-files/key-index';
+import { type Conditions, isLeftAlone, requireMatch } from '../../src/sidecar/storage/conditions';
 import {
   type ChangeContext,
   type ChangedBy,
@@ -150,18 +151,15 @@ export function createFakeFleet({
 
   const changing =
     (local: KeyFileStore) =>
-    (
-      streamId: StreamId,
-      bytes: Buffer | undefined,
-      decide: (present: Buffer | undefined) => boolean,
-      context?: ChangeContext,
-    ) =>
+    (streamId: StreamId, bytes: Buffer | undefined, conditions: Conditions, context?: ChangeContext) =>
       inTurn(streamId, async () => {
         refuseFaulty();
         const known = entries.get(streamId);
         const present = known ? known.bytes : isHere(streamId) ? local.read(streamId) : undefined;
         const standing = known && { fleet: { revision: known.revision, isHere: isHere(streamId) } };
-        if (!decide(present)) return { former: present, notSynced: undefined, ...standing };
+        requireMatch(conditions, present);
+        const isKept = bytes ? isLeftAlone(conditions, present, bytes) : present === undefined;
+        if (isKept) return { former: present, notSynced: undefined, ...standing };
         contexts.push(context);
         const accepted = accept(streamId, { bytes, by: context?.by ?? NOBODY, from: here.name });
         const fleet = { revision: accepted, isHere: isHere(streamId) };
@@ -256,17 +254,8 @@ export function createFakeFleet({
     return {
       store: {
         ...local,
-        write: (streamId, bytes, decide = () => true, context) => change(streamId, bytes, decide, context),
-        remove: (streamId, check, context) =>
-          change(
-            streamId,
-            undefined,
-            (present) => {
-              check?.(present);
-              return present !== undefined;
-            },
-            context,
-          ),
+        write: (streamId, bytes, conditions = {}, context) => change(streamId, bytes, conditions, context),
+        remove: (streamId, conditions = {}, context) => change(streamId, undefined, conditions, context),
       },
       start: () => void calls.push('start'),
       checkReady() {

@@ -40,13 +40,7 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
   );
   const audit = (entry: AuditEntry) => void audited.push(entry);
   const refusals = createRefusals(audit);
-  const changes = createKeyFileChanges({
-    store,
-    provision,
-    log,
-    audit,
-    index: createKeyIndex(),
-  });
+  const changes = createKeyFileChanges({ store, log, audit, index: createKeyIndex() });
   const onError = (error: HttpError) => errors.push(error);
   const batch = createBatch({
     changes,

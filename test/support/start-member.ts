@@ -117,10 +117,15 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
     conflicts: () => conflicts,
     log: lines,
     put: (stream, text, { awaited = false } = {}) =>
-      fleet.store.write(stream as StreamId, Buffer.from(text), () => true, {
-        by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' },
-        awaited,
-      }),
+      fleet.store.write(
+        stream as StreamId,
+        Buffer.from(text),
+        {},
+        {
+          by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' },
+          awaited,
+        },
+      ),
     remove: (stream) =>
       fleet.store.remove(stream as StreamId, undefined, {
         by: { key: 'tests', address: '127.0.0.1', requestId: 'request-2' },

@@ -4,9 +4,9 @@ import {
   type ProviderRules,
   parseKeyFileRequest,
 } from '../../api/read-key-file-request';
-import { HttpError, toHttpError } from '../../http/errors';
+import { HttpError, parsedOr400, toHttpError } from '../../http/errors';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../../http/semaphore';
-import { mayWrite } from '../access/api-key';
+import { mayWrite, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor, KeyFileChanges, PutOutcome } from '../key-files/changes';
 import type { Provision } from '../provisioning/provision';
@@ -93,6 +93,7 @@ export function createRunBatch({
     const settle = async (planned: PlannedStream | PlannedMember, put: () => Promise<PutOutcome>) => {
       try {
         if (stopping()) throw stoppingError();
+        requireWrite(actor.apiKey, planned.streamId);
         report(planned, await put());
       } catch (thrown) {
         report(planned, toHttpError(thrown));
@@ -101,7 +102,10 @@ export function createRunBatch({
 
     const putStream = async (planned: PlannedStream): Promise<PutOutcome> => {
       const { streamId, fields } = planned;
-      const put = () => changes.put(streamId, () => read(fields), actor, options);
+      const put = async () => {
+        const request = parsedOr400(await read(fields));
+        return changes.put(streamId, await provision(request, actor.requestId), actor, options);
+      };
       return asksProvider(planned) ? breaker(fields, put) : put();
     };
 
@@ -110,13 +114,11 @@ export function createRunBatch({
     const putGroup = async ({ request, members }: Group) => {
       const ask = () => provision(request, actor.requestId);
       const isReached = !stopping() && members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
-      const keys = isReached && (request.source === 'provider' ? breaker(request, ask) : ask());
-      if (keys) await keys.catch(() => undefined);
+      // Nothing is provisioned for members that are all refused.
+      const keys = isReached ? (request.source === 'provider' ? breaker(request, ask) : ask()) : undefined;
+      await keys?.catch(() => undefined);
       const put = async ({ streamId }: PlannedMember) =>
-        keys
-          ? changes.putKeyFile(streamId, keys, actor, options)
-          : // Refuses what the API key doesn't reach, before it provisions anything.
-            changes.put(streamId, () => ({ ok: true, value: request }), actor, options);
+        changes.put(streamId, await (keys ?? Promise.reject(stoppingError())), actor, options);
       const tasks = members.map((member) => () => settle(member, () => put(member)));
       writing.push(runWithin(writes, tasks));
     };

@@ -1,20 +1,18 @@
-import type { KeyFileRequest } from '../../api/read-key-file-request';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/cross-check';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
-import { describeThrown, type HttpError, parsedOr400 } from '../../http/errors';
+import { describeThrown, type HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
-import type { Parsed } from '../../http/faults';
 import type { Log } from '../../http/log';
-import { type ApiKey, requireWrite } from '../access/api-key';
+import type { ApiKey } from '../access/api-key';
 import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
 import type { Audit, AuditEntry } from '../observe/audit';
 import type { Attempt } from '../observe/refusals';
-import type { Provision, Provisioned } from '../provisioning/provision';
+import type { Provisioned } from '../provisioning/provision';
+import type { Conditions } from '../storage/conditions';
 import type { Change, ChangeContext, FleetChange, KeyFileStore } from '../storage/key-file-store';
-import type { Precondition } from './etag';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
 
 /** On whose behalf a key file is changed. */
@@ -24,17 +22,9 @@ export interface Actor {
   readonly requestId: string;
 }
 
-interface RemoveOptions {
-  readonly precondition?: Precondition | undefined;
+interface ChangeOptions extends Conditions {
   /** The client waits until every packager of the fleet has it. */
   readonly awaited?: boolean;
-}
-
-interface PutOptions extends RemoveOptions {
-  /** Only tell what would be written. */
-  readonly dryRun?: boolean;
-  /** Don't write a file that would stay as it is. */
-  readonly skipUnchanged?: boolean;
 }
 
 export interface PutOutcome {
@@ -56,49 +46,38 @@ interface RemoveOutcome {
   readonly fleet?: FleetChange | undefined;
 }
 
-/** The one way in which a key file is changed: rights, provisioning, preconditions, write, audit of what was done. */
+/** Changes key files and audits each change. The caller has checked the rights of the actor. */
 export interface KeyFileChanges {
-  /** Provisions what a request asks for, and writes it. What `read` refuses is a 400. */
+  /** Writes a key file. */
   put(
     streamId: StreamId,
-    read: () => Parsed<KeyFileRequest> | Promise<Parsed<KeyFileRequest>>,
+    provisioned: Provisioned,
     actor: Actor,
-    options?: PutOptions,
-  ): Promise<PutOutcome>;
-  /** Writes a key file whose values are there or on their way: the members of a group share one provisioning. */
-  putKeyFile(
-    streamId: StreamId,
-    provisioned: Provisioned | Promise<Provisioned>,
-    actor: Actor,
-    options?: PutOptions,
+    options?: ChangeOptions,
   ): Promise<PutOutcome>;
   /** Removes a key file, if there is one. */
-  remove(streamId: StreamId, actor: Actor, options?: RemoveOptions): Promise<RemoveOutcome>;
+  remove(streamId: StreamId, actor: Actor, options?: ChangeOptions): Promise<RemoveOutcome>;
 }
 
-interface ChangeOptions {
+interface ChangesContext {
   readonly store: KeyFileStore;
-  readonly provision: Provision;
   readonly audit: Audit;
   readonly log: Log;
   readonly index: KeyIndex;
 }
 
-export function createKeyFileChanges({ store, provision, index, audit, log }: ChangeOptions): KeyFileChanges {
-  const putKeyFile = async (
+export function createKeyFileChanges({ store, index, audit, log }: ChangesContext): KeyFileChanges {
+  const put = async (
     streamId: StreamId,
     provisioned: Provisioned,
     actor: Actor,
-    { precondition, dryRun = false, skipUnchanged = false, awaited = false }: PutOptions = {},
+    { awaited = false, ...conditions }: ChangeOptions = {},
   ): Promise<PutOutcome> => {
     const { keyFile } = provisioned;
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
     if (bytes.length > MAX_KEY_FILE_BYTES) throw tooLarge(bytes.length);
-    const decide = (present: Buffer | undefined) => {
-      precondition?.(present);
-      return !dryRun && !(skipUnchanged && present?.equals(bytes));
-    };
-    const change = await store.write(streamId, bytes, decide, contextOf(actor, awaited));
+    const change = await store.write(streamId, bytes, conditions, contextOf(actor, awaited));
+    const { dryRun, skipUnchanged } = conditions;
     const { former } = change;
     const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
     if (!dryRun && !isElsewhere(change)) index.set(streamId, keys);
@@ -154,18 +133,9 @@ export function createKeyFileChanges({ store, provision, index, audit, log }: Ch
   };
 
   return {
-    async put(streamId, read, actor, options) {
-      requireWrite(actor.apiKey, streamId);
-      const request = parsedOr400(await read());
-      return putKeyFile(streamId, await provision(request, actor.requestId), actor, options);
-    },
-    async putKeyFile(streamId, provisioned, actor, options) {
-      requireWrite(actor.apiKey, streamId);
-      return putKeyFile(streamId, await provisioned, actor, options);
-    },
-    async remove(streamId, actor, { precondition, awaited = false } = {}) {
-      requireWrite(actor.apiKey, streamId);
-      const change = await store.remove(streamId, precondition, contextOf(actor, awaited));
+    put,
+    async remove(streamId, actor, { awaited = false, ...conditions } = {}) {
+      const change = await store.remove(streamId, conditions, contextOf(actor, awaited));
       const { former: bytes, fleet } = change;
       if (bytes)
         audit({

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import accepts from 'accepts';
 import { cpixQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
 import {
+  type KeyFileRequest,
   type ProviderRules,
   parseKeyFileRequest,
   readCpixBody,
@@ -14,22 +15,25 @@ import type { Finding } from '../../drm/cross-check';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { createReadBytes, createReadText, requireType } from '../../http/body';
-import type { HttpError } from '../../http/errors';
+import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
+import type { Parsed } from '../../http/faults';
 import type { Exchange } from '../../http/shell';
-import { type ApiKey, requireRead } from '../access/api-key';
+import { type ApiKey, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import { type FleetWait, WAIT } from '../fleet/wait';
+import type { Provision } from '../provisioning/provision';
 import { CPIX_TYPES, createReadRequest } from '../request-body';
+import { conditionsIn, isUnchanged } from '../storage/conditions';
 import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
-import { isUnchanged, preconditionOf } from './etag';
 import { createExports, type ExportAnswer, exportQueryOf } from './exports';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;
   readonly changes: KeyFileChanges;
+  readonly provision: Provision;
   readonly wait: FleetWait;
   /** What the key provider asks of a request. */
   readonly rules?: ProviderRules | undefined;
@@ -62,9 +66,36 @@ const JSON_TYPE = 'application/json';
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
 
-const CPIX_PARAMETERS = Object.keys(cpixQuery.shape);
+type Body =
+  | { readonly type: 'json'; readonly value: unknown }
+  | { readonly type: 'lines' | 'cpix'; readonly bytes: Buffer };
 
-export function createKeyFileHandlers({ store, changes, wait, rules }: KeyFileContext): KeyFileHandlers {
+/** What the query may say of each body. */
+const PARAMETERS: Readonly<Record<Body['type'], readonly string[]>> = {
+  json: [],
+  lines: ['keepunknown'],
+  cpix: Object.keys(cpixQuery.shape),
+};
+
+/** What a body asks for, with what the query says of it. */
+function requestIn(
+  body: Body,
+  query: KeyFileCall['query'],
+  rules: ProviderRules | undefined,
+): Parsed<KeyFileRequest> {
+  if (body.type === 'json') return parseKeyFileRequest(body.value, { rules });
+  if (body.type === 'lines') return readKeyFileLines(body.bytes, isKeepUnknown(query));
+  const { dryrun: _, [WAIT]: __, ...choice } = query;
+  return readCpixBody(body.bytes, choice);
+}
+
+export function createKeyFileHandlers({
+  store,
+  changes,
+  provision,
+  wait,
+  rules,
+}: KeyFileContext): KeyFileHandlers {
   const readJson = createReadRequest();
   const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
@@ -74,28 +105,12 @@ export function createKeyFileHandlers({ store, changes, wait, rules }: KeyFileCo
     requestId: exchange.requestId,
     address: addressOf(request),
   });
-  /** What the body asks for when it is read, with what the query says of it. */
-  const readBody = async (
-    type: string | undefined,
-    query: KeyFileCall['query'],
-    ...exchange: [request: IncomingMessage, response: ServerResponse]
-  ) => {
-    if (type === TEXT) {
-      const lines = await readText(...exchange);
-      const dryRun = isDryRun(query, WAIT, 'keepunknown');
-      const keepUnknown = isKeepUnknown(query);
-      return { dryRun, read: () => readKeyFileLines(lines, keepUnknown) };
-    }
-    if (type !== undefined && CPIX_TYPES.includes(type)) {
-      const document = await readDocument(...exchange);
-      const { dryrun: _, [WAIT]: __, ...choice } = query;
-      return {
-        dryRun: isDryRun(query, WAIT, ...CPIX_PARAMETERS),
-        read: () => readCpixBody(document, choice),
-      };
-    }
-    const body = await readJson(...exchange);
-    return { dryRun: isDryRun(query, WAIT), read: () => parseKeyFileRequest(body, { rules }) };
+  const readBody = async (request: IncomingMessage, response: ServerResponse): Promise<Body> => {
+    const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
+    if (type === TEXT) return { type: 'lines', bytes: await readText(request, response) };
+    if (type !== undefined && CPIX_TYPES.includes(type))
+      return { type: 'cpix', bytes: await readDocument(request, response) };
+    return { type: 'json', value: await readJson(request, response) };
   };
   /** Answers what was changed, for a fleet when its packagers have it or after so many seconds. */
   const answerChange = async (
@@ -142,22 +157,25 @@ export function createKeyFileHandlers({ store, changes, wait, rules }: KeyFileCo
 
     async post(request, response, call) {
       const { streamId, query } = call;
-      const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
-      const { dryRun, read } = await readBody(type, query, request, response);
+      requireWrite(call.apiKey, streamId);
+      const body = await readBody(request, response);
+      const dryRun = isDryRun(query, WAIT, ...PARAMETERS[body.type]);
       const seconds = wait.secondsOf(query);
-      const precondition = preconditionOf(request.headers);
-      const options = { precondition, dryRun, awaited: seconds !== undefined };
-      const outcome = await changes.put(streamId, read, actorOf(request, call), options);
+      const conditions = { ...conditionsIn(request.headers), dryRun };
+      const asked = parsedOr400(requestIn(body, query, rules));
+      const provisioned = await provision(asked, call.exchange.requestId);
+      const options = { ...conditions, awaited: seconds !== undefined };
+      const outcome = await changes.put(streamId, provisioned, actorOf(request, call), options);
       if (dryRun) answerDryRun(request, response, call, outcome);
       else await answerChange(request, response, call, { ...outcome, seconds });
     },
 
     async delete(request, response, call) {
       const { streamId, query } = call;
+      requireWrite(call.apiKey, streamId);
       refuseQuery(query, WAIT);
       const seconds = wait.secondsOf(query);
-      const precondition = preconditionOf(request.headers);
-      const options = { precondition, awaited: seconds !== undefined };
+      const options = { ...conditionsIn(request.headers), awaited: seconds !== undefined };
       const { bytes, ...outcome } = await changes.remove(streamId, actorOf(request, call), options);
       if (!bytes) throw apiError('key_file_not_found');
       await answerChange(request, response, call, { bytes, etag: etagOf(bytes), ...outcome, seconds });

@@ -9,6 +9,7 @@ import { indexedKeysIn, type KeyIndex } from '../key-files/key-index';
 import { describeKeyFile, type Summarise } from '../listing/entry';
 import { searchesFor } from '../listing/search';
 import { walk } from '../listing/walk';
+import { isLeftAlone } from '../storage/conditions';
 import type { KeyFileStore } from '../storage/key-file-store';
 
 /** How many key files have an error, and how many have warnings alone. */
@@ -108,22 +109,17 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
     },
     follow: (store) => ({
       ...store,
-      async write(streamId, bytes, decide, context) {
-        let isWritten = false;
-        const decideAndNote: typeof decide = (present) => {
-          isWritten = !decide || decide(present);
-          return isWritten;
-        };
-        const change = await store.write(streamId, bytes, decideAndNote, context);
-        if (!isWritten) return change;
+      async write(streamId, bytes, conditions = {}, context) {
+        const change = await store.write(streamId, bytes, conditions, context);
+        if (isLeftAlone(conditions, change.former, bytes)) return change;
         writes += 1;
         if (written.size < MAX_WAITING) written.add(streamId);
         else look(streamId);
         if (!isLooking) lookAtWritten().catch(failed);
         return change;
       },
-      async remove(streamId, check, context) {
-        const change = await store.remove(streamId, check, context);
+      async remove(streamId, conditions, context) {
+        const change = await store.remove(streamId, conditions, context);
         written.delete(streamId);
         faulty.delete(streamId);
         index.set(streamId, undefined);

@@ -3,6 +3,7 @@ import { sep } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
+import { type Conditions, isLeftAlone, requireMatch } from './conditions';
 import type { DurableWriter, NotSynced } from './durable-file';
 import { type FoundFile, readSmallFile } from './read-file';
 import { FOLDER_MODE, type HeldFolder, holdFolder, makeFolder, notAKeyFile, rootFolder } from './sub-folder';
@@ -16,17 +17,12 @@ export interface KeyFileStore {
   /** The bytes of a stream's key file, or undefined when it has none. */
   read(streamId: StreamId): Buffer | undefined;
   /**
-   * Writes a stream's key file durably and answers what it replaced. Sub-folders of the stream id are made as needed.
-   * `decide` sees the present file when the stream's turn has come: it throws to refuse, or answers false when
-   * nothing is to be written. Who else is told of the change is told on whose behalf it was made.
+   * Writes a stream's key file durably and returns what it replaced. Sub-folders of the stream id are made as needed.
+   * The conditions are checked when the stream's turn has come. @throws HttpError 412.
    */
-  write(streamId: StreamId, bytes: Buffer, decide?: Decide, context?: ChangeContext): Promise<Change>;
-  /** Removes a stream's key file durably and answers its bytes, or undefined when it had none. `check` throws to refuse. */
-  remove(
-    streamId: StreamId,
-    check?: (present: Buffer | undefined) => void,
-    context?: ChangeContext,
-  ): Promise<Change>;
+  write(streamId: StreamId, bytes: Buffer, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
+  /** Removes a stream's key file durably and returns its bytes, or undefined when it had none. @throws HttpError 412. */
+  remove(streamId: StreamId, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
   /** Resolves when a key file could be written now. */
   probe(): Promise<void>;
   /** Throws when the folder can't be used, or is another than at the start. */
@@ -68,9 +64,6 @@ export interface ChangeContext {
   /** Whether the client waits until every packager has it. */
   readonly awaited: boolean;
 }
-
-/** Whether to write, in view of the present file (undefined when there is none). */
-export type Decide = (present: Buffer | undefined) => boolean;
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
@@ -167,19 +160,20 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
 
   return {
     read: (streamId) => guardSync('read', () => read(keyFilePath(folder, streamId))),
-    write: (streamId, bytes, decide) =>
+    write: (streamId, bytes, conditions = {}) =>
       inTurn(streamId, () =>
         guard('write', async () => {
           const at = keyFilePath(folder, streamId);
           const former = read(at);
-          if (!decide || decide(former)) {
+          requireMatch(conditions, former);
+          if (!isLeftAlone(conditions, former, bytes)) {
             const notSynced = await settle(await make(at), ({ path, id }) =>
               writer.write(`${path}/${at.name}`, bytes, mode, id),
             );
             return { former, notSynced };
           }
           if (unsynced.size === 0) return { former, notSynced: undefined };
-          // What stands there already is wished for still: it should last.
+          // The file already has this content; make sure that it is synced.
           const held = hold(at);
           const notSynced =
             held &&
@@ -189,12 +183,12 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
           return { former, notSynced };
         }),
       ),
-    remove: (streamId, precheck) =>
+    remove: (streamId, conditions = {}) =>
       inTurn(streamId, () =>
         guard('write', async () => {
           const at = keyFilePath(folder, streamId);
           const former = read(at);
-          precheck?.(former);
+          requireMatch(conditions, former);
           if (!former) return { former, notSynced: undefined };
           const held = hold(at);
           let isRemoved = false;

@@ -38,7 +38,6 @@ function held() {
   });
   const changes: KeyFileChanges = {
     put,
-    putKeyFile: put,
     remove: async () => ({ bytes: undefined, warnings: [] }),
   };
   return { changes, put, release };

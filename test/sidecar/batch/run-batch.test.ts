@@ -29,16 +29,11 @@ it('lets others be served before each document that it reads', async () => {
   };
   count();
   const run = createRunBatch({
-    changes: {
-      async put(_streamId, read) {
-        await read();
-        turns.push(turn);
-        return never();
-      },
-      putKeyFile: never,
-      remove: never,
+    changes: { put: never, remove: never },
+    provision() {
+      turns.push(turn);
+      return never();
     },
-    provision: never,
     stopping: () => false,
   });
   const failed: unknown[] = [];

@@ -6,6 +6,7 @@ import type { StreamId } from '../../../src/api/stream-id';
 import { keysIn } from '../../../src/drm/key-file';
 import { createKeyIndex, indexedKeys } from '../../../src/sidecar/key-files/key-index';
 import { createSurvey } from '../../../src/sidecar/observe/survey';
+import type { Conditions } from '../../../src/sidecar/storage/conditions';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../../src/sidecar/storage/key-file-store';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
@@ -25,8 +26,8 @@ async function startCount(files: Readonly<Record<string, string>> = {}) {
   const index = createKeyIndex();
   const faults = createSurvey(folder, log, index);
   const store = faults.follow(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
-  const write = (name: string, text: string, decide?: () => boolean) =>
-    store.write(name as StreamId, Buffer.from(text), decide);
+  const write = (name: string, text: string, conditions?: Conditions) =>
+    store.write(name as StreamId, Buffer.from(text), conditions);
   const remove = (name: string) => store.remove(name as StreamId);
   return { folder, faults, write, remove, lines, index };
 }
@@ -78,11 +79,8 @@ test('tells the index which keys the files have, and forgets those that are remo
 test('counts no file that was not written', async () => {
   const { faults, write } = await startCount({ 'sound.key': SOUND });
   await faults.run();
-  await write('sound', BROKEN, () => false);
-  const refused = () => {
-    throw new Error('not this time');
-  };
-  await expect(write('sound', BROKEN, refused)).rejects.toThrow();
+  await write('sound', BROKEN, { dryRun: true });
+  await expect(write('sound', BROKEN, { ifNoneMatch: '*' })).rejects.toThrow();
   expect(faults.counts()).toEqual({ error: 0, warning: 0 });
 });
 

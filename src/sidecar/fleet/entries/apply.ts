@@ -1,6 +1,6 @@
 import type { LackReason } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
-import { toHttpError } from '../../../http/errors';
+import { HttpError, toHttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
@@ -83,15 +83,13 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
         await ledger.note(streamId, { ...next, former: present });
         break;
     }
-    const isSame = (now: Buffer | undefined) => (now && etagOf(now)) === present;
-    if (bytes) {
-      let isWritten = false;
-      await local.write(streamId, bytes, (now) => {
-        isWritten = isSame(now);
-        return isWritten;
-      });
-      if (!isWritten) return undefined;
-    } else if (!(await removed(streamId, isSame))) return undefined;
+    const isSame = present === undefined ? { ifNoneMatch: '*' } : { ifMatch: present };
+    try {
+      await (bytes ? local.write(streamId, bytes, isSame) : local.remove(streamId, isSame));
+    } catch (thrown) {
+      if (thrown instanceof HttpError && thrown.status === 412) return undefined;
+      throw thrown;
+    }
     // Who puts the former file back by hand has it kept.
     if (present !== undefined) void ledger.note(streamId, next).catch(() => undefined);
     return { result: bytes ? 'written' : 'removed', former, bytes };
@@ -102,22 +100,6 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     if (hasLevelled() || ledger.get(streamId)) return;
     const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
     await ledger.note(streamId, record).catch(() => undefined);
-  };
-
-  const removed = async (
-    streamId: StreamId,
-    isSame: (now: Buffer | undefined) => boolean,
-  ): Promise<boolean> => {
-    const changed = new Error('changed meanwhile');
-    try {
-      await local.remove(streamId, (now) => {
-        if (!isSame(now)) throw changed;
-      });
-      return true;
-    } catch (thrown) {
-      if (thrown === changed) return false;
-      throw thrown;
-    }
   };
 
   return {

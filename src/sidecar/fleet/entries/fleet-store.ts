@@ -1,12 +1,12 @@
 import type { StreamId } from '../../../api/stream-id';
-import { toHttpError } from '../../../http/errors';
+import { HttpError, toHttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { apiError } from '../../errors';
+import { type Conditions, requireMatch } from '../../storage/conditions';
 import {
   type Change,
   type ChangeContext,
   type ChangedBy,
-  type Decide,
   type FleetChange,
   type KeyFileStore,
   queueByName,
@@ -50,7 +50,7 @@ interface Present {
   readonly cluster: string;
 }
 
-/** So often a change is decided anew that others were faster with. */
+/** Maximum number of compare-and-set retries. */
 const MAX_TRIES = 20;
 
 const NOBODY: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
@@ -143,15 +143,14 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       throw apiError('fleet_unavailable');
     });
 
-  const write: KeyFileStore['write'] = (streamId, bytes, decide = () => true, context = NOBODY) =>
+  const write: KeyFileStore['write'] = (streamId, bytes, conditions = {}, context = NOBODY) =>
     change(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);
-      const wants = isUnreadable(present)
-        ? decideBlindly(decide)
-        : decide(former) || isOtherElsewhere(streamId, former, present, decide);
+      requireMatchInFleet(conditions, present, former);
       const { stored, revision } = present;
-      if (!wants) {
+      const { dryRun, skipUnchanged } = conditions;
+      if (dryRun || (skipUnchanged && isEverywhere(streamId, bytes, present))) {
         const fleet = { revision: stored?.revision ?? revision, isHere: isTaken(streamId) };
         return { former, notSynced: undefined, fleet };
       }
@@ -161,59 +160,42 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       return { former, notSynced: undefined, fleet: await accepted(entry, made) };
     });
 
-  /** Whether what would leave the file as it is changes something all the same: the fleet has none, or not the one here. */
-  const isOtherElsewhere = (
-    streamId: StreamId,
-    former: Buffer | undefined,
-    { entry }: Present,
-    decide: Decide,
-  ): boolean => {
-    if (!former || !isTaken(streamId)) return false;
-    // Whether its condition is met was decided by the fleet's file.
-    const wants = (file: Buffer | undefined) => {
-      try {
-        return decide(file);
-      } catch {
-        return false;
-      }
-    };
-    if (!entry?.bytes) return wants(undefined);
-    const here = local.read(streamId);
-    return (!here || etagOf(here) !== etagOf(former)) && wants(here);
+  /** Whether the fleet has this content, and so has the folder here if it takes the stream. */
+  const isEverywhere = (streamId: StreamId, bytes: Buffer, { entry }: Present): boolean => {
+    if (!entry?.bytes?.equals(bytes)) return false;
+    return !isTaken(streamId) || local.read(streamId)?.equals(bytes) === true;
   };
 
-  /** Removes the file here that the fleet has nothing of; undefined: it is another one by now, of the fleet's perhaps. */
-  const removeHere = async (
-    streamId: StreamId,
-    former: Buffer,
-    check?: (present: Buffer | undefined) => void,
-  ): Promise<Change | undefined> => {
-    const changed = new Error('changed meanwhile');
+  /** Of an entry that cannot be opened no condition can be checked: only a change without one is made. */
+  const requireMatchInFleet = (
+    conditions: Conditions,
+    present: Present,
+    former: Buffer | undefined,
+  ): void => {
+    if (!isUnreadable(present)) requireMatch(conditions, former);
+    else if ((conditions.ifMatch ?? conditions.ifNoneMatch) !== undefined)
+      throw apiError('fleet_entry_unreadable');
+  };
+
+  /** Removes the file here that the fleet has nothing of; undefined: it has changed meanwhile, by the fleet perhaps. */
+  const removeHere = async (streamId: StreamId, former: Buffer): Promise<Change | undefined> => {
     try {
-      return await local.remove(streamId, (now) => {
-        if (now && !now.equals(former)) throw changed;
-        check?.(now);
-      });
+      return await local.remove(streamId, { ifMatch: etagOf(former) });
     } catch (thrown) {
-      if (thrown === changed) return undefined;
+      if (thrown instanceof HttpError && thrown.status === 412) return undefined;
       throw thrown;
     }
   };
 
-  const remove: KeyFileStore['remove'] = (streamId, check, context = NOBODY) =>
+  const remove: KeyFileStore['remove'] = (streamId, conditions = {}, context = NOBODY) =>
     change<Change>(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);
-      if (isUnreadable(present)) {
-        decideBlindly((file) => {
-          check?.(file);
-          return true;
-        });
-      } else {
-        check?.(former);
+      requireMatchInFleet(conditions, present, former);
+      if (!isUnreadable(present)) {
         if (!former) return { former, notSynced: undefined };
         // A file that the fleet never had, or has no more, goes from this folder alone.
-        if (!present.entry?.bytes) return removeHere(streamId, former, check);
+        if (!present.entry?.bytes) return removeHere(streamId, former);
       }
       const entry = entryOf(streamId, undefined, context);
       const made = await put(entry, present);
@@ -251,14 +233,3 @@ export type Offer = (
   by: ChangedBy,
   mayReplace: (entry: Entry) => boolean,
 ) => Promise<'imported' | 'same' | 'differs' | 'deleted' | 'unreadable'>;
-
-/** Of what can't be opened, no condition can be decided: only a change without one goes through. */
-function decideBlindly(decide: Decide): boolean {
-  try {
-    return decide(undefined) && decide(UNKNOWN);
-  } catch (thrown) {
-    throw apiError('fleet_entry_unreadable', undefined, { cause: thrown });
-  }
-}
-
-const UNKNOWN = Buffer.from('?');

@@ -1,0 +1,88 @@
+import type { HttpError } from '../../http/errors';
+import { etagOf } from '../../http/etag';
+import { apiError } from '../errors';
+
+/** When a change is made, in view of the present file. */
+export interface Conditions {
+  /** The value of `If-Match` (RFC 9110 § 13.1.1). */
+  readonly ifMatch?: string | undefined;
+  /** The value of `If-None-Match` (RFC 9110 § 13.1.2). */
+  readonly ifNoneMatch?: string | undefined;
+  /** A file that already has these bytes is not written. */
+  readonly skipUnchanged?: boolean;
+  /** Nothing is written. */
+  readonly dryRun?: boolean;
+}
+
+/** Reads the conditions in the headers of a request that changes something. @throws HttpError 400. */
+export function conditionsIn(headers: {
+  readonly 'if-match'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+}): Pick<Conditions, 'ifMatch' | 'ifNoneMatch'> {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
+  refuseOtherThanTags('If-Match', ifMatch);
+  refuseOtherThanTags('If-None-Match', ifNoneMatch);
+  return { ifMatch, ifNoneMatch };
+}
+
+const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
+
+function refuseOtherThanTags(name: string, value: string | undefined): void {
+  if (value === undefined || TAGS.test(value)) return;
+  const description = `${name} must be * or entity tags in their quotes, as they came: ${name}: "…". Nothing was changed.`;
+  throw apiError('invalid_header', description);
+}
+
+/** Checks the entity tags of a change against the present file. @throws HttpError 412. */
+export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
+  if (ifMatch !== undefined && !matches(ifMatch, present)) throw failed(whyNoMatch(ifMatch, present));
+  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, present)) {
+    throw failed('The key file is there already, and If-None-Match does not allow changing it.');
+  }
+}
+
+/** Whether a write that is allowed changes nothing: a dry run, or a file that already has these bytes. */
+export function isLeftAlone(
+  { dryRun, skipUnchanged }: Conditions,
+  present: Buffer | undefined,
+  bytes: Buffer,
+): boolean {
+  return dryRun === true || (skipUnchanged === true && present?.equals(bytes) === true);
+}
+
+function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
+  if (!present)
+    return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
+  if (matchesWeakly(ifMatch, present))
+    return 'If-Match accepts only strong entity tags: send the ETag as it came, without W/.';
+  return 'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.';
+}
+
+/** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch !== undefined && names(withoutWeak(ifNoneMatch), etag);
+}
+
+function matchesWeakly(header: string, present: Buffer | undefined): boolean {
+  return matches(withoutWeak(header), present);
+}
+
+function matches(header: string, present: Buffer | undefined): boolean {
+  return present !== undefined && names(header, etagOf(present));
+}
+
+function withoutWeak(header: string): string {
+  return header.replaceAll('W/', '');
+}
+
+function names(header: string, etag: string): boolean {
+  if (header.trim() === '*') return true;
+  return header
+    .split(',')
+    .map((tag) => tag.trim())
+    .includes(etag);
+}
+
+function failed(description: string): HttpError {
+  return apiError('precondition_failed', description);
+}
