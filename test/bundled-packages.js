@@ -21,6 +21,7 @@ const PACKAGES = [
   'jsonwebtoken',
   'prom-client',
   'rate-limiter-flexible',
+  'selfsigned',
   'supertest',
   'yaml',
   'zod',

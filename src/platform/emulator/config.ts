@@ -5,7 +5,7 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { LOG_LEVELS, type LogLevel } from '../../http/log';
 import type { TlsFiles } from '../../http/tls';
 import type { Seeds } from './context';
-import type { OwnCertificates } from './tls/own-certificates';
+import type { OwnCertificates } from './own-certificates';
 import { MB } from './uploads/file-store';
 import { isPathName } from './upstreams/config-service';
 

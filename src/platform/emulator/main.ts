@@ -11,7 +11,7 @@ import { type EmulatorConfig, readEmulatorConfig } from './config';
 import { createContext, type EmulatorContext, readAssets, type Surroundings } from './context';
 import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
-import { openPlatformTls } from './tls/own-certificates';
+import { openPlatformTls } from './own-certificates';
 
 /** The page that describes the variables. */
 const VARIABLES = 'docs/emulator.md';
@@ -22,7 +22,7 @@ const UPLOAD_MS = 24 * 60 * 60 * 1000;
 const LOG_BATCH_MS = 10;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-function main(): void {
+async function main(): Promise<void> {
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
   const wallClock = () => new Date();
@@ -37,11 +37,16 @@ function main(): void {
     newBytes: randomBytes,
     assets: readAssets(join(__dirname, 'public')),
   };
-  const tls = configOrExit(
-    VARIABLES,
-    () => config.tls && openPlatformTls(config.tls, { log, clock: wallClock }),
-  );
+  const tls = config.tls && (await tlsOrExit(openPlatformTls(config.tls, { log, clock: wallClock })));
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });
+}
+
+async function tlsOrExit(opening: Promise<Tls>): Promise<Tls> {
+  const [opened] = await Promise.allSettled([opening]);
+  return configOrExit(VARIABLES, () => {
+    if (opened.status === 'rejected') throw opened.reason;
+    return opened.value;
+  });
 }
 
 function randomText(length: number): string {
@@ -94,4 +99,4 @@ async function stopAll(context: EmulatorContext, running: readonly Running[]): P
   uploads.stop();
 }
 
-main();
+void main();

@@ -1,20 +1,39 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listen } from '../../../../src/http/server';
-import { createEmulatorApp } from '../../../../src/platform/emulator/app';
-import { openPlatformTls, ownCertificates } from '../../../../src/platform/emulator/tls/own-certificates';
-import { recordedLog } from '../../../support/recorded-log';
-import { startEmulator } from '../../../support/start-emulator';
-import { temporaryFolder } from '../../../support/start-sidecar';
-import { secureGet } from '../../../support/tls';
+import { listen } from '../../../src/http/server';
+import { createEmulatorApp } from '../../../src/platform/emulator/app';
+import { openPlatformTls, ownCertificates } from '../../../src/platform/emulator/own-certificates';
+import { recordedLog } from '../../support/recorded-log';
+import { startEmulator } from '../../support/start-emulator';
+import { temporaryFolder } from '../../support/start-sidecar';
+import { secureGet } from '../../support/tls';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const NAMES = ['localhost', '127.0.0.1'];
 
+test('makes a server certificate for every name, that an authority has signed and that belongs to the key', async () => {
+  const folder = await temporaryFolder();
+  const names = ['localhost', 'a.test', '127.0.0.1', '::1', 'fd00::12:3', '2001:db8:0:1:2:3:4:5'];
+  await ownCertificates({ folder, names }, new Date('2049-06-01T00:00:00Z'));
+  const read = (name: string) => readFileSync(join(folder, name));
+  const [authority, server] = [new X509Certificate(read('ca.pem')), new X509Certificate(read('server.pem'))];
+  expect([authority.ca, server.ca]).toEqual([true, false]);
+  expect([authority.verify(authority.publicKey), server.verify(authority.publicKey)]).toEqual([true, true]);
+  expect(server.checkIssued(authority)).toBe(true);
+  expect(server.checkPrivateKey(createPrivateKey(read('server-key.pem')))).toBe(true);
+  expect(server.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
+  expect(server.subjectAltName).toBe(
+    'DNS:localhost, DNS:a.test, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, ' +
+      'IP Address:FD00:0:0:0:0:0:12:3, IP Address:2001:DB8:0:1:2:3:4:5',
+  );
+  for (const { validFrom, validTo } of [authority, server])
+    expect([validFrom, validTo]).toEqual(['May 31 00:00:00 2049 GMT', 'Jul  2 00:00:00 2050 GMT']);
+});
+
 test('writes the authority, the certificate and the key, the key for its owner alone', async () => {
   const folder = join(await temporaryFolder(), 'tls');
-  const { authority, files, sha256, areNew } = ownCertificates({ folder, names: NAMES }, new Date());
+  const { authority, files, sha256, areNew } = await ownCertificates({ folder, names: NAMES }, new Date());
   expect(readdirSync(folder).sort()).toEqual(['ca.pem', 'server-key.pem', 'server.pem']);
   expect([authority, files]).toEqual([
     join(folder, 'ca.pem'),
@@ -32,9 +51,9 @@ test('writes the authority, the certificate and the key, the key for its owner a
 test('keeps them, so that clients trust them once', async () => {
   const own = { folder: await temporaryFolder(), names: NAMES };
   const now = new Date();
-  const { authority, sha256 } = ownCertificates(own, now);
+  const { authority, sha256 } = await ownCertificates(own, now);
   const pem = readFileSync(authority, 'utf8');
-  expect(ownCertificates(own, new Date(now.getTime() + 300 * DAY_MS))).toMatchObject({
+  expect(await ownCertificates(own, new Date(now.getTime() + 300 * DAY_MS))).toMatchObject({
     sha256,
     areNew: false,
   });
@@ -49,17 +68,17 @@ test.each([
     'do not belong together',
     NAMES,
     0,
-    (folder: string) => {
-      const other = ownCertificates({ folder: join(folder, 'other'), names: NAMES }, new Date());
+    async (folder: string) => {
+      const other = await ownCertificates({ folder: join(folder, 'other'), names: NAMES }, new Date());
       writeFileSync(join(folder, 'ca.pem'), readFileSync(other.authority));
     },
   ],
 ])('makes new ones when those that are there %s', async (_why, names, days, change) => {
   const folder = await temporaryFolder();
   const now = new Date();
-  const before = ownCertificates({ folder, names: NAMES }, now);
-  change(folder);
-  const after = ownCertificates({ folder, names }, new Date(now.getTime() + days * DAY_MS));
+  const before = await ownCertificates({ folder, names: NAMES }, now);
+  await change(folder);
+  const after = await ownCertificates({ folder, names }, new Date(now.getTime() + days * DAY_MS));
   expect(after.areNew).toBe(true);
   expect(after.sha256).not.toBe(before.sha256);
 });
@@ -67,7 +86,9 @@ test.each([
 test('names the variable when the folder can’t be written', async () => {
   const parent = await temporaryFolder();
   writeFileSync(join(parent, 'file'), '');
-  expect(() => ownCertificates({ folder: join(parent, 'file', 'tls'), names: NAMES }, new Date())).toThrow(
+  await expect(
+    ownCertificates({ folder: join(parent, 'file', 'tls'), names: NAMES }, new Date()),
+  ).rejects.toEqual(
     expect.objectContaining({
       name: 'ConfigError',
       faults: [
@@ -80,8 +101,8 @@ test('names the variable when the folder can’t be written', async () => {
 test('says in the log what clients must trust, with its fingerprint, and nothing of the key', async () => {
   const folder = await temporaryFolder();
   const { log, lines } = recordedLog();
-  openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() }).close();
-  openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() }).close();
+  (await openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() })).close();
+  (await openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() })).close();
   const authority = join(folder, 'ca.pem');
   const told = {
     authority,
@@ -106,7 +127,7 @@ test('serves the platform to a client that trusts the authority, with addresses 
   const { context, createChannel, connect } = await startEmulator();
   const folder = await temporaryFolder();
   const { log } = recordedLog();
-  const tls = openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() });
+  const tls = await openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() });
   const server = await listen(createEmulatorApp(context), '127.0.0.1', 0, { tls });
   try {
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
