@@ -1,11 +1,9 @@
-import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { isPublished, type Media, publicationOf } from '../library/media';
 import type { Playlist, PlaylistMetadata } from '../library/playlists';
-import { type Fields, readFilter } from '../listing/filter';
-import type { ItemList } from '../listing/item-store';
-import { readSorting } from '../listing/sorting';
-import { foldCase, foldLetters, holdsPattern, wordsOf } from '../listing/words';
+import type { Fields } from '../listing/filter';
+import { readOrder } from '../listing/list';
+import { foldCase, foldLetters, wordsOf } from '../listing/words';
 import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
 import type { MetadataOf } from '../resources/resource';
 import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
@@ -49,15 +47,12 @@ export function watchablesOf(
   }
   const { media_filter: filter, media_limit: most } =
     playlist.metadata as PlaylistMetadata<'trending_playlist'>;
-  const list = state.media.list(playlist.siteId);
   const isIncluded = membershipOf(filter);
-  const belongs = (media: Media) => isIncluded(media) && hasTags(media.metadata.tags);
-  const select = (rule: Rule) => {
-    if (typeof rule === 'string')
-      return firstInOrder(list, rule, most, (media) => belongs(media) && isPublished(media, now));
-    const rankOf = (media: Media) => (belongs(media) ? rule(media) : undefined);
-    return firstByRank(list.items, rankOf, most, now);
-  };
+  const members = state.media
+    .of(playlist.siteId)
+    .filter((media) => isIncluded(media) && hasTags(media.metadata.tags) && isPublished(media, now));
+  const select = (rule: Rule) =>
+    (typeof rule === 'string' ? inOrder(members, rule) : byRank(members, rule)).slice(0, most);
   const found = select(ruleOf(context, playlist, asked));
   const isBackfilled = asked.backfill ?? playlist.playlistType === 'article_matching_playlist';
   const canBackfill = ['article_matching_playlist', 'search_playlist'].includes(playlist.playlistType);
@@ -65,7 +60,7 @@ export function watchablesOf(
   return shown.map((media) => ({ live: false, media }));
 }
 
-/** The order of a playlist: one that is kept, or by a rank of which the largest comes first. */
+/** The order of a playlist: by fields, or by a rank of which the largest comes first. */
 type Rule = Exclude<Sort, 'views:dsc'> | RankOf;
 /** Undefined leaves a media out. Of equal rank, what was published last comes first. */
 type RankOf = (media: Media) => number | undefined;
@@ -74,20 +69,16 @@ const byViews: RankOf = ({ views }) => views;
 
 function ruleOf(
   { state, clock }: EmulatorContext,
-  { siteId, playlistType, metadata }: Pick<Playlist, 'siteId' | 'playlistType' | 'metadata'>,
+  { playlistType, metadata }: Pick<Playlist, 'playlistType' | 'metadata'>,
   asked: Asked,
 ): Rule {
   switch (playlistType) {
     case 'dynamic_playlist': {
       const sort = asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort;
-      // Of views, no order is kept: they change with every request.
       return sort === 'views:dsc' ? byViews : sort;
     }
     case 'search_playlist':
-      return searchRule(
-        state.media.list(siteId),
-        asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''),
-      );
+      return searchRule(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''));
     case 'article_matching_playlist':
       return articleRule(asked.article);
     case 'recommendations_playlist':
@@ -114,68 +105,31 @@ function withTies(sort: string): string {
     : `${sort},publish_start_date:dsc,created:dsc`;
 }
 
-/** How many are looked at first; then always twice as many. */
-const FIRST_LOOK = 200;
-
-/** The first media of an order that belong. It costs as many as are looked at, however many there are. */
-function firstInOrder(
-  list: ItemList<Media>,
-  sort: string,
-  most: number,
-  belongs: (media: Media) => boolean,
-): Media[] {
-  const read = readSorting(withTies(sort), SORTED);
-  if (!read.ok) throw new Error(`${sort} is not read as an order.`);
-  const wanted = { fields: SORTED, q: '', condition: undefined, sorting: read.sorting };
-  const first: Media[] = [];
-  for (let start = 0, length = FIRST_LOOK; start < list.items.length; start += length, length *= 2) {
-    for (const media of list.index.find({ ...wanted, start, length }).items) {
-      if (!belongs(media)) continue;
-      first.push(media);
-      if (first.length === most) return first;
-    }
-  }
-  return first;
+function inOrder(items: readonly Media[], sort: string): readonly Media[] {
+  const order = readOrder(withTies(sort), SORTED);
+  if (!order.ok) throw new Error(`${sort} cannot be read as an order.`);
+  return order.sorted(items);
 }
 
-/** Near words are found where lists find them. */
-const SEARCHED: Fields<Media> = {
-  named: {
-    title: { kind: 'text', of: ({ metadata }) => metadata.title, near: true },
-    tags: { kind: 'text', of: ({ metadata }) => metadata.tags },
-    description: { kind: 'text', of: ({ metadata }) => metadata.description ?? undefined, near: true },
-  },
-};
 const MAX_SEARCHED_WORDS = 20;
-/** A word stands three times in a query, whose length has a limit. */
 const MAX_SEARCHED_LENGTH = 300;
 
-/**
- * Every word, or one near it, is in the title, the tags or the description. The more are in the title, the earlier a
- * media comes, and the words themselves count more than those near them.
- */
-function searchRule(list: ItemList<Media>, text: string): RankOf {
+/** Every word is in the title, the tags or the description. The more are in the title, the earlier a media comes. */
+function searchRule(text: string): RankOf {
   let length = 0;
-  const words = distinctWords(text)
+  const words = distinctWords(foldLetters(text))
     .slice(0, MAX_SEARCHED_WORDS)
     .filter((word) => {
       length += word.length;
       return length <= MAX_SEARCHED_LENGTH;
     });
   if (words.length === 0) return () => undefined;
-  const anywhere = words.map((word) => `(title: ${word} OR tags: ${word} OR description: ${word})`);
-  const ranks = new Map(itemsFound(list, anywhere.join(' AND ')).map((media) => [media, 0]));
-  for (const word of words) {
-    for (const media of itemsFound(list, `title: ${word}`)) {
-      const rank = ranks.get(media);
-      if (rank !== undefined) ranks.set(media, rank + (hasWord(media, word) ? 2 : 1));
-    }
-  }
-  return (media) => ranks.get(media);
-}
-
-function hasWord({ metadata }: Media, word: string): boolean {
-  return holdsPattern(foldLetters(metadata.title), [foldLetters(word)]);
+  return ({ metadata: { title, tags, description } }) => {
+    const inTitle = new Set(wordsOf(foldLetters(title)));
+    const others = new Set(wordsOf(foldLetters(`${tags.join(' ')} ${description ?? ''}`)));
+    if (!words.every((word) => inTitle.has(word) || others.has(word))) return undefined;
+    return words.filter((word) => inTitle.has(word)).length;
+  };
 }
 
 const MAX_ARTICLE_WORDS = 1000;
@@ -188,10 +142,10 @@ const COMMON = new Set(
   ),
 );
 
-/** By how many different words of a page are in the title or the tags. A word means itself alone: of many, some are near. */
+/** By how many different words of a page are in the title or the tags. */
 function articleRule(text: string): RankOf {
   const asked = new Set(
-    distinctWords(text)
+    distinctWords(foldCase(text))
       .filter((word) => word.length > 2 && !COMMON.has(word))
       .slice(0, MAX_ARTICLE_WORDS),
   );
@@ -204,15 +158,8 @@ function articleRule(text: string): RankOf {
 
 const MAX_WORD_LENGTH = 100;
 
-function distinctWords(text: string): readonly string[] {
-  return [...new Set(wordsOf(foldCase(text)).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
-}
-
-function itemsFound({ index, items }: ItemList<Media>, q: string): readonly Media[] {
-  const filter = readFilter(q, SEARCHED);
-  if (!filter.ok || !filter.condition) throw new Error(`${q} is not read as a filter.`);
-  const all = { start: 0, length: items.length, sorting: 'oldest' } as const;
-  return index.find({ fields: SEARCHED, q, condition: filter.condition, ...all }).items;
+function distinctWords(folded: string): readonly string[] {
+  return [...new Set(wordsOf(folded).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
@@ -261,51 +208,14 @@ function tagsOf(watchable: Watchable): readonly string[] {
   return (watchable.live ? watchable.channel : watchable.media).metadata.tags;
 }
 
-interface Ranked {
-  readonly media: Media;
-  readonly rank: number;
-  /** As text that sorts by time. */
-  readonly published: string;
-}
-
-/**
- * The published media with the largest ranks. Only few are kept at a time, and only those that are among the first so
- * far are asked whether they are published, so it takes one pass without sorting.
- * @param items oldest first.
- */
-function firstByRank(items: readonly Media[], rankOf: RankOf, most: number, now: Date): Media[] {
-  const isBefore = (a: Ranked, b: Ranked) =>
-    a.rank === b.rank ? a.published > b.published : a.rank > b.rank;
-  const first: Ranked[] = [];
-  // From the end, where of equal ranks the first are likely to be, so that few move.
-  for (let index = items.length - 1; index >= 0; index -= 1) {
-    const media = items[index];
-    const rank = media && rankOf(media);
-    if (!media || rank === undefined) continue;
-    const last = first.length === most ? first.at(-1) : undefined;
-    if (last && rank < last.rank) continue;
-    const published = media.metadata.publish_start_date ?? wireTime(media.created);
-    const candidate = { media, rank, published };
-    if ((last && !isBefore(candidate, last)) || !isPublished(media, now)) continue;
-    first.splice(
-      placeIn(first, (other) => isBefore(candidate, other)),
-      0,
-      candidate,
-    );
-    if (first.length > most) first.pop();
-  }
-  return first.map(({ media }) => media);
-}
-
-/** The first place whose item is after what is to be inserted. */
-function placeIn<T>(sorted: readonly T[], isAfter: (item: T) => boolean): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const item = sorted[middle];
-    if (item !== undefined && isAfter(item)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+/** Those that have a rank, the largest first; of equal rank, what was published last. @param items oldest first. */
+function byRank(items: readonly Media[], rankOf: RankOf): readonly Media[] {
+  return items
+    .flatMap((media) => {
+      const rank = rankOf(media);
+      return rank === undefined ? [] : { media, rank, published: publicationOf(media).getTime() };
+    })
+    .reverse()
+    .sort((a, b) => b.rank - a.rank || b.published - a.published)
+    .map(({ media }) => media);
 }

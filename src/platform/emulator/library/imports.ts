@@ -36,7 +36,7 @@ const MAX_NAMED = 3;
 export function importBehaviour(context: EmulatorContext): Behaviour<typeof IMPORT, Import> {
   const { state, clock, newResourceId } = context;
   return {
-    list: ({ siteId = '' }) => state.imports.list(siteId),
+    list: ({ siteId = '' }) => state.imports.of(siteId),
     find: ({ siteId = '', importId = '' }) => state.imports.findOf(siteId, importId),
     create({ siteId = '' }, { metadata }) {
       const created = clock.now();

@@ -16,7 +16,7 @@ import { dropThumbnails } from './thumbnails';
 export function mediaBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA, Media> {
   const { state, notify } = context;
   return {
-    list: ({ siteId = '' }) => state.media.list(siteId),
+    list: ({ siteId = '' }) => state.media.of(siteId),
     find: ({ siteId = '', mediaId = '' }) => state.media.findOf(siteId, mediaId),
     create: ({ siteId = '' }, { metadata, upload }) =>
       createMedia(context, siteId, valuesAfter(MEDIA.metadata, metadata), upload),

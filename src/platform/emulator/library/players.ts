@@ -21,7 +21,7 @@ export interface Player {
 export function playerBehaviour(context: EmulatorContext): Behaviour<typeof PLAYER, Player> {
   const { state, clock, newResourceId } = context;
   return {
-    list: ({ siteId = '' }) => state.players.list(siteId),
+    list: ({ siteId = '' }) => state.players.of(siteId),
     find: ({ siteId = '', playerId = '' }) => state.players.findOf(siteId, playerId),
     create({ siteId = '' }, { metadata, relationships }) {
       requirePlaylist(context, siteId, relationships);

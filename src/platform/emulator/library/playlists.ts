@@ -24,7 +24,7 @@ export type PlaylistMetadata<T extends PlaylistType> = MetadataOf<Extract<TypedP
 export function playlistBehaviour(context: EmulatorContext): Behaviour<typeof PLAYLIST, Playlist> {
   const { state } = context;
   return {
-    list: ({ siteId = '' }) => state.playlists.list(siteId),
+    list: ({ siteId = '' }) => state.playlists.of(siteId),
     find: ({ siteId = '', playlistId = '' }) => state.playlists.findOf(siteId, playlistId),
     remove: (playlist) => state.playlists.remove(playlist),
     shown: SHOWN,

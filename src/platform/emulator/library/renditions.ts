@@ -69,7 +69,7 @@ export function partOf({ clock, newResourceId }: EmulatorContext, { id: mediaId,
 export function originalBehaviour(context: EmulatorContext): Behaviour<typeof ORIGINAL, Original> {
   const { state, clock } = context;
   return {
-    list: (ids) => state.originals.list(mediaOf(context, ids).id),
+    list: (ids) => state.originals.of(mediaOf(context, ids).id),
     find: (ids) => state.originals.findOf(mediaOf(context, ids).id, ids.originalId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);
@@ -166,7 +166,7 @@ export function keepOriginal(context: EmulatorContext, media: Media, duration: n
 export function renditionBehaviour(context: EmulatorContext): Behaviour<typeof MEDIA_RENDITION, Rendition> {
   const { state } = context;
   return {
-    list: (ids) => state.renditions.list(mediaOf(context, ids).id),
+    list: (ids) => state.renditions.of(mediaOf(context, ids).id),
     find: (ids) => state.renditions.findOf(mediaOf(context, ids).id, ids.renditionId ?? ''),
     create(ids, { relationships }) {
       const media = mediaOf(context, ids);

@@ -37,7 +37,7 @@ export function textTrackBehaviour(context: EmulatorContext): Behaviour<typeof T
     return undefined;
   };
   return {
-    list: (ids) => state.textTracks.list(mediaOf(context, ids).id),
+    list: (ids) => state.textTracks.of(mediaOf(context, ids).id),
     find: (ids) => state.textTracks.findOf(mediaOf(context, ids).id, ids.trackId ?? ''),
     create(ids, { metadata, upload }) {
       const media = mediaOf(context, ids);

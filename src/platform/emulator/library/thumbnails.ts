@@ -53,7 +53,7 @@ export function thumbnailBehaviour(context: EmulatorContext): Behaviour<typeof T
     state.thumbnails.changed(thumbnail);
   };
   return {
-    list: ({ siteId = '' }) => state.thumbnails.list(siteId),
+    list: ({ siteId = '' }) => state.thumbnails.of(siteId),
     find: ({ siteId = '', thumbnailId = '' }) => state.thumbnails.findOf(siteId, thumbnailId),
     create({ siteId = '' }, { upload, relationships }) {
       const related = relatedMedia(relationships);

@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
-import { type Fields, readFilter } from './filter';
-import type { ItemList } from './item-store';
-import type { Piece, Wanted } from './list-index';
-import { readSorting, sortItems } from './sorting';
+import { printable } from '../../../http/faults';
+import { type Field, type Fields, fieldOf, hintOfFields, numericOf, plainName, readFilter } from './filter';
 
 /** What a list is of. */
 interface Listed<T> {
@@ -13,87 +11,44 @@ interface Listed<T> {
   readonly render: (item: T) => unknown;
 }
 
-/** How many results of a `q` can be had, whatever the paging: the platform has this limit. */
+/** The number of results of a `q` that can be read, whatever the paging: the platform has this limit. */
 const MOST_FOUND = 10_000;
 
 /**
- * The page of a list that a request's query (`q`, `sort`, `page`, `page_length`) asks for.
- * @param list of a store, or few items, oldest first.
+ * The page of a list that the query of a request (`q`, `sort`, `page`, `page_length`) asks for.
+ * @param items oldest first.
  * @throws HttpError 400 `invalid_parameter` with everything that is wrong with the query.
  */
-export function listPage<T extends { readonly id: string }>(
-  list: ItemList<T> | readonly T[],
+export function listPage<T>(
+  items: readonly T[],
   query: unknown,
   { name, fields, render }: Listed<T>,
 ): object {
-  const paging = readPaging(query);
-  const filter = readFilter(paging.q, fields);
-  const sorting = readSorting(paging.sort, fields);
-  const faults = [
-    ...paging.faults,
-    ...(filter.ok ? [] : filter.faults.map((fault) => `q: ${fault}`)),
-    ...(sorting.ok ? [] : sorting.faults.map((fault) => `sort: ${fault}`)),
-  ];
-  if (!filter.ok || !sorting.ok || faults.length > 0) {
+  const { page, pageLength, q, sort, faults } = readPaging(query);
+  const filter = readFilter(q, fields);
+  const order = readOrder(sort, fields);
+  if (!filter.ok) faults.push(...filter.faults.map((fault) => `q: ${fault}`));
+  if (!order.ok) faults.push(...order.faults.map((fault) => `sort: ${fault}`));
+  if (!filter.ok || !order.ok || faults.length > 0) {
     throw new HttpError(
       400,
       faults.map((description) => ({ code: 'invalid_parameter', description })),
     );
   }
-  const { page, pageLength } = paging;
-  const { condition, predicate } = filter;
-  const most = condition ? MOST_FOUND : Number.POSITIVE_INFINITY;
+  const found = order.sorted(filter.predicate ? items.filter(filter.predicate) : items);
+  const most = filter.predicate ? MOST_FOUND : Number.POSITIVE_INFINITY;
   const start = (page - 1) * pageLength;
-  const length = Math.max(Math.min(pageLength, most - start), 0);
-  const wanted = { fields, q: paging.q, condition, sorting: sorting.sorting, start, length };
-  const { total, items } =
-    'index' in list ? pieceOfList(list, wanted) : pieceOf(predicate ? list.filter(predicate) : list, wanted);
-  return renderPage(name, { page, pageLength, total: Math.min(total, most) }, items.map(render));
-}
-
-/** A page of the order that a store keeps costs the page, however long the list is. */
-function pieceOfList<T extends { readonly id: string }>(list: ItemList<T>, wanted: Wanted<T>): Piece<T> {
-  const isKept = wanted.condition === undefined && typeof wanted.sorting === 'string';
-  return isKept ? pieceOf(list.items, wanted) : list.index.find(wanted);
-}
-
-function pieceOf<T>(
-  items: readonly T[],
-  { sorting, start, length }: Pick<Wanted<T>, 'sorting' | 'start' | 'length'>,
-): Piece<T> {
-  const total = items.length;
-  if (sorting === 'newest') {
-    const end = Math.max(total - start, 0);
-    return { total, items: items.slice(Math.max(end - length, 0), end).reverse() };
-  }
-  const sorted = sorting === 'oldest' ? items : sortItems(items, sorting);
-  return { total, items: sorted.slice(start, start + length) };
-}
-
-interface Page {
-  /** From 1. */
-  readonly page: number;
-  readonly pageLength: number;
-  /** How many there are on all pages. */
-  readonly total: number;
-}
-
-/** The envelope of every v2 list. */
-function renderPage(name: string, { page, pageLength, total }: Page, items: readonly unknown[]): object {
-  return { page, page_length: pageLength, total, [name]: items };
-}
-
-/** The query of a list, with its defaults. What can't be read is in `faults`, one sentence each. */
-interface Paging {
-  readonly q: string;
-  readonly sort: string;
-  readonly page: number;
-  readonly pageLength: number;
-  readonly faults: readonly string[];
+  const shown = found.slice(start, Math.min(start + pageLength, most));
+  return {
+    page,
+    page_length: pageLength,
+    total: Math.min(found.length, most),
+    [name]: shown.map(render),
+  };
 }
 
 export const MAX_PAGE_LENGTH = 10_000;
-/** Of a page, unless the query says otherwise. */
+/** Of a page, unless the query has another one. */
 export const PAGE_LENGTH = 10;
 
 // A parameter that is given twice arrives as an array.
@@ -105,23 +60,94 @@ const count = (max: number) =>
     .refine((number) => number === undefined || number >= 1, 'must be at least 1')
     .refine((number) => number === undefined || number <= max, `must be at most ${max}`);
 
-const Parameters = z.record(z.string(), z.unknown());
+const Parameters = z.object({
+  page: count(Number.MAX_SAFE_INTEGER).optional(),
+  page_length: count(MAX_PAGE_LENGTH).optional(),
+  q: text.optional(),
+  sort: text.optional(),
+});
 
-/** Reads `q`, `sort`, `page` and `page_length`; an empty one is as good as none, and others are left alone. */
-function readPaging(query: unknown): Paging {
-  const given = Parameters.safeParse(query).data ?? {};
-  const faults: string[] = [];
-  const read = <Value>(name: string, schema: z.ZodType<Value>, otherwise: NonNullable<Value>) => {
-    if (given[name] === undefined) return otherwise;
-    const value = schema.safeParse(given[name]);
-    faults.push(...(value.error?.issues ?? []).map(({ message }) => `${name}: ${message}.`));
-    return value.data ?? otherwise;
+/** The parameters of a list; an empty one counts as absent, and others are ignored. `faults` has one sentence for each. */
+function readPaging(query: unknown) {
+  const given = { ...(query as Readonly<Record<string, unknown>>) };
+  const parsed = Parameters.safeParse(given);
+  const faults = (parsed.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}.`);
+  // What is right is read even if other parameters are wrong, so that all faults are reported.
+  const {
+    q = '',
+    sort = '',
+    page = 1,
+    page_length: pageLength = PAGE_LENGTH,
+  } = parsed.data ?? {
+    q: text.safeParse(given.q).data,
+    sort: text.safeParse(given.sort).data,
   };
-  return {
-    page: read('page', count(Number.MAX_SAFE_INTEGER), 1),
-    pageLength: read('page_length', count(MAX_PAGE_LENGTH), PAGE_LENGTH),
-    q: read('q', text, ''),
-    sort: read('sort', text, ''),
-    faults,
-  };
+  return { q, sort, page, pageLength, faults };
+}
+
+/** A longer list of sort keys is a mistake. */
+const MAX_SORT_KEYS = 10;
+
+interface SortKey<T> {
+  readonly name: string;
+  readonly field: Field<T>;
+  readonly isDescending: boolean;
+}
+
+type Order<T> =
+  | { readonly ok: true; readonly sorted: (items: readonly T[]) => readonly T[] }
+  | { readonly ok: false; readonly faults: readonly string[] };
+
+/**
+ * Reads `sort`: `field:asc` or `field:dsc`, several separated by commas; without it, the newest come first. Items that
+ * are equal in all fields stay in their order.
+ */
+export function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
+  const whole = sort.trim();
+  if (whole === '' || whole === 'created:dsc') return { ok: true, sorted: (items) => items.toReversed() };
+  if (whole === 'created:asc') return { ok: true, sorted: (items) => items };
+  const written = whole.split(',', MAX_SORT_KEYS + 1);
+  if (written.length > MAX_SORT_KEYS)
+    return { ok: false, faults: [`has more than ${MAX_SORT_KEYS} fields. The first ones decide.`] };
+  const faults = new Set<string>();
+  const keys: SortKey<T>[] = [];
+  for (const key of written) {
+    const [, named = '', direction] = /^([^:]+):(asc|dsc)$/.exec(key.trim()) ?? [];
+    const field = fieldOf(fields, named);
+    const name = plainName(named);
+    if (direction === undefined) faults.add('write field:asc or field:dsc, several joined by commas.');
+    else if (!field)
+      faults.add(`${printable(named)} is not a field to sort by. ${hintOfFields(fields, named)}`);
+    else if (keys.some((other) => other.name === name))
+      faults.add(`${printable(name)} is given twice. Give one direction for it.`);
+    else keys.push({ name, field, isDescending: direction === 'dsc' });
+  }
+  if (faults.size > 0) return { ok: false, faults: [...faults] };
+  return { ok: true, sorted: (items) => sortedBy(keys, items) };
+}
+
+function sortedBy<T>(keys: readonly SortKey<T>[], items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, values: keys.map(({ field }) => sortValue(field, item)) }))
+    .sort((a, b) => {
+      for (const [place, { isDescending }] of keys.entries()) {
+        const order = compare(a.values[place], b.values[place]);
+        if (order !== 0) return isDescending ? -order : order;
+      }
+      return 0;
+    })
+    .map(({ item }) => item);
+}
+
+function sortValue<T>(field: Field<T>, item: T): string | number | undefined {
+  if (field.kind !== 'text') return numericOf(field, item);
+  const value = field.of(item);
+  return (typeof value === 'string' ? value : value?.join(', '))?.toLowerCase();
+}
+
+/** An absent value comes first. */
+function compare<Value extends string | number>(a: Value | undefined, b: Value | undefined): number {
+  if (a === b) return 0;
+  if (a === undefined) return -1;
+  return b !== undefined && a < b ? -1 : 1;
 }

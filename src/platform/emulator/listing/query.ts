@@ -1,5 +1,4 @@
-/** A text to look for: the pieces between its `*`s. One piece means no `*`. */
-export type Pattern = readonly string[];
+import type { Pattern } from './words';
 
 /** What `q` asks for. */
 export type Query =
@@ -24,10 +23,10 @@ type ParsedQuery =
   | { readonly ok: true; readonly query: Query | undefined }
   | { readonly ok: false; readonly fault: string };
 
-/** Beyond it, a query is refused: nothing that a person writes is as long. */
+/** A longer query is refused. */
 const MAX_QUERY_LENGTH = 2000;
 
-/** How deep parentheses and NOTs may stand in each other. */
+/** How deep parentheses and NOTs may be nested. */
 const MAX_DEPTH = 50;
 
 class QueryFault extends Error {}
@@ -67,7 +66,7 @@ class QueryReader {
     throw this.#fault('AND, OR or the end', this.#adviceOnWord());
   }
 
-  /** What whoever wrote one more word, where a condition has ended, most likely meant. */
+  /** What was most likely meant by one more word after the end of a condition. */
   #adviceOnWord(): string {
     const next = this.#text.slice(this.#at);
     const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];

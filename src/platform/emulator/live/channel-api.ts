@@ -31,7 +31,7 @@ export function channelBehaviour(context: EmulatorContext): Behaviour<typeof CHA
     return undefined;
   };
   return {
-    list: ({ siteId = '' }) => state.channels.list(siteId),
+    list: ({ siteId = '' }) => state.channels.of(siteId),
     find: ({ siteId = '', channelId = '' }) => state.channels.findOf(siteId, channelId),
     create: ({ siteId = '' }, { metadata }) =>
       createChannel(context, siteId, valuesAfter(CHANNEL.metadata, metadata)),

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { wireTime } from '../clock';
 import { objectParams, text } from '../json-body';
 
-/** How lists are filtered and sorted by a field; `near` is a text in which near matches are found as well. */
-type FilterKind = 'text' | 'near' | 'number' | 'time';
+/** How lists are filtered and sorted by a field; `words` is a text that people search by its words. */
+type FilterKind = 'text' | 'words' | 'number' | 'time';
 
 /** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {

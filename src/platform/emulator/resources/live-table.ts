@@ -27,7 +27,7 @@ export const CHANNEL = {
   one: OF_CHANNEL,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
+    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
     tags: TAGS,
     custom_params: CUSTOM_PARAMS,
     dvr: {

@@ -83,8 +83,8 @@ export const MEDIA = {
   one: `${SITE}/media/:mediaId`,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
-    description: { schema: text(5000), filter: 'near', says: 'What it is about.' },
+    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
+    description: { schema: text(5000), filter: 'words', says: 'What it is about.' },
     author: { schema: text(200), filter: 'text', says: 'Who made it.' },
     permalink: { schema: text(2000), filter: 'text', says: 'The page that it is shown on.' },
     category: {
@@ -161,7 +161,7 @@ export const ORIGINAL = {
   one: `${OF_MEDIA}/originals/:originalId`,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    name: { schema: text(200), default: 'Original', filter: 'near', says: 'The name.' },
+    name: { schema: text(200), default: 'Original', filter: 'words', says: 'The name.' },
     language: { schema: text(100), filter: 'text', says: 'The spoken language, such as English.' },
     language_code: { schema: text(50), filter: 'text', says: 'Its code, such as en.' },
     type: { schema: text(50), default: 'primary', filter: 'text', says: 'What it is for.' },
@@ -235,7 +235,7 @@ export const TEXT_TRACK = {
   one: `${OF_MEDIA}/text_tracks/:trackId`,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    label: { schema: text(200), filter: 'near', says: 'The name in the menu of the player.' },
+    label: { schema: text(200), filter: 'words', says: 'The name in the menu of the player.' },
     srclang: { schema: text(50), filter: 'text', says: 'The code of the language, such as en.' },
     position: { schema: WholeNumber(1000), default: 0, filter: 'number', says: 'The place in the menu.' },
     track_kind: {

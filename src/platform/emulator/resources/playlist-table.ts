@@ -9,8 +9,8 @@ const match = Choice(['any', 'all']);
 
 /** What every playlist has, whatever its type. */
 const COMMON = {
-  title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
-  description: { schema: text(5000), filter: 'near', says: 'What it is about.' },
+  title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
+  description: { schema: text(5000), filter: 'words', says: 'What it is about.' },
   author: { schema: text(200), filter: 'text', says: 'Who made it.' },
   link: { schema: text(2000), filter: 'text', says: 'The page that it is shown on.' },
   custom_params: CUSTOM_PARAMS,

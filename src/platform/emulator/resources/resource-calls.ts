@@ -49,7 +49,6 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const nobody = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
-  // One object for all requests: the indexes of a list are kept for it.
   const fields = once(() => filterFields(resource, behaviour, nobody));
   const actions = once(
     () =>
@@ -215,5 +214,5 @@ function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Ite
     };
   }
   const of = (item: Item) => present(item) as string | readonly string[] | undefined;
-  return { kind: 'text', near: kind === 'near', of };
+  return { kind: 'text', byWords: kind === 'words', of };
 }

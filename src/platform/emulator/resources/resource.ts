@@ -1,4 +1,3 @@
-import type { ItemList } from '../listing/item-store';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
 /** What a route of a resource does. */
@@ -94,8 +93,8 @@ export type PathIds = Readonly<Record<string, string>>;
 
 /** What is special about a resource. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
-  /** Of a store, or oldest first. @throws HttpError 404 when what the items belong to is not there. */
-  readonly list: (ids: PathIds, view: View) => ItemList<Item> | readonly Item[];
+  /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
+  readonly list: (ids: PathIds, view: View) => readonly Item[];
   readonly find: (ids: PathIds, view: View) => Item | undefined;
   readonly create?: (ids: PathIds, body: BodyOf<R>, view: View) => Item | Promise<Item>;
   /** @param metadata as it is to become. `body` is what the call gives. */

@@ -23,7 +23,7 @@ export const PLAYER = {
   one: `${SITE}/players/:playerId`,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    name: { schema: text(200), default: '', filter: 'near', says: 'The name.' },
+    name: { schema: text(200), default: '', filter: 'words', says: 'The name.' },
     release_channel: {
       schema: text(50),
       default: 'production',
@@ -54,7 +54,7 @@ export const IMPORT = {
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     url: { schema: WebAddress, required: true, filter: 'text', says: 'The address of the feed.' },
-    title: { schema: text(1000), default: '', filter: 'near', says: 'The title.' },
+    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
     state: {
       schema: Choice(['active', 'Active', 'paused', 'Paused', 'inactive', 'Inactive']),
       default: 'active',

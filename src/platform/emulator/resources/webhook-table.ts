@@ -14,7 +14,7 @@ export const WEBHOOK = {
   one: '/v2/webhooks/:webhookId',
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    name: { schema: text(200).min(1, 'is empty'), required: true, filter: 'near', says: 'The name.' },
+    name: { schema: text(200).min(1, 'is empty'), required: true, filter: 'words', says: 'The name.' },
     webhook_url: {
       schema: z.string('must be a string'),
       required: true,
@@ -40,7 +40,7 @@ export const WEBHOOK = {
       filter: 'text',
       says: 'The sites of which to tell. The credential must reach all of them.',
     },
-    description: { schema: text(2000), default: '', filter: 'near', says: 'What it is for.' },
+    description: { schema: text(2000), default: '', filter: 'words', says: 'What it is for.' },
   },
   shown: {
     secret: {

@@ -60,7 +60,7 @@ describe.each(TYPES)('a %s', (type, own) => {
   });
 });
 
-test('playlists are found by title, near titles among them, by type and by custom parameters', async () => {
+test('playlists are found by title, by type and by custom parameters', async () => {
   const { post, read } = await startLibrary();
   const list = await post('/playlists/manual_playlist', {
     metadata: { title: 'Evening news', custom_params: { team: 'web' } },

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type Fields, readFilter } from '../../../../src/platform/emulator/listing/filter';
+import { listPage } from '../../../../src/platform/emulator/listing/list';
 import { parseQuery } from '../../../../src/platform/emulator/listing/query';
 import { processorMs } from '../../../support/processor-time';
 
@@ -211,4 +212,75 @@ test('takes values that are no numbers and no times as absent', () => {
     const filter = readFilter(q, FIELDS);
     expect([q, filter.ok && filter.predicate?.(odd)]).toEqual([q, false]);
   }
+});
+
+const byWords: Fields<{ readonly title: string }> = {
+  named: { title: { kind: 'text', byWords: true, of: ({ title }) => title } },
+};
+
+test.each([
+  ['letter case', 'LIVE', 'Live show'],
+  ['accents in the title', 'uber', 'Über uns'],
+  ['accents in the query', 'Über', 'Uber rides'],
+  ['accents that are characters of their own', 'cafe', 'Cafe\u0301 am Rand'],
+  ['letters that are no accents', 'strasse', 'Die Straße'],
+  ['Greek accents and final letters', 'ΟΔΟΣ', 'Οδός'],
+  ['punctuation within a phrase', '"late show"', 'Late-show!'],
+  ['the words of an unquoted text in any order', 'show-late', 'Late night show'],
+  ['words with an apostrophe', '"johns dog"', 'Johns’ dog'],
+  ['the start of a word with an accent', 'uberg*', 'Übergang'],
+  ['parts of words', '*ouse', 'Lighthouse'],
+])('finds a title by its words whatever the %s: %s in %s', (_what, q, title) => {
+  const filter = readFilter(`title: ${q}`, byWords);
+  const found = (text: string) => filter.ok && filter.predicate?.({ title: text });
+  expect([found(title), found(`2030 ${title} 2030`)]).toEqual([true, true]);
+});
+
+test.each([
+  ['foot', 'Football'],
+  ['ball', 'Football'],
+  ['show', 'Shows'],
+  ['fotball', 'Football'],
+  ['"late show"', 'Late night show'],
+  ['"show late"', 'Late show'],
+  ['"late show"', 'Late shows'],
+  ['late-show', 'Late movie'],
+  ['show', ''],
+])('does not find %s in the title %s', (q, title) => {
+  const filter = readFilter(`title: ${q}`, byWords);
+  expect(filter.ok && filter.predicate?.({ title })).toBe(false);
+});
+
+const pageOf = (films: readonly Film[], query: object) =>
+  listPage(films, query, { name: 'films', fields: FIELDS, render: ({ title }) => title }) as {
+    readonly total: number;
+    readonly films: readonly string[];
+  };
+
+test.each([
+  ['', 'edcba'],
+  ['created:asc', 'abcde'],
+  ['year:asc', 'cebad'],
+  ['year:dsc', 'adbec'],
+  ['year:dsc,title:dsc', 'dabec'],
+  ['tags:asc,created:dsc', 'dbaec'],
+])('sorts by "%s": what is absent comes first, what is equal keeps its order', (sort, expected) => {
+  const films = [
+    film('a', ['x'], 2025, '2030-01-01'),
+    film('b', ['A', 'b'], 2020, '2030-01-02'),
+    film('c', ['y'], undefined, '2030-01-03'),
+    film('d', ['A', 'B'], 2025, '2030-01-04'),
+    film('e', ['x', 'z'], 5, '2030-01-05'),
+  ];
+  expect(pageOf(films, { sort }).films.join('')).toBe(expected);
+});
+
+test('yields the first ten thousand results of a query whatever the paging, and all items without one', () => {
+  const films = Array.from({ length: 10_050 }, (_none, index) =>
+    film(`Clip ${index}`, [], index, '2030-01-01'),
+  );
+  expect(pageOf(films, { q: 'title: clip', page: '1005' })).toMatchObject({ total: 10_000, films: [] });
+  expect(pageOf(films, { q: 'title: clip', page: '1000' }).films.at(-1)).toBe('Clip 50');
+  expect(pageOf(films, { q: 'title: clip', page: '2', page_length: '6000' }).films).toHaveLength(4000);
+  expect(pageOf(films, { page: '1005' })).toMatchObject({ total: 10_050, films: { length: 10 } });
 });
