@@ -1,9 +1,9 @@
+import type { Report } from '../../src/sidecar/fleet/members/member-records';
 import {
   createMembership,
   type Membership,
   type MembershipOptions,
-  type Report,
-} from '../../src/sidecar/fleet/packagers/packagers';
+} from '../../src/sidecar/fleet/members/membership';
 import { placesUnder } from '../../src/sidecar/fleet/places';
 import type { FakeCluster, FakeEngine } from './fake-engine';
 import { type LogLine, recordedLog } from './recorded-log';
@@ -32,14 +32,13 @@ export interface Member {
 
 /** Waits of a fifteenth of the real ones, or less. */
 const PACE = {
-  keepAliveMs: 20,
+  heartbeatMs: 20,
   retryMs: 20,
-  lookMs: 100,
+  checkMs: 100,
   closeMs: 100,
-  periodMs: 150,
+  reportMs: 150,
   againMs: 20,
-  lingerMs: 50,
-  relistMs: 10,
+  pollMs: [2, 10] as const,
 };
 
 /** A packager among others, at a clock that stands. */

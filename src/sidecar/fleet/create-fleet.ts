@@ -21,7 +21,8 @@ import type { Fleet, FleetProcess, OpenFleet } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderLook } from './ledger/folder-look';
 import { type Ledger, openLedger } from './ledger/ledger';
-import { createMembership, type Membership, type Packager, type Report } from './packagers/packagers';
+import type { Packager, Report } from './members/member-records';
+import { createMembership, type Membership } from './members/membership';
 import { placesUnder } from './places';
 import { createStanding } from './standing';
 import { fleetFigures, fleetStatus, whereStream } from './status';
@@ -86,7 +87,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
     const missing = new Set<StreamId>();
     const propagation: number[] = [];
 
-    const standing = createStanding({ log, now, clock, onChange: () => parts?.membership.changed(false) });
+    const standing = createStanding({ log, now, clock });
 
     const seen = (value: number) => {
       highest = Math.max(highest, value);
@@ -183,7 +184,7 @@ export function openFleet(options: FleetOptions): OpenFleet {
         },
         onPulse: standing.heard,
         onLost: standing.lost,
-        onProgress: (isAwaited) => membership.changed(isAwaited),
+        onProgress: (isAwaited) => isAwaited && membership.reportSoon(),
       });
       parts = { ledger, apply, identity, follow, membership, lookAtFolder: createFolderLook(ledger, local) };
       return parts;
@@ -216,7 +217,6 @@ export function openFleet(options: FleetOptions): OpenFleet {
         if (tag !== undefined && isTaken(streamId) && !there.has(streamId)) missing.add(streamId);
       await ledger.noteHead({ levelled: streamsText, highest });
       standing.level(true);
-      membership.changed(false);
       await follow.changes(round.signal);
     };
 

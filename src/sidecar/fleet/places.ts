@@ -51,11 +51,9 @@ export function followed(streams: readonly string[] | undefined): readonly strin
   return widest(streams ?? ['']);
 }
 
-/** Up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
-export function appliedTo(
-  streams: readonly string[] | undefined,
-  applied: readonly number[],
-  streamId: string,
-): number {
-  return applied[followed(streams).findIndex((beginning) => streamId.startsWith(beginning))] ?? -1;
+/** Answers up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
+export function appliedTo(streams: readonly string[] | undefined, applied: readonly number[]) {
+  const prefixes = followed(streams);
+  return (streamId: string): number =>
+    applied[prefixes.findIndex((prefix) => streamId.startsWith(prefix))] ?? -1;
 }

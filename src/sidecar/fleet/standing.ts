@@ -35,8 +35,6 @@ interface StandingOptions {
   readonly log: Log;
   readonly now: () => number;
   readonly clock: () => Date;
-  /** Hears of every new state. */
-  readonly onChange: () => void;
 }
 
 /** What is answered in states in which it gets no requests. */
@@ -48,7 +46,7 @@ const CODES = {
   denied: 'fleet_denied',
 } as const satisfies Partial<Record<FleetState, ErrorCode>>;
 
-export function createStanding({ log, now, clock, onChange }: StandingOptions): Standing {
+export function createStanding({ log, now, clock }: StandingOptions): Standing {
   let trouble: FleetState | undefined;
   let isLevel = false;
   let isLost = false;
@@ -72,7 +70,6 @@ export function createStanding({ log, now, clock, onChange }: StandingOptions): 
     if (state === 'level' || state === 'joining') log.info('fleet', fields);
     else log.error('fleet', { ...fields, ...(cause !== undefined && { cause: describeThrown(cause) }) });
     told = { state, since: clock() };
-    onChange();
   };
 
   return {

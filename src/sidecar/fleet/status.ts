@@ -8,9 +8,9 @@ import type { Seal } from './entries/entry';
 import type { FleetFigures } from './fleet';
 import type { Ledger } from './ledger/ledger';
 import type { LedgerRecord } from './ledger/ledger-lines';
-import { lagOf } from './packagers/lag';
-import type { Membership, Packager } from './packagers/packagers';
-import { whoHas } from './packagers/who-has';
+import type { Packager } from './members/member-records';
+import type { Membership } from './members/membership';
+import { replicationLag, streamLag } from './members/replication-lag';
 import type { Places } from './places';
 import type { Standing } from './standing';
 
@@ -66,7 +66,7 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     streams: (ledger?.size ?? 0) - deleted,
     deleted,
     missing,
-    packagers: lagOf(packagers, recordsUntil(moment?.revision, ledger), time, streams),
+    packagers: replicationLag(packagers, recordsUntil(moment?.revision, ledger), time, streams),
   };
 }
 
@@ -102,7 +102,7 @@ export async function whereStream(options: WhereOptions): Promise<FleetStreamAns
     changed: entry ? new Date(entry.at).toISOString() : null,
     key: entry?.by.key ?? null,
     from: entry?.from ?? null,
-    packagers: whoHas(packagers, streamId, present.revision),
+    packagers: streamLag(packagers, streamId, present.revision),
   };
 }
 

@@ -1,0 +1,171 @@
+import * as z from 'zod';
+import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../../api/fleet';
+import type { Engine, KeyRange, Lease, StoredValue } from '../engine/engine';
+import type { Places } from '../places';
+
+/** What a packager reports of itself. */
+export interface Report {
+  readonly state: FleetState;
+  /**
+   * Every change of its streams up to this revision of the engine is applied, except `lacks`. One revision for each range
+   * of `Places.entries`, in that order. Empty: nothing was applied yet.
+   */
+  readonly applied: readonly number[];
+  /** Streams whose state it does not have, up to 1,000, and why. */
+  readonly lacks: Readonly<Record<string, Exclude<LackReason, 'behind'>>>;
+  /** The number of those streams, including those that are not named. */
+  readonly lacking: number;
+  readonly clockAhead: number | undefined;
+  /** Milliseconds; oldest first, up to 50. */
+  readonly propagation: readonly number[];
+}
+
+/** A report as stored: with the id of the folder that it is about, and the time by the packager's clock. */
+export interface StoredReport extends Report {
+  readonly id: string;
+  readonly at: number;
+}
+
+/** What a packager stores when it registers. */
+export interface Registration {
+  /** Of its folder, `LedgerHead.id`. */
+  readonly id: string;
+  readonly streams: readonly string[] | undefined;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** Of its sidecar. */
+  readonly version: string;
+}
+
+/** A registered packager and its last report. */
+export interface Packager extends Registration {
+  readonly name: string;
+  /** Whether its heartbeat lease holds. */
+  readonly live: boolean;
+  readonly report: StoredReport | undefined;
+}
+
+/** The latest time that a Date can hold. */
+const LAST_TIME = 8.64e15;
+/** Records in one answer of the engine: a report may have 200 KB. */
+const PAGE = 200;
+
+// Each field has its own fallback: other versions may store more, or something else.
+const time = z.int().min(0).max(LAST_TIME).catch(0);
+const text = z.string().catch('');
+
+const registration = z.object({
+  id: text,
+  streams: z.array(z.string()).nullable().catch(null),
+  since: time,
+  version: text,
+});
+
+const heartbeat = z.object({ id: text, lease: text });
+
+const stateNames = Object.keys(FLEET_STATES) as [FleetState, ...FleetState[]];
+const reasonNames = Object.keys(LACK_REASONS).filter((name) => name !== 'behind') as [
+  Exclude<LackReason, 'behind'>,
+  ...Exclude<LackReason, 'behind'>[],
+];
+
+const report = z.object({
+  id: text,
+  state: z.enum(stateNames).catch('joining'),
+  applied: z.array(z.int().min(0)).catch([]),
+  // Pairs, because `__proto__` is a valid stream id.
+  lacks: z.array(z.tuple([z.string(), z.enum(reasonNames).catch('failed')])).catch([]),
+  lacking: z.int().min(0).catch(0),
+  clockAhead: z.number().nullable().catch(null),
+  propagation: z.array(z.number().min(0)).catch([]),
+  at: time,
+});
+
+/** Reads a stored value; what is no JSON object has no field. */
+function read<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, value: Buffer) {
+  let found: unknown;
+  try {
+    found = JSON.parse(value.toString());
+  } catch {
+    found = undefined;
+  }
+  return schema.parse(typeof found === 'object' && found !== null && !Array.isArray(found) ? found : {});
+}
+
+export function readRegistration(value: Buffer): Registration {
+  const { streams, ...rest } = read(registration, value);
+  return { ...rest, streams: streams ?? undefined };
+}
+
+export function registrationValue({ id, streams, since, version }: Registration): Buffer {
+  return Buffer.from(JSON.stringify({ id, streams: streams ?? null, since, version }));
+}
+
+/** Who holds a name. The lease distinguishes two sidecars whose folders are copies. */
+export function readHeartbeat(value: Buffer): { readonly id: string; readonly lease: string } {
+  return read(heartbeat, value);
+}
+
+export function heartbeatValue(id: string, lease: Lease): Buffer {
+  return Buffer.from(JSON.stringify({ id, lease }));
+}
+
+/**
+ * Reads a stored report. A revision that is not older than the report's own means that the engine was restored from a
+ * backup: then the report is about changes that the engine has lost.
+ */
+export function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>): StoredReport {
+  const { applied, clockAhead, lacks, lacking, ...rest } = read(report, value);
+  return {
+    ...rest,
+    applied: applied.some((each) => each >= revision) ? [] : applied,
+    clockAhead: clockAhead ?? undefined,
+    lacks: Object.fromEntries(lacks),
+    lacking: Math.max(lacking, lacks.length),
+  };
+}
+
+/** The JSON of a report without its time: equal texts report the same. */
+export function reportText(id: string, { lacks, clockAhead, ...rest }: Report): string {
+  return JSON.stringify({ id, ...rest, lacks: Object.entries(lacks), clockAhead: clockAhead ?? null });
+}
+
+export function reportValue(text: string, at: Date): Buffer {
+  return Buffer.from(`${text.slice(0, -1)},"at":${at.getTime()}}`);
+}
+
+async function listByName(
+  engine: Pick<Engine, 'list'>,
+  places: Places,
+  range: KeyRange,
+): Promise<ReadonlyMap<string, StoredValue>> {
+  const found = new Map<string, StoredValue>();
+  for (let after: string | undefined; ; ) {
+    const { values, more } = await engine.list({ ...range, after }, { limit: PAGE });
+    for (const stored of values) found.set(places.nameOf(stored.key), stored);
+    after = values.at(-1)?.key;
+    if (!more || after === undefined) return found;
+  }
+}
+
+/** Every registered packager with its last report, by name. @throws EngineError */
+export async function listPackagers(
+  engine: Pick<Engine, 'list'>,
+  places: Places,
+): Promise<readonly Packager[]> {
+  const [registered, living, reported] = await Promise.all([
+    listByName(engine, places, places.packagers),
+    listByName(engine, places, places.lives),
+    listByName(engine, places, places.reports),
+  ]);
+  return [...registered]
+    .map(([name, { value }]): Packager => {
+      const stored = reported.get(name);
+      const found = stored && readReport(stored);
+      const registration = readRegistration(value);
+      // The report of another folder, which had the name before, says nothing of this packager.
+      const own = found?.id === registration.id ? found : undefined;
+      return { ...registration, name, live: living.has(name), report: own };
+    })
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}

@@ -1,0 +1,297 @@
+import { isDeepStrictEqual } from 'node:util';
+import { describeThrown } from '../../../http/errors';
+import type { Log } from '../../../http/log';
+import { apiError } from '../../errors';
+import { queueByName } from '../../storage/key-file-store';
+import { type Change, type Engine, EngineError, type Lease, type StoredValue } from '../engine/engine';
+import type { AwaitedChange } from '../fleet';
+import type { Places } from '../places';
+import {
+  heartbeatValue,
+  listPackagers,
+  type Packager,
+  type Report,
+  readHeartbeat,
+  readRegistration,
+  registrationValue,
+} from './member-records';
+import { createReporter, createWaiter, type ReportPace } from './reports';
+
+/** This packager among the others. */
+export interface Membership {
+  /**
+   * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Answers false
+   * while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each change.
+   * @throws EngineError
+   */
+  join(): Promise<boolean>;
+  /** Writes the report within milliseconds: somebody waits for it. Otherwise it is written every five seconds. */
+  reportSoon(): void;
+  /** All registered packagers, by name. @throws EngineError */
+  list(): Promise<readonly Packager[]>;
+  /** @see Fleet.waitFor @throws EngineError */
+  waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
+  /** Removes a packager. @throws HttpError 404, 409. @throws EngineError */
+  retire(name: string): Promise<void>;
+  /** Ends the heartbeat lease; waits at most a second for that. */
+  close(): Promise<void>;
+}
+
+export interface MembershipOptions {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly name: string;
+  /** The prefixes of the ids of the streams that this packager takes; undefined: all. */
+  readonly streams: readonly string[] | undefined;
+  /** Of this sidecar. */
+  readonly version: string;
+  /** Of its folder, `LedgerHead.id`. */
+  readonly id: () => string;
+  readonly report: () => Report;
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** Monotonic, in ms. */
+  readonly now: () => number;
+  readonly onNameTaken: (isTaken: boolean) => void;
+  readonly pace?: Partial<Pace>;
+}
+
+/** In ms, except for the lease. */
+interface Pace extends ReportPace {
+  /** How long a packager counts as live after its last heartbeat, in seconds. */
+  readonly leaseSeconds: number;
+  readonly heartbeatMs: number;
+  /** How soon a name is asked for again that is taken, or while the engine fails. */
+  readonly retryMs: number;
+  /** How often the stored name and registration are checked. */
+  readonly checkMs: number;
+  /** How long the end waits for the engine. */
+  readonly closeMs: number;
+}
+
+const PACE: Pace = {
+  leaseSeconds: 15,
+  heartbeatMs: 4000,
+  retryMs: 5000,
+  checkMs: 30_000,
+  closeMs: 1000,
+  reportMs: 5000,
+  gatherMs: 5,
+  againMs: 1000,
+  pollMs: [10, 250],
+};
+
+/** How often a decision is repeated while others change the same keys. */
+const MAX_ROUNDS = 5;
+
+export function createMembership(options: MembershipOptions): Membership {
+  const { engine, places } = options;
+  const pace = { ...PACE, ...options.pace };
+  const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
+  const reporter = createReporter({ ...options, pace, lease });
+  const waiter = createWaiter({ ...options, pace });
+  return {
+    join: lease.join,
+    reportSoon: reporter.hurry,
+    list: () => listPackagers(engine, places),
+    waitFor: waiter.waitFor,
+    retire: (name) => retire(engine, places, name),
+    close() {
+      reporter.close();
+      waiter.close();
+      return lease.close();
+    },
+  };
+}
+
+/** The hold on a name, by a lease that the heartbeat renews. */
+export interface NameLease {
+  /** @see Membership.join */
+  join(): Promise<boolean>;
+  /** The revision at which this sidecar took the name; undefined: it does not hold it. */
+  heldSince(): number | undefined;
+  /** Checks soon whether the name is still held. */
+  checkSoon(): void;
+  close(): Promise<void>;
+}
+
+interface NameLeaseOptions extends MembershipOptions {
+  readonly pace: Pace;
+  /** Called each time that the name was taken. */
+  readonly onHeld: () => void;
+}
+
+function createNameLease(options: NameLeaseOptions): NameLease {
+  const { engine, places, name, streams, version, log, clock, pace } = options;
+  const keys = [places.live(name), places.packager(name), places.report(name)] as const;
+  const [liveKey, registrationKey, reportKey] = keys;
+  const queue = queueByName();
+  let lease: Lease | undefined;
+  let held: number | undefined;
+  /** The revision at which this process last took the name. */
+  let lastHeld: number | undefined;
+  /** The leases with which this process may have taken the name. */
+  const asked = new Set<string>();
+  let isTaken = false;
+  let isFaulty = false;
+  let isClosed = false;
+  let sinceCheckMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const setTaken = (taken: boolean, why?: string) => {
+    if (taken === isTaken) return;
+    isTaken = taken;
+    if (taken) log.warn('another sidecar runs under the name of this packager', { name, why });
+    else log.info('the name of this packager is free again', { name });
+    options.onNameTaken(taken);
+  };
+
+  /** Why a name is another sidecar's; undefined: it is free, or this folder's sidecar had it before its restart. */
+  const otherHolder = (stored: StoredValue | undefined): string | undefined => {
+    if (!stored) return undefined;
+    const heartbeat = readHeartbeat(stored.value);
+    if (heartbeat.id !== options.id()) return 'it has another key-file folder';
+    // What a restored engine holds of this process is older than what it held last.
+    const isCopy = lastHeld !== undefined && stored.revision > lastHeld && !asked.has(heartbeat.lease);
+    return isCopy ? 'its key-file folder is a copy of the one here' : undefined;
+  };
+
+  /** The changes that are missing for the name to be held by the lease, and the packager to be registered. */
+  const missingChanges = async (values: readonly (StoredValue | undefined)[]): Promise<readonly Change[]> => {
+    const [live, registered, reported] = values;
+    const changes: Change[] = [];
+    if (!live || live.revision !== held || lease === undefined || readHeartbeat(live.value).lease !== lease) {
+      lease ??= await engine.grant(pace.leaseSeconds);
+      asked.add(lease);
+      const value = heartbeatValue(options.id(), lease);
+      changes.push({ key: liveKey, expected: live?.revision ?? 0, value, lease });
+    }
+    const former = registered && readRegistration(registered.value);
+    const since = former?.id === options.id() ? former.since : clock().getTime();
+    const wanted = { id: options.id(), streams, since, version };
+    // A report has a revision for each range of the former selection: with the new one it would be wrong.
+    if (former && reported && !isDeepStrictEqual(former.streams, streams))
+      changes.push({ key: reportKey, expected: reported.revision, value: undefined });
+    if (!former || !isDeepStrictEqual(former, wanted)) {
+      const value = registrationValue(wanted);
+      changes.push({ key: registrationKey, expected: registered?.revision ?? 0, value });
+    }
+    return changes;
+  };
+
+  /** Takes the name and registers the packager. False: another sidecar has the name. @throws EngineError */
+  const settle = async (): Promise<boolean> => {
+    for (let round = 0; round < MAX_ROUNDS && !isClosed; round += 1) {
+      const { values } = await engine.read(keys);
+      const other = otherHolder(values[0]);
+      if (other !== undefined) {
+        held = undefined;
+        lease = undefined;
+        setTaken(true, other);
+        return false;
+      }
+      const changes = await missingChanges(values);
+      if (changes.length === 0) return true;
+      const guard = { key: liveKey, revision: values[0]?.revision ?? 0 };
+      const changed = await engine.change(changes, guard).catch((thrown: unknown) => {
+        // It may have been refused because the lease has ended.
+        lease = undefined;
+        throw thrown;
+      });
+      const answers = changed?.answers ?? [];
+      const [first, last] = [answers[0], answers.at(-1)];
+      const takesName = changes[0]?.key === liveKey;
+      if (takesName && first?.made) {
+        [held, lastHeld] = [first.revision, first.revision];
+        asked.clear();
+        if (lease !== undefined) asked.add(lease);
+      }
+      // Otherwise the registration was removed meanwhile.
+      if (!last?.made) continue;
+      setTaken(false);
+      if (takesName) options.onHeld();
+      return true;
+    }
+    throw new EngineError('unavailable', 'others keep changing the registration of this packager');
+  };
+
+  const renew = async (): Promise<boolean> => {
+    if (lease === undefined || held === undefined) return settle();
+    const isKept = await engine.keepAlive(lease);
+    sinceCheckMs += pace.heartbeatMs;
+    if (isKept && sinceCheckMs < pace.checkMs) return true;
+    sinceCheckMs = 0;
+    if (!isKept) [lease, held] = [undefined, undefined];
+    return settle();
+  };
+
+  /** Runs one step at a time, logs when a fault begins and ends, and plans the next heartbeat. */
+  const step = (run: () => Promise<boolean>): Promise<boolean> =>
+    queue('', async () => {
+      try {
+        const isHeld = await run();
+        if (isFaulty) log.info('renewed the membership lease in etcd again', { name });
+        isFaulty = false;
+        return isHeld;
+      } catch (thrown) {
+        if (!isFaulty && !isClosed)
+          log.warn('failed to renew the membership lease in etcd', { name, cause: describeThrown(thrown) });
+        isFaulty = true;
+        throw thrown;
+      } finally {
+        plan(held === undefined ? pace.retryMs : pace.heartbeatMs);
+      }
+    });
+
+  const plan = (ms: number) => {
+    clearTimeout(timer);
+    if (!isClosed) timer = setTimeout(() => void step(renew).catch(() => undefined), ms).unref();
+  };
+
+  return {
+    join: () => step(settle),
+    heldSince: () => held,
+    checkSoon() {
+      sinceCheckMs = pace.checkMs;
+      plan(0);
+    },
+    async close() {
+      isClosed = true;
+      clearTimeout(timer);
+      let patience: NodeJS.Timeout | undefined;
+      const enough = new Promise<void>((resolve) => {
+        patience = setTimeout(resolve, pace.closeMs);
+      });
+      const leave = queue('', async () => {
+        if (lease !== undefined) await engine.revoke(lease);
+      });
+      await Promise.race([leave.catch(() => undefined), enough]);
+      clearTimeout(patience);
+      held = undefined;
+    },
+  };
+}
+
+async function retire(engine: Engine, places: Places, name: string): Promise<void> {
+  const keys = [places.packager(name), places.report(name), places.live(name)];
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const [registration, report, live] = (await engine.read(keys)).values;
+    if (!registration)
+      throw apiError(
+        'packager_not_found',
+        `No packager of the fleet is called ${name}. GET /api/fleet lists them.`,
+      );
+    if (live)
+      throw apiError(
+        'packager_live',
+        `The packager ${name} runs. Stop its sidecar, wait half a minute, and retire it then.`,
+      );
+    const removals = [registration, report].flatMap((stored): Change[] =>
+      stored ? [{ key: stored.key, expected: stored.revision, value: undefined }] : [],
+    );
+    // If it starts meanwhile, the guard fails and it is read again.
+    const done = await engine.change(removals, { key: places.live(name), revision: 0 });
+    if (done?.answers[0]?.made) return;
+  }
+  throw new EngineError('unavailable', `the registration of the packager ${name} keeps changing`);
+}

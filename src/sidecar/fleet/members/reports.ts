@@ -1,0 +1,178 @@
+import { takes } from '../../../api/fleet';
+import { describeThrown } from '../../../http/errors';
+import type { Log } from '../../../http/log';
+import { type Engine, EngineError } from '../engine/engine';
+import type { AwaitedChange } from '../fleet';
+import type { Places } from '../places';
+import { listPackagers, type Report, reportText, reportValue } from './member-records';
+import type { NameLease } from './membership';
+import { lackOf } from './replication-lag';
+
+/** In ms. */
+export interface ReportPace {
+  /** How often a changed report is written. */
+  readonly reportMs: number;
+  /** How long a report that somebody waits for collects further changes. */
+  readonly gatherMs: number;
+  /** How soon a failed report is written again. */
+  readonly againMs: number;
+  /** The first and the longest pause between two reads of the reports while somebody waits. */
+  readonly pollMs: readonly [first: number, longest: number];
+}
+
+interface ReporterOptions {
+  readonly engine: Engine;
+  readonly places: Places;
+  readonly name: string;
+  readonly id: () => string;
+  readonly report: () => Report;
+  readonly lease: Pick<NameLease, 'heldSince' | 'checkSoon'>;
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** Monotonic, in ms. */
+  readonly now: () => number;
+  readonly pace: ReportPace;
+}
+
+/** After a report comes a rest this many times as long as it took: the reports of many packagers slow the engine. */
+const REST = 2;
+const MAX_ROUNDS = 3;
+
+/** Writes the report of this packager to the engine: every few seconds if it has changed, and on demand. */
+export function createReporter(options: ReporterOptions) {
+  const { engine, places, name, lease, log, now, pace } = options;
+  const key = places.report(name);
+  let sent: string | undefined;
+  let revision = 0;
+  let isSending = false;
+  let isAwaited = false;
+  let isFaulty = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** @returns whether it was written: the name is still held. @throws EngineError */
+  const write = async (text: string, heldSince: number): Promise<boolean> => {
+    const value = reportValue(text, options.clock());
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      // Another packager that has taken the name must not seem to have what is here.
+      const guard = { key: places.live(name), revision: heldSince };
+      const [answer] = (await engine.change([{ key, expected: revision, value }], guard))?.answers ?? [];
+      if (!answer) {
+        if (lease.heldSince() === heldSince) lease.checkSoon();
+        return false;
+      }
+      revision = answer.made ? answer.revision : (answer.present?.revision ?? 0);
+      if (answer.made) return true;
+    }
+    throw new EngineError('unavailable', 'another sidecar writes the report of this packager');
+  };
+
+  const send = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    const heldSince = lease.heldSince();
+    const text = reportText(options.id(), options.report());
+    if (isSending || heldSince === undefined || text === sent) return;
+    [isSending, isAwaited] = [true, false];
+    const began = now();
+    let pause = 0;
+    try {
+      if (await write(text, heldSince)) sent = text;
+      isFaulty = false;
+      pause = Math.max(pace.gatherMs, REST * (now() - began));
+    } catch (thrown) {
+      if (!isFaulty) log.warn('the report to the fleet failed', { name, cause: describeThrown(thrown) });
+      [isFaulty, isAwaited] = [true, true];
+      pause = pace.againMs;
+    }
+    isSending = false;
+    if (isAwaited) sendIn(pause);
+  };
+  const sendIn = (ms: number) => {
+    if (!isClosed) timer ??= setTimeout(send, ms).unref();
+  };
+  const periodic = setInterval(send, pace.reportMs).unref();
+  const hurry = () => {
+    isAwaited = true;
+    if (!isSending) sendIn(pace.gatherMs);
+  };
+
+  return {
+    /** Writes the report soon: somebody waits for it. */
+    hurry,
+    /** Writes the report again, even if it is unchanged: the engine may have lost it. */
+    renew() {
+      sent = undefined;
+      hurry();
+    },
+    close() {
+      isClosed = true;
+      clearInterval(periodic);
+      clearTimeout(timer);
+    },
+  };
+}
+
+type WaiterOptions = Pick<ReporterOptions, 'engine' | 'places' | 'pace'>;
+
+/** Waits until packagers have changes, by reading their reports again and again. */
+export function createWaiter({ engine, places, pace }: WaiterOptions) {
+  const ends = new Set<() => void>();
+  let reading: ReturnType<typeof listPackagers> | undefined;
+
+  /** All who wait share a reading. */
+  const readAll = () => {
+    reading ??= listPackagers(engine, places).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+
+  /** The packagers that do not have all of the changes, by name. */
+  const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>
+    (await readAll())
+      .filter((packager) => {
+        const reason = lackOf(packager);
+        return changes.some(
+          ({ streamId, revision }) =>
+            takes(packager.streams, streamId) && reason(streamId, revision) !== undefined,
+        );
+      })
+      .map(({ name }) => name);
+
+  return {
+    /** @see Fleet.waitFor @throws EngineError when the packagers could not be read in time. */
+    async waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]> {
+      if (changes.length === 0) return [];
+      let names: readonly string[] | undefined;
+      let fault: unknown = new EngineError('unavailable', 'the packagers could not be listed in time');
+      let isOver = false;
+      let end = () => {};
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      ends.add(end);
+      const timer = setTimeout(end, seconds * 1000);
+      const poll = async () => {
+        const [first, longest] = pace.pollMs;
+        for (let pause = first; !isOver && names?.length !== 0; pause = Math.min(pause * 1.5, longest)) {
+          await new Promise((resolve) => setTimeout(resolve, pause).unref());
+          try {
+            names = await behind(changes);
+          } catch (thrown) {
+            fault = thrown;
+          }
+        }
+      };
+      await Promise.race([poll(), ended]);
+      isOver = true;
+      clearTimeout(timer);
+      ends.delete(end);
+      if (!names) throw fault;
+      return names;
+    },
+    close() {
+      for (const end of ends) end();
+    },
+  };
+}
