@@ -29,16 +29,24 @@ const sourceOf = (house) => (PLATFORM.includes(house) ? `src/platform/${house}` 
 /** The houses whose program npm puts on the path. */
 const COMMANDS = ['cli', 'migration'];
 
-/** The houses with a page of their API. Its files, and those of a package, go to `dist/<house>/public` as they are. */
-const WITH_API_PAGE = ['sidecar', 'emulator'];
-const API_PAGE = {
-  folder: 'src/http/public',
-  package: 'swagger-ui-dist',
-  files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
-};
+/** The pages that the sidecar and the emulator share. */
+const SHARED_PAGES = 'src/http/public';
+const FOR_SHARED_PAGES = [
+  {
+    package: 'swagger-ui-dist',
+    files: ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'],
+  },
+  { package: '@knadh/oat', files: ['oat.min.css'] },
+];
 
-/** What the pages of a house load of packages, beside those of its API. */
-const LOADED = { emulator: [{ package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] }] };
+/** The houses with pages, and the files of packages that they load. All go to `dist/<house>/public` as they are. */
+const LOADED = {
+  sidecar: FOR_SHARED_PAGES,
+  emulator: [
+    ...FOR_SHARED_PAGES,
+    { package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] },
+  ],
+};
 /** What a program has beside it, by house: `npm run demo` packages its test clip. */
 const BESIDE = { demo: ['clip.mp4'] };
 
@@ -97,16 +105,11 @@ async function buildHouse(esbuild, house) {
   });
   const packages = packagesIn(metafile);
   const target = join(folder, 'public');
-  if (WITH_API_PAGE.includes(house)) {
-    await cp(join(ROOT, API_PAGE.folder), target, { recursive: true });
-    const served = join('node_modules', API_PAGE.package);
-    for (const file of API_PAGE.files) await copyFile(join(ROOT, served, file), join(target, file));
-    packages.push(served);
-  }
+  if (LOADED[house]) await cp(join(ROOT, SHARED_PAGES), target, { recursive: true });
   for (const loaded of LOADED[house] ?? []) {
     const served = join('node_modules', loaded.package);
     for (const file of loaded.files)
-      await copyFile(join(ROOT, served, loaded.from, file), join(target, file));
+      await copyFile(join(ROOT, served, loaded.from ?? '', file), join(target, file));
     packages.push(served);
   }
   for (const file of BESIDE[house] ?? [])

@@ -8,8 +8,16 @@ interface ApiPageOptions {
   readonly publicFolder: string;
 }
 
-/** What the page loads, from below `/docs`. */
-const PAGE_FILES = ['docs.css', 'docs.js', 'icon.svg', 'swagger-ui.css', 'swagger-ui-bundle.js'];
+/** The files below `/docs`. Other pages load the icon, the style sheet that all share (`style.css`) and its ground, too. */
+const PAGE_FILES = [
+  'docs.css',
+  'docs.js',
+  'icon.svg',
+  'oat.min.css',
+  'style.css',
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+];
 
 /** `/openapi.json` and `/docs`, the page that shows it. */
 export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {

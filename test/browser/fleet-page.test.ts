@@ -241,7 +241,7 @@ it('knows every state and every reason, and what to do about each', async () => 
   }
   for (const why of Object.keys(LACK_REASONS) as LackReason[]) {
     fleet.say({ packagers: [packagerOf('origin-2', lacking(why, 'news'))] });
-    await untilTrue(() => page.locator('#lacks .pill', { hasText: why }).isVisible());
+    await untilTrue(() => page.locator('#lacks .badge', { hasText: why }).isVisible());
     if (why !== 'behind') await until('At origin-2, news ');
   }
 });

@@ -30,6 +30,8 @@ const PATHS = [
   ['/docs/docs.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/docs.js', 'text/javascript; charset=utf-8', API_POLICY],
   ['/docs/icon.svg', 'image/svg+xml', API_POLICY],
+  ['/docs/oat.min.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/style.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/swagger-ui.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', API_POLICY],
 ] as const;

@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import fs from 'fs-extra';
 
 const ROOT = resolve(__dirname, '../..');
@@ -19,10 +19,13 @@ export function publicFolder(house: 'sidecar' | 'emulator'): string {
   fs.copySync(join(ROOT, 'src/http/public'), folder);
   const own = join(ROOT, house === 'emulator' ? 'src/platform/emulator/public' : 'src/sidecar/public');
   if (fs.existsSync(own)) fs.copySync(own, folder);
-  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
-    fs.symlinkSync(join(ROOT, 'node_modules/swagger-ui-dist', name), join(folder, name));
-  const player = 'shaka-player.compiled.js';
-  if (house === 'emulator')
-    fs.symlinkSync(join(ROOT, 'node_modules/shaka-player/dist', player), join(folder, player));
+  const ofPackages = [
+    'swagger-ui-dist/swagger-ui.css',
+    'swagger-ui-dist/swagger-ui-bundle.js',
+    '@knadh/oat/oat.min.css',
+    ...(house === 'emulator' ? ['shaka-player/dist/shaka-player.compiled.js'] : []),
+  ];
+  for (const file of ofPackages)
+    fs.symlinkSync(join(ROOT, 'node_modules', file), join(folder, basename(file)));
   return folder;
 }

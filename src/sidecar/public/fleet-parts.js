@@ -29,7 +29,8 @@ export function fill(element, facts, make) {
   element.replaceChildren(...[make(facts)].flat().filter((child) => child !== undefined && child !== false));
 }
 
-export const pill = (tone, text) => part('span', { class: `pill pill-${tone}` }, text);
+const VARIANTS = { good: 'success', wait: 'warning', bad: 'danger' };
+export const pill = (tone, text) => part('span', { class: 'badge', 'data-variant': VARIANTS[tone] }, text);
 export const statePill = (state) => pill(STATES[state]?.[0] ?? 'wait', state.replaceAll('_', ' '));
 export const reasonPill = (why, text = why) => pill(REASONS[why]?.[0] ?? 'wait', text);
 /** A sentence whose commands and names of variables stand between backticks. Names may break after an underscore. */
@@ -50,7 +51,7 @@ export const sub = (text) => part('span', { class: 'sub' }, text);
 export function showRows(table, columns, items, keyOf) {
   if (!table.tHead) {
     const heads = columns.map(({ title, wide }) =>
-      part('th', { scope: 'col', role: 'columnheader', class: wide && 'wide' }, title),
+      part('th', { scope: 'col', role: 'columnheader', class: wide && 'strips' }, title),
     );
     // On phones rows are blocks, and would be no rows to a screen reader.
     table.setAttribute('role', 'table');

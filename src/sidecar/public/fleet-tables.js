@@ -95,7 +95,7 @@ const PACKAGER_COLUMNS = [
             ),
             part(
               'span',
-              { class: 'pills' },
+              { class: 'badges' },
               reasons.map(([why, size]) =>
                 reasonPill(why, reasons.length > 1 ? `${number(size)} ${why}` : why),
               ),
@@ -167,7 +167,7 @@ const LACK_COLUMNS = [
     show: (by) => {
       const reasons = groupBy(by);
       return [...reasons].map(([why, those]) =>
-        part('p', { class: 'lack' }, reasonPill(why), ' ', some(those.map(({ name }) => name))),
+        part('p', { class: 'reason' }, reasonPill(why), ' ', some(those.map(({ name }) => name))),
       );
     },
   },
@@ -327,7 +327,7 @@ export function showWhere(body) {
       ['Revision', number(entry.revision)],
     ];
     return [
-      part('p', { class: 'where-state' }, part('b', {}, entry.streamid), ' ', pill(tone, says)),
+      part('p', { class: 'name' }, part('b', {}, entry.streamid), ' ', pill(tone, says)),
       part(
         'dl',
         { class: 'facts' },
@@ -350,7 +350,9 @@ export function showWhere(body) {
 
 /** Says why nothing is known of a stream. */
 export function showNowhere(stream, says) {
-  fill(byId('where-answer'), [stream, says], () => part('p', { class: 'message message-wait' }, says));
+  fill(byId('where-answer'), [stream, says], () =>
+    part('p', { class: 'message', 'data-variant': 'warning' }, says),
+  );
   showRows(byId('where-packagers'), WHERE_COLUMNS, [], ({ name }) => name);
   byId('where-more').hidden = true;
 }

@@ -56,7 +56,7 @@ function leave(refusal) {
       ? [
           part(
             'div',
-            { class: 'message message-bad' },
+            { class: 'message', 'data-variant': 'danger' },
             part('p', {}, refusal[0]),
             refusal[1] && part('p', {}, refusal[1]),
           ),
@@ -100,7 +100,7 @@ function showTrouble(mine, says) {
   fill(byId('trouble'), [says, failedSince], () =>
     part(
       'div',
-      { class: 'message message-bad' },
+      { class: 'message', 'data-variant': 'danger' },
       part('p', {}, says),
       part(
         'p',
