@@ -143,7 +143,8 @@ async function forward(
   }
   const ending = new AbortController();
   response.on('close', () => ending.abort());
-  const told = await client.forward(`/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`, {
+  const told = await client.forward({
+    path: `/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`,
     method: request.method === 'HEAD' ? 'HEAD' : 'GET',
     headers: headersOf(request.headers, ASKED),
     signal: ending.signal,

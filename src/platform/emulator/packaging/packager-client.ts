@@ -17,15 +17,15 @@ export interface PackagerAddress {
   readonly rtmpUrl: string | undefined;
 }
 
-/** How long the packager may take, in milliseconds of real time. */
+/** Timeouts in milliseconds of real time. */
 export interface PackagerLimits {
-  /** For an answer of some lines. */
+  /** Of a call that answers a document. */
   readonly callMs: number;
-  /** For the end of a live stream: the last segments are written. */
+  /** Of the end of a live stream: the last segments are written. */
   readonly endMs: number;
-  /** How long nothing may move while a viewer's request is answered. */
+  /** Of a socket without traffic while a viewer's request is answered. */
   readonly idleMs: number;
-  /** For a file that is packaged, and for a recording that is made. */
+  /** Of a socket without traffic while a file is packaged or a recording is made. */
   readonly fileMs: number;
 }
 
@@ -56,10 +56,7 @@ export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
 
-const StreamList = z.union([
-  z.array(StreamDocument),
-  z.object({ streams: z.array(StreamDocument) }).transform(({ streams }) => streams),
-]);
+const StreamList = z.array(StreamDocument);
 
 /** A live stream as the packager is to have it. */
 export interface LiveOrder {
@@ -76,17 +73,10 @@ export interface FileOrder {
   readonly keyFile: string | undefined;
 }
 
-/** What came of a call. `absent`: the packager has no such stream. `unsent`: the packager can't have heard of it. */
+/** The result of a call. `absent`: the packager has no such stream. */
 export type Told<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problem: Problem; readonly absent: boolean; readonly unsent: boolean };
-
-/** A request that the packager is to answer to a viewer. */
-interface Forwarded {
-  readonly method: 'GET' | 'HEAD';
-  readonly headers: OutgoingHttpHeaders;
-  readonly signal: AbortSignal;
-}
+  | { readonly ok: false; readonly problem: Problem; readonly absent: boolean };
 
 interface Call {
   readonly method: string;
@@ -98,74 +88,71 @@ interface Call {
 }
 
 const UNREACHABLE = 'packager_unreachable';
+/** A document has some hundred bytes. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** Why there is no answer. */
 class CallFailure extends Error {
   constructor(
     readonly problem: Problem,
-    readonly about: { readonly absent?: boolean; readonly unsent?: boolean } = {},
+    readonly absent = false,
   ) {
     super(problem.code);
   }
 }
 
-/** A document has some hundred bytes. */
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-
 /** Calls of the packager. None of them rejects, and none waits longer than the limits say. */
 export class PackagerClient {
   readonly #address: PackagerAddress;
   readonly #limits: PackagerLimits;
-  readonly #agent: Agent;
   readonly #isSecure: boolean;
+  /** Viewers don't wait for the calls that bring streams to the packager. */
+  readonly #agents: { readonly calls: Agent; readonly viewers: Agent };
 
   constructor(address: PackagerAddress, limits: PackagerLimits) {
     this.#address = address;
     this.#limits = limits;
     this.#isSecure = address.url.startsWith('https:');
-    this.#agent = new (this.#isSecure ? SecureAgent : Agent)({ keepAlive: true, maxFreeSockets: 16 });
+    const agent = (maxSockets: number) =>
+      new (this.#isSecure ? SecureAgent : Agent)({ keepAlive: true, maxSockets, maxFreeSockets: 16 });
+    this.#agents = { calls: agent(16), viewers: agent(Number.POSITIVE_INFINITY) };
   }
 
-  /** Wants a live stream, also again and again. */
+  /** Starts a live stream; changes nothing when it runs. */
   putLive(id: string, order: LiveOrder): Promise<Told<StreamDocument>> {
     const body = JSON.stringify({ ...order, protection: 'key_file' });
-    return this.#ask('PUT', `/streams/${id}`, { body });
+    return this.#ask(StreamDocument, { method: 'PUT', path: `/streams/${id}`, body });
   }
 
-  /** Sends a media file; what was packaged under the id before is replaced. */
+  /** Sends a media file, in place of what was packaged under the id before. */
   putFile(id: string, order: FileOrder, signal: AbortSignal): Promise<Told<StreamDocument>> {
     const { keyFile } = order;
     const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
-    return this.#told(async () => {
-      const { fileMs: idleMs } = this.#limits;
-      const call = { method: 'PUT', path: `/streams/${id}/file?${query}`, body: order, signal, idleMs };
-      return StreamDocument.parse(await this.#json(call));
+    const path = `/streams/${id}/file?${query}`;
+    return this.#ask(StreamDocument, {
+      method: 'PUT',
+      path,
+      body: order,
+      signal,
+      idleMs: this.#limits.fileMs,
     });
-  }
-
-  find(id: string): Promise<Told<StreamDocument>> {
-    return this.#ask('GET', `/streams/${id}`);
   }
 
   list(): Promise<Told<readonly StreamDocument[]>> {
-    return this.#told(async () => {
-      const signal = AbortSignal.timeout(this.#limits.callMs);
-      return StreamList.parse(await this.#json({ method: 'GET', path: '/streams', signal }));
-    });
+    return this.#ask(StreamList, { method: 'GET', path: '/streams' });
   }
 
   /** Ends a live stream; what was packaged stays. */
   end(id: string): Promise<Told<StreamDocument>> {
-    return this.#ask('POST', `/streams/${id}/end`, { ms: this.#limits.endMs });
+    const signal = AbortSignal.timeout(this.#limits.endMs);
+    return this.#ask(StreamDocument, { method: 'POST', path: `/streams/${id}/end`, signal });
   }
 
   /** Stops a stream and removes its files. */
   remove(id: string): Promise<Told<undefined>> {
+    const signal = AbortSignal.timeout(this.#limits.callMs);
     return this.#told(async () => {
-      const signal = AbortSignal.timeout(this.#limits.callMs);
       const answer = await this.#open({ method: 'DELETE', path: `/streams/${id}`, signal });
-      await this.#accepted(answer);
-      answer.resume();
+      (await this.#accepted(answer)).resume();
       return undefined;
     });
   }
@@ -176,41 +163,39 @@ export class PackagerClient {
     piece: { readonly from: number; readonly to: number } | undefined,
     signal: AbortSignal,
   ): Promise<Told<IncomingMessage>> {
-    const query = piece ? `?from=${piece.from}&to=${piece.to}` : '';
-    const { fileMs: idleMs } = this.#limits;
-    return this.#told(async () => {
-      const call = { method: 'GET', path: `/streams/${id}/recording${query}`, signal, idleMs };
-      return this.#accepted(await this.#open(call));
-    });
+    const path = `/streams/${id}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
+    const call = { method: 'GET', path, signal, idleMs: this.#limits.fileMs };
+    return this.#told(async () => this.#accepted(await this.#open(call)));
   }
 
   /**
-   * The packager's answer to a viewer's request, whatever its status. A kept connection that the packager closes at this
-   * moment costs the viewer nothing: the request is made once more.
-   * @param path below `/media`, with its query.
+   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the packager has
+   * closed the kept connection.
+   * @param call its path is below `/media`, with its query.
    */
-  async forward(path: string, { method, headers, signal }: Forwarded): Promise<Told<IncomingMessage>> {
-    const call = { method, path, headers, signal, idleMs: this.#limits.idleMs };
-    const told = await this.#told(() => this.#open(call));
-    const isBroken = !told.ok && !told.unsent && told.problem.code === UNREACHABLE;
-    return isBroken ? this.#told(() => this.#open(call)) : told;
+  async forward(call: Pick<Call, 'method' | 'path' | 'signal' | 'headers'>): Promise<Told<IncomingMessage>> {
+    const told = await this.#told(() => this.#open(call, this.#agents.viewers));
+    return told.ok || told.problem.code !== UNREACHABLE
+      ? told
+      : this.#told(() => this.#open(call, this.#agents.viewers));
   }
 
-  /** Closes the connections on which nothing happens. */
+  /** Closes the idle connections. */
   stop(): void {
-    this.#agent.destroy();
+    this.#agents.calls.destroy();
+    this.#agents.viewers.destroy();
   }
 
-  #ask(
-    method: string,
-    path: string,
-    { body, ms = this.#limits.callMs }: { readonly body?: string; readonly ms?: number } = {},
-  ): Promise<Told<StreamDocument>> {
+  #ask<Schema extends z.ZodType>(
+    schema: Schema,
+    { signal = AbortSignal.timeout(this.#limits.callMs), ...call }: Omit<Call, 'signal'> & Partial<Call>,
+  ): Promise<Told<z.output<Schema>>> {
     return this.#told(async () => {
-      const signal = AbortSignal.timeout(ms);
-      return StreamDocument.parse(
-        await this.#json({ method, path, signal, ...(body !== undefined && { body }) }),
-      );
+      const answer = await this.#accepted(await this.#open({ ...call, signal }));
+      const text = await textOf(answer, MAX_ANSWER_BYTES).catch((thrown) => {
+        throw this.#failed(thrown, signal);
+      });
+      return schema.parse(JSON.parse(text));
     });
   }
 
@@ -218,31 +203,10 @@ export class PackagerClient {
     try {
       return { ok: true, value: await call() };
     } catch (thrown) {
-      const { problem, about } = thrown instanceof CallFailure ? thrown : this.#foreign();
-      return { ok: false, problem, absent: about.absent === true, unsent: about.unsent === true };
+      if (thrown instanceof CallFailure) return { ok: false, problem: thrown.problem, absent: thrown.absent };
+      const description = `What answers at ${this.#address.url} is no packager. Correct EMULATOR_PACKAGERURL.`;
+      return { ok: false, problem: { code: 'packager_foreign', description }, absent: false };
     }
-  }
-
-  /** What answers is something else. */
-  #foreign(): CallFailure {
-    const description = `What answers at ${this.#address.url} is no packager. Correct EMULATOR_PACKAGERURL.`;
-    return new CallFailure({ code: 'packager_foreign', description });
-  }
-
-  async #json(call: Call): Promise<unknown> {
-    const answer = await this.#accepted(await this.#open(call));
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const chunk of answer as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > MAX_ANSWER_BYTES) throw this.#foreign();
-        chunks.push(chunk);
-      }
-    } catch (thrown) {
-      throw thrown instanceof CallFailure ? thrown : this.#failed(thrown, call.signal);
-    }
-    return JSON.parse(Buffer.concat(chunks).toString());
   }
 
   /** The answer, when it is one of success. @throws CallFailure */
@@ -255,49 +219,48 @@ export class PackagerClient {
         "The packager refuses the API key. Set EMULATOR_PACKAGERAPIKEY to the packager's PACKAGER_APIKEY.";
       throw new CallFailure({ code: 'packager_refused_api_key', description });
     }
-    const said = problem ?? { code: 'packager_failed', description: `The packager answered ${statusCode}.` };
-    throw new CallFailure(said, { absent: statusCode === 404 });
+    const failed = { code: 'packager_failed', description: `The packager answered ${statusCode}.` };
+    throw new CallFailure(problem ?? failed, statusCode === 404);
   }
 
-  #open(call: Call): Promise<IncomingMessage> {
+  #open(call: Call, agent = this.#agents.calls): Promise<IncomingMessage> {
     const { url, apiKey } = this.#address;
-    const { method, body, signal, idleMs = this.#limits.idleMs } = call;
-    const ofBody =
-      body === undefined
-        ? {}
-        : typeof body === 'string'
-          ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-          : { 'content-type': 'application/octet-stream', 'content-length': body.size };
+    const { method, body, signal, idleMs: timeout = this.#limits.idleMs } = call;
+    const headers = {
+      ...call.headers,
+      ...(typeof body === 'string' && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      }),
+      ...(typeof body === 'object' && {
+        'content-type': 'application/octet-stream',
+        'content-length': body.size,
+      }),
+      ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+    };
     return new Promise((resolve, reject) => {
-      const outgoing = (this.#isSecure ? secureRequest : request)(`${url}${call.path}`, {
-        method,
-        agent: this.#agent,
-        headers: { ...call.headers, ...ofBody, ...(apiKey !== undefined && { 'x-api-key': apiKey }) },
-        signal,
-        timeout: idleMs,
-      });
+      const options = { method, agent, headers, signal, timeout };
+      const outgoing = (this.#isSecure ? secureRequest : request)(`${url}${call.path}`, options);
       outgoing.on('timeout', () => outgoing.destroy(this.#late()));
       outgoing.on('response', (answer) => {
-        // Whoever reads it is told; nobody else is to be.
+        // Its reader gets the error.
         answer.on('error', () => undefined);
         resolve(answer);
       });
       outgoing.on('error', (thrown) => {
         reject(thrown instanceof CallFailure ? thrown : this.#failed(thrown, signal));
       });
-      if (body === undefined || typeof body === 'string') outgoing.end(body);
-      // An answer may come amid the file; then the rest is not sent.
+      if (typeof body !== 'object') outgoing.end(body);
+      // The answer may come before the end of the file; then the rest is not sent.
       else pipeline(createReadStream(body.path), outgoing, () => undefined);
     });
   }
 
   #failed(thrown: unknown, signal: AbortSignal): CallFailure {
-    if (signal.aborted) return isTimeout(signal) ? this.#late() : ENDED;
-    const code = systemCode(thrown);
-    const unsent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN';
-    const failure = failureOf(code).replaceAll('_', ' ');
+    if (signal.aborted) return signal.reason?.name === 'TimeoutError' ? this.#late() : ENDED;
+    const failure = failureOf(systemCode(thrown)).replaceAll('_', ' ');
     const description = `The packager at ${this.#address.url} does not answer (${failure}). Start it, or correct EMULATOR_PACKAGERURL.`;
-    return new CallFailure({ code: UNREACHABLE, description }, { unsent });
+    return new CallFailure({ code: UNREACHABLE, description });
   }
 
   #late(): CallFailure {
@@ -306,26 +269,28 @@ export class PackagerClient {
   }
 }
 
-/** By the emulator itself, as nobody waits for the answer any more. */
+/** The emulator ended it: the answer is of no use any more. */
 const ENDED = new CallFailure({ code: 'call_ended', description: 'The call was ended.' });
-
-function isTimeout({ reason }: AbortSignal): boolean {
-  return typeof reason === 'object' && reason !== null && Reflect.get(reason, 'name') === 'TimeoutError';
-}
 
 const Refused = z.object({ errors: z.array(z.object({ code: z.string(), description: z.string() })).min(1) });
 
-/** What the packager says is wrong, read as far as a description goes. */
+/** The first error of an answer, or undefined when it has none that can be read. */
 async function problemIn(answer: IncomingMessage): Promise<Problem | undefined> {
-  let text = '';
   try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      text += chunk.toString();
-      if (text.length > 64 * 1024) break;
-    }
-    const [first] = Refused.parse(JSON.parse(text)).errors;
-    return first;
+    return Refused.parse(JSON.parse(await textOf(answer, 64 * 1024))).errors[0];
   } catch {
     return undefined;
   }
+}
+
+/** The text of an answer. More than `maxBytes` are cut off, which makes the JSON invalid. */
+async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) break;
+  }
+  return Buffer.concat(chunks).toString();
 }

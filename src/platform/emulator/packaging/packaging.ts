@@ -3,19 +3,22 @@ import type { Log } from '../../../http/log';
 import { createSemaphore } from '../../../http/semaphore';
 import { keyFileOf, type Media } from '../library/media';
 import type { Broadcast } from '../live/broadcast';
+import { type Channel, keyFileOfChannel } from '../live/channels';
+import { isOver } from '../live/event-machine';
 import type { EmulatorState } from '../state';
 import {
+  type FileOrder,
   isDone,
+  type LiveOrder,
   type PackagerAddress,
   PackagerClient,
   type PackagerLimits,
   type StreamDocument,
   type Told,
 } from './packager-client';
-import { type Wanted, wantedOf } from './wanted';
 
 export interface PackagingSettings extends PackagerLimits {
-  /** How often the packager is told what is wanted, in milliseconds of real time. */
+  /** How often the packager is compared with what is wanted, in milliseconds of real time. */
   readonly everyMs: number;
 }
 
@@ -27,24 +30,29 @@ export const PACKAGING_SETTINGS: PackagingSettings = {
   fileMs: 600_000,
 };
 
-/** Calls at a time: of some lines, and of whole files. */
-const CALLS = 16;
+/** How many files are sent at a time. */
 const FILES = 2;
-
-/** A file that was not taken is sent again after so many rounds, twice as many after each further time, up to these. */
+/** A refused file is sent again after so many rounds, twice as many after each further refusal, up to the longest wait. */
 const FIRST_WAIT = 4;
 const LONGEST_WAIT = 64;
 
-/** What `settled` is of a live stream that is over; of a file it is what was sent. */
-const REPLAY = 'replay';
+/**
+ * What the packager is to have under an id. `interrupted`: a live stream whose encoder may come back; `replay`: one that
+ * is over.
+ */
+type Wanted =
+  | { readonly kind: 'live'; readonly order: LiveOrder }
+  | { readonly kind: 'interrupted' }
+  | { readonly kind: 'replay' }
+  | { readonly kind: 'file'; readonly order: FileOrder };
 
 /** What is known of a stream at the packager. */
 export interface Packaged {
-  /** What the packager said of it last. */
+  /** The packager's latest report. */
   readonly document: StreamDocument | undefined;
   /** Why the packager could not be asked, or does not do what is wanted. */
   readonly problem: Problem | undefined;
-  /** Whether the packager has said that it has nothing, and nothing can come any more. */
+  /** Whether the packager has nothing of an event that is over. */
   readonly isGone: boolean;
 }
 
@@ -52,20 +60,19 @@ interface Stream {
   readonly id: string;
   document: StreamDocument | undefined;
   problem: Problem | undefined;
-  /** Whether the packager may have something under the id. */
-  mayExist: boolean;
-  /** What stands at the packager as it is wanted; nothing is to be done until that changes. */
-  settled: string | undefined;
-  /** The file that was sent last. */
+  isGone: boolean;
+  /** The file that the packager took last. */
   sent: string | undefined;
-  /** Rounds to wait before a file is sent again, and how many it was the last time. */
+  /** The file on its way, and what ends it. */
+  sending: { readonly file: string; readonly ending: AbortController } | undefined;
+  /** Rounds to wait before a file is sent again, and the wait before. */
   wait: number;
   lastWait: number;
   busy: boolean;
-  /** Whether something has changed since the call under way began. */
+  /** Whether it is to be compared again after the call under way. */
   again: boolean;
-  /** The file on its way, and what ends it. */
-  sending: { readonly file: string; readonly ending: AbortController } | undefined;
+  /** How many calls were made: a list from before a call is out of date. */
+  calls: number;
 }
 
 interface PackagingParts {
@@ -76,27 +83,27 @@ interface PackagingParts {
 }
 
 /**
- * Brings the packager to where the platform is: what is wanted of each event and media is told again and again, so that a
- * packager that was away, or has forgotten, gets there by itself. Without a packager it does nothing.
+ * Reconciles the packager with the platform: in each round, and at each change, what is wanted of each event and media is
+ * compared with what the packager reports. Without a packager it does nothing.
  */
 export class Packaging {
   readonly client: PackagerClient | undefined;
   readonly #parts: PackagingParts;
   readonly #streams = new Map<string, Stream>();
-  readonly #calls = createSemaphore(CALLS);
   readonly #files = createSemaphore(FILES);
   readonly #rounds: NodeJS.Timeout | undefined;
-  readonly #afterRound = new Set<() => void>();
+  readonly #afterRound: (() => void)[] = [];
   readonly #stopMs: number;
-  #asking = false;
+  #inRound = false;
   #away: string | undefined;
 
   constructor(parts: PackagingParts, settings: PackagingSettings) {
     this.#parts = parts;
     this.#stopMs = settings.callMs;
     if (!parts.packager) return;
-    this.client = new PackagerClient(parts.packager, settings);
-    this.#rounds = setInterval(() => void this.#round(), settings.everyMs).unref();
+    const client = new PackagerClient(parts.packager, settings);
+    this.client = client;
+    this.#rounds = setInterval(() => void this.#round(client), settings.everyMs).unref();
     const { events, media, channels } = parts.state;
     events.watch(({ id }) => this.look(id));
     media.watch(({ id }) => this.look(id));
@@ -110,30 +117,30 @@ export class Packaging {
 
   /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
   find(id: string): Packaged | undefined {
-    const stream = this.#streams.get(id);
-    if (!stream) return undefined;
-    const { document, problem, settled } = stream;
-    return { document, problem, isGone: settled !== undefined && document === undefined };
+    return this.#streams.get(id);
   }
 
   /**
-   * What can be delivered of an event or a media. Undefined while there is no segment, and for media that stand there in
-   * the clear but are to be protected.
+   * What can be delivered of an event or a media. Undefined while there is no segment, and for media that were packaged
+   * in the clear but are to be protected.
    */
   deliverable(id: string): StreamDocument | undefined {
     const document = this.#streams.get(id)?.document;
     if (!document || !(document.dash || document.hls)) return undefined;
-    return document.protection === 'none' && this.#isToBeProtected(id) ? undefined : document;
+    const media = this.#parts.state.media.find(id);
+    // Live streams are always protected.
+    const isToBeProtected = !media || keyFileOf(media) !== undefined;
+    return document.protection === 'none' && isToBeProtected ? undefined : document;
   }
 
   /** Whether there is something to play, or may be soon. */
   isExpected(id: string): boolean {
-    const packaged = this.find(id);
-    if (!packaged) return false;
-    const { document, isGone } = packaged;
-    if (!document) return !isGone;
-    const isLive = document.kind === 'live' && document.state !== 'ended';
-    return document.dash !== null || document.hls !== null || isLive || !isDone(document);
+    const stream = this.#streams.get(id);
+    if (!stream?.document) return stream !== undefined && !stream.isGone;
+    const { dash, hls, kind, state } = stream.document;
+    return (
+      dash !== null || hls !== null || (kind === 'live' && state !== 'ended') || !isDone(stream.document)
+    );
   }
 
   /** Compares what is wanted under an id with what the packager has, now. */
@@ -141,23 +148,22 @@ export class Packaging {
     if (this.client) void this.#reconcile(this.client, id);
   }
 
-  /** Calls back after each round, until what is answered is called. */
-  afterRounds(listener: () => void): () => void {
-    this.#afterRound.add(listener);
-    return () => void this.#afterRound.delete(listener);
+  /** Calls back after each round. */
+  afterRounds(listener: () => void): void {
+    this.#afterRound.push(listener);
   }
 
-  /** To be called when the state is empty: the packager loses all that it was told. */
+  /** To be called when the state is empty: the packager loses its streams. */
   reset(): void {
-    for (const { id } of this.#streams.values()) this.look(id);
+    for (const id of this.#streams.keys()) this.look(id);
   }
 
-  /** Ends the rounds, and takes from the packager what it was told, as far as it answers now. */
+  /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. */
   async stop(): Promise<void> {
     clearInterval(this.#rounds);
     const { client } = this;
     if (!client) return;
-    const ids = [...this.#streams.values()].filter(({ mayExist }) => mayExist).map(({ id }) => id);
+    const ids = [...this.#streams.keys()];
     for (const { sending } of this.#streams.values()) sending?.ending.abort();
     this.#streams.clear();
     const removed = Promise.all(ids.map((id) => this.#call(() => client.remove(id))));
@@ -170,53 +176,46 @@ export class Packaging {
     return this.client !== undefined && keyFileOf(media) !== undefined;
   }
 
-  #isToBeProtected(id: string): boolean {
-    const media = this.#parts.state.media.find(id);
-    // Live streams always are.
-    return !media || keyFileOf(media) !== undefined;
-  }
-
+  /** What the packager is to have under the id of an event or a media, or undefined when it is to have nothing. */
   #wanted(id: string): Wanted | undefined {
     const { state, broadcast, packager } = this.#parts;
-    return wantedOf({ state, broadcast, rtmpUrl: packager?.rtmpUrl }, id);
+    const event = state.events.find(id);
+    const channel = state.channels.find(event?.channelId ?? '');
+    if (event && channel && !isOver(event.state)) {
+      if (packager?.rtmpUrl === undefined) return undefined;
+      if (broadcast.sessionOf(channel.id)?.eventId !== id) return { kind: 'interrupted' };
+      return { kind: 'live', order: liveOrder(channel, `${packager.rtmpUrl}/${event.pullToken}`) };
+    }
+    const media = state.media.find(id);
+    if (media?.hostingType !== 'hosted') return undefined;
+    const { file } = media;
+    if (file) return { kind: 'file', order: { path: file.path, size: file.size, keyFile: keyFileOf(media) } };
+    return media.eventId === id ? { kind: 'replay' } : undefined;
   }
 
-  async #round(): Promise<void> {
+  async #round(client: PackagerClient): Promise<void> {
     // The round before may still wait for the packager.
-    if (this.#asking || !this.client) return;
-    this.#asking = true;
-    try {
-      await this.#checkSettled(this.client);
-    } finally {
-      this.#asking = false;
-    }
-    for (const stream of this.#streams.values()) {
+    if (this.#inRound) return;
+    this.#inRound = true;
+    const before = new Map([...this.#streams.values()].map((stream) => [stream, stream.calls]));
+    const listed: Told<readonly StreamDocument[]> =
+      before.size === 0 ? { ok: true, value: [] } : await this.#call(() => client.list());
+    this.#inRound = false;
+    const documents = new Map(listed.ok ? listed.value.map((document) => [document.id, document]) : []);
+    for (const [stream, calls] of before) {
       stream.wait = Math.max(stream.wait - 1, 0);
-      // A slow packager is not asked again as soon as it has answered.
-      if (!stream.busy) this.look(stream.id);
+      if (stream.busy || stream.calls !== calls) continue;
+      if (listed.ok) {
+        heard(stream, documents.get(stream.id));
+        this.look(stream.id);
+      } else stream.problem = listed.problem;
     }
     for (const listener of this.#afterRound) listener();
   }
 
-  /** One call for all that needs none of its own: a packager that has forgotten something is told it again. */
-  async #checkSettled(client: PackagerClient): Promise<void> {
-    const settled = [...this.#streams.values()].filter((stream) => stream.settled !== undefined);
-    if (settled.every(({ document }) => document === undefined)) return;
-    const listed = await this.#call(() => client.list());
-    if (!listed.ok) return;
-    const documents = new Map(listed.value.map((document) => [document.id, document]));
-    for (const stream of settled) {
-      if (stream.settled === undefined || !stream.document) continue;
-      stream.document = documents.get(stream.id);
-      if (stream.document && (stream.settled !== REPLAY || isDone(stream.document))) continue;
-      stream.settled = undefined;
-      stream.sent = undefined;
-    }
-  }
-
-  /** One call at a time for each stream. What changes meanwhile is seen to once, however often it does. */
+  /** One call at a time for each stream. A change during a call is seen after it. */
   async #reconcile(client: PackagerClient, id: string): Promise<void> {
-    // What has changed is still changing: an event is there before its channel knows.
+    // The change under way is completed first: an event is there before its channel knows.
     await undefined;
     const stream = this.#streams.get(id) ?? this.#begin(id);
     if (!stream) return;
@@ -226,30 +225,25 @@ export class Packaging {
       return;
     }
     stream.busy = true;
-    try {
-      do {
-        stream.again = false;
-        await this.#bring(client, stream);
-      } while (stream.again);
-    } finally {
-      stream.busy = false;
-    }
+    do {
+      stream.again = false;
+      await this.#bring(client, stream);
+    } while (stream.again);
+    stream.busy = false;
   }
 
   #begin(id: string): Stream | undefined {
     if (!this.#wanted(id)) return undefined;
-    const stream: Stream = {
+    const nothing = { document: undefined, problem: undefined, sent: undefined, sending: undefined };
+    const stream = {
       id,
-      document: undefined,
-      problem: undefined,
-      mayExist: false,
-      settled: undefined,
-      sent: undefined,
+      ...nothing,
+      isGone: false,
       wait: 0,
       lastWait: 0,
       busy: false,
       again: false,
-      sending: undefined,
+      calls: 0,
     };
     this.#streams.set(id, stream);
     return stream;
@@ -259,60 +253,39 @@ export class Packaging {
   async #bring(client: PackagerClient, stream: Stream): Promise<void> {
     const { id } = stream;
     const wanted = this.#wanted(id);
-    if (!wanted) {
-      if (await this.#remove(client, stream)) this.#streams.delete(id);
-      return;
+    if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
+      const removed = await this.#call(() => client.remove(id));
+      stream.calls += 1;
+      if (!removed.ok && !removed.absent) {
+        stream.problem = removed.problem;
+        return;
+      }
+      stream.problem = undefined;
+      heard(stream, undefined);
     }
-    if (stream.document && isAnother(stream.document, wanted)) {
-      if (!(await this.#remove(client, stream))) return;
-    }
-    if (wanted.kind === 'file') {
-      await this.#bringFile(client, stream, wanted);
-      return;
-    }
-    stream.sent = undefined;
-    if (wanted.kind === 'live') {
-      stream.settled = undefined;
-      await this.#tell(stream, () => client.putLive(id, wanted.order));
-    } else if (wanted.kind === 'interrupted') {
-      stream.settled = undefined;
-      if (stream.mayExist) await this.#hear(stream, () => client.find(id));
-    } else if (stream.settled !== REPLAY) {
-      const told = await this.#hear(stream, () => client.end(id));
-      if (told.ok ? isDone(told.value) : told.absent) stream.settled = REPLAY;
+    if (!wanted) this.#streams.delete(id);
+    else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
+    else if (wanted.kind === 'live') await this.#told(stream, () => client.putLive(id, wanted.order));
+    else if (wanted.kind === 'replay' && !(stream.document ? isDone(stream.document) : stream.isGone)) {
+      const ended = await this.#told(stream, () => client.end(id));
+      stream.isGone = !ended.ok && ended.absent;
     }
   }
 
-  async #bringFile(
-    client: PackagerClient,
-    stream: Stream,
-    wanted: Extract<Wanted, { kind: 'file' }>,
-  ): Promise<void> {
-    const file = fileOf(wanted) ?? '';
-    if (stream.settled === file) return;
-    stream.settled = undefined;
-    if (stream.sent === file) {
-      const told = await this.#hear(stream, () => client.find(stream.id));
-      if (told.ok ? isToBeTriedAgain(told.value) : told.absent) stream.sent = undefined;
-      else if (told.ok && told.value.state !== 'starting') stream.settled = file;
-      return;
-    }
-    if (stream.wait > 0 && stream.problem) return;
+  async #bringFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
+    const file = fileOf({ kind: 'file', order }) ?? '';
+    if (stream.sent === file || stream.wait > 0) return;
     const ending = new AbortController();
     stream.sending = { file, ending };
     const leave = await this.#files.enter();
     try {
       // It may have been deleted, or replaced, while it waited for its turn.
       if (ending.signal.aborted) return;
-      const told = await this.#tell(stream, () => client.putFile(stream.id, wanted.order, ending.signal));
-      if (told.ok && !isToBeTriedAgain(told.value)) {
-        stream.sent = file;
-        stream.lastWait = 0;
-        if (told.value.state !== 'starting') stream.settled = file;
-        return;
-      }
+      const told = await this.#told(stream, () => client.putFile(stream.id, order, ending.signal));
       if (ending.signal.aborted) return;
-      stream.lastWait = Math.min(Math.max(stream.lastWait * 2, FIRST_WAIT), LONGEST_WAIT);
+      const isTaken = told.ok && !isToBeTriedAgain(told.value);
+      stream.sent = isTaken ? file : undefined;
+      stream.lastWait = isTaken ? 0 : Math.min(Math.max(stream.lastWait * 2, FIRST_WAIT), LONGEST_WAIT);
       stream.wait = stream.lastWait;
     } finally {
       stream.sending = undefined;
@@ -320,56 +293,23 @@ export class Packaging {
     }
   }
 
-  /** Removes what the packager may have. Answers whether it is gone. */
-  async #remove(client: PackagerClient, stream: Stream): Promise<boolean> {
-    if (stream.mayExist) {
-      const told = await this.#call(() => client.remove(stream.id));
-      if (!told.ok && !told.absent) {
-        stream.problem = told.problem;
-        return false;
-      }
-    }
-    stream.mayExist = false;
-    stream.document = undefined;
-    stream.problem = undefined;
-    stream.settled = undefined;
-    stream.sent = undefined;
-    return true;
-  }
-
-  /** A call after which the packager may have the stream. */
-  async #tell(stream: Stream, call: () => Promise<Told<StreamDocument>>): Promise<Told<StreamDocument>> {
-    const before = stream.mayExist;
-    stream.mayExist = true;
-    const told = await this.#hear(stream, call);
-    if (!told.ok && told.unsent) stream.mayExist = before;
-    return told;
-  }
-
-  /** Keeps what the packager says of a stream. */
-  async #hear(stream: Stream, call: () => Promise<Told<StreamDocument>>): Promise<Told<StreamDocument>> {
+  /** Makes a call of a stream and keeps the packager's report. */
+  async #told(stream: Stream, call: () => Promise<Told<StreamDocument>>): Promise<Told<StreamDocument>> {
     const told = await this.#call(call);
-    if (told.ok) {
-      stream.document = told.value;
-      stream.problem = told.value.problem ?? undefined;
-      return told;
-    }
-    if (told.absent) {
-      stream.document = undefined;
-      stream.mayExist = false;
-    }
-    stream.problem = told.absent ? undefined : told.problem;
+    stream.calls += 1;
+    if (told.ok) heard(stream, told.value);
+    else if (told.absent) heard(stream, undefined);
+    else stream.problem = told.problem;
     return told;
   }
 
-  /** Says in the log once that the packager is away, and once that it is back. */
+  /** Logs once that the packager is away, and once that it is back. */
   async #call<T>(call: () => Promise<Told<T>>): Promise<Told<T>> {
-    const leave = await this.#calls.enter();
-    const told = await call().finally(leave);
-    const away =
-      told.ok || told.absent || !told.problem.code.startsWith('packager_') ? undefined : told.problem.code;
-    if (away !== this.#away) {
-      const { log } = this.#parts;
+    const told = await call();
+    const { log } = this.#parts;
+    const code = told.ok ? '' : told.problem.code;
+    const away = !told.ok && !told.absent && code.startsWith('packager_') ? code : undefined;
+    if (away !== this.#away && code !== 'call_ended') {
       if (away === undefined) log.info('packager back');
       else log.warn('packager away', { code: away });
       this.#away = away;
@@ -378,7 +318,25 @@ export class Packaging {
   }
 }
 
-/** What tells one order of a file from another. */
+/** Keeps what the packager reports of a stream; undefined when it has none. */
+function heard(stream: Stream, document: StreamDocument | undefined): void {
+  stream.document = document;
+  if (document) stream.problem = document.problem ?? undefined;
+  else {
+    stream.sent = undefined;
+    // The packager answers again. Why it refused the stream holds until the next try.
+    if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
+  }
+}
+
+function liveOrder(channel: Channel, source: string): LiveOrder {
+  const simulcast = channel.metadata.simulcast_targets.map(({ stream_url, stream_key }) => ({
+    url: `${stream_url.replace(/\/+$/, '')}/${stream_key}`,
+  }));
+  return { source, keyFile: keyFileOfChannel(channel), simulcast };
+}
+
+/** What distinguishes one order of a file from another. */
 function fileOf(wanted: Wanted | undefined): string | undefined {
   if (wanted?.kind !== 'file') return undefined;
   return JSON.stringify([wanted.order.path, wanted.order.keyFile ?? null]);

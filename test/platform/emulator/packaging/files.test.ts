@@ -102,10 +102,12 @@ test('sends a file that cannot be packaged no second time, and keeps why', async
 });
 
 test('asks until a file that the packager still works on is packaged', async () => {
-  const { film, packager, context } = await start();
+  const started = await start();
+  const { film, packager, context } = started;
   packager.onPut = (document) => ({ ...document, state: 'starting', dash: null, hls: null });
   const { media } = await film();
-  await packager.called(`GET /streams/${media}`, 3);
+  await packager.called(`PUT /streams/${media}/file`);
+  await rounds(started, 2);
   expect(context.packaging.deliverable(media)).toBeUndefined();
   const present = packager.streams.get(media);
   if (present) packager.streams.set(media, { ...present, ...playable(media) });
