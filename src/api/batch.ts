@@ -116,6 +116,10 @@ const problem = z.object({
 
 /** What became of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
 export const batchResult = z.object({
+  index: z.int().nonnegative().meta({
+    description:
+      'The entry of the request that it is a result of, counted from 0 over `streams` and then `groups`. The members of a group, and the streams of `tracks`, have the index of their entry.',
+  }),
   streamid: z.string().nullable().meta({
     description: 'The stream id; `null` for an entry that names none, or a group that cannot be read.',
   }),
@@ -287,6 +291,9 @@ const DOCUMENT_TOO_LARGE: Problem = {
 
 /** What a batch asks for one stream. */
 export type Planned = PlannedStream | PlannedMember | PlannedFailure;
+
+/** A plan for a stream, and the entry that it is of: its number over `streams` and then `groups`, from 0. */
+export type PlannedOfEntry = Planned & { readonly index: number };
 
 /** A stream with keys of its own. Its fields are read when its turn comes. */
 export interface PlannedStream {

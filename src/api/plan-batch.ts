@@ -1,5 +1,4 @@
-import type { Checked } from '../drm/bytes';
-import { isJsonObject } from '../drm/bytes';
+import { type Checked, isJsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
 import { readSmilStreams } from '../drm/smil';
 import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
@@ -19,6 +18,7 @@ import {
   type PlanContext,
   type Planned,
   type PlannedFailure,
+  type PlannedOfEntry,
   sizeFault,
   streamEntry,
   TOO_MANY_STREAMS,
@@ -36,22 +36,23 @@ const NEVER: PlanContext = { pause: () => undefined, yieldNow: () => undefined }
 export async function planBatch(
   { streams, groups }: BatchBody,
   context: PlanContext = NEVER,
-): Promise<Parsed<readonly Planned[]>> {
+): Promise<Parsed<readonly PlannedOfEntry[]>> {
   const { pause, yieldNow } = context;
   const claim = createClaim();
-  const plan: Planned[] = [];
+  const plan: PlannedOfEntry[] = [];
   for (const [index, stream] of streams.entries()) {
     const tracks = tracksOf(stream);
     await pause();
     if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const planned of await planStream(stream, `streams.${index}`, claim, context)) plan.push(planned);
+    for (const planned of await planStream(stream, `streams.${index}`, claim, context))
+      plan.push({ index, ...planned });
   }
   for (const [index, group] of groups.entries()) {
     // A SMIL document may take longer than many streams.
     await yieldNow();
     const members = await readGroup(group, `groups.${index}`, claim, context);
     if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const member of members) plan.push(member);
+    for (const member of members) plan.push({ index: streams.length + index, ...member });
   }
   return { ok: true, value: plan };
 }

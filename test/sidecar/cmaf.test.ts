@@ -75,8 +75,8 @@ test.each([
   const batch = { streams: [{ streamid: 's', ...POST_MANUAL, cmaf }], groups: [group] };
   const answer = await api.post('/api/keyfiles').send(batch).expect(200);
   expect(answer.body.results).toEqual([
-    { streamid: 's', result: 'failed', errors },
-    { streamid: 'g', result: 'failed', errors },
+    { index: expect.any(Number), streamid: 's', result: 'failed', errors },
+    { index: expect.any(Number), streamid: 'g', result: 'failed', errors },
   ]);
   expect(await files()).toEqual({});
   const check = await api

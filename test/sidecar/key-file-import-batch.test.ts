@@ -19,7 +19,11 @@ it('writes a key file that the batch holds although upstreams answer nobody in t
     result: 'failed',
     errors: [{ code: 'config_service_failed' }],
   });
-  expect(body.results.at(-1)).toMatchObject({ streamid: 'old', result: 'created' });
+  expect(body.results.at(-1)).toMatchObject({
+    index: expect.any(Number),
+    streamid: 'old',
+    result: 'created',
+  });
 });
 
 it('refuses a group whose members are to have keys of their own, and one key file', async () => {
@@ -29,7 +33,9 @@ it('refuses a group whose members are to have keys of their own, and one key fil
   const description =
     'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.';
   const errors = [{ code: 'invalid_body', description }];
-  expect(body.results).toEqual(['a', 'b'].map((streamid) => ({ streamid, result: 'failed', errors })));
+  expect(body.results).toEqual(
+    ['a', 'b'].map((streamid) => ({ index: expect.any(Number), streamid, result: 'failed', errors })),
+  );
 });
 
 it('names the field of a key file that is misspelt', async () => {
@@ -38,6 +44,11 @@ it('names the field of a key file that is misspelt', async () => {
   const { body } = await api.post('/api/keyfiles').send({ streams }).expect(200);
   const description = 'keyfil is not a field of this request. Did you mean keyfile?';
   expect(body.results).toEqual([
-    { streamid: 'a', result: 'failed', errors: [{ code: 'unknown_field', description }] },
+    {
+      index: expect.any(Number),
+      streamid: 'a',
+      result: 'failed',
+      errors: [{ code: 'unknown_field', description }],
+    },
   ]);
 });

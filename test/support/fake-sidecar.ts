@@ -43,24 +43,29 @@ export async function startFakeSidecar(): Promise<FakeSidecar> {
 
   const answer = ({ dryRun, body }: BatchRequest) => {
     const items = [
-      ...(body.streams ?? []).map(({ streamid, ...fields }) => ({ streamid: String(streamid), fields })),
-      ...(body.groups ?? []).flatMap(({ members = [], folder, keys, smil, ...fields }) =>
+      ...(body.streams ?? []).map(({ streamid, ...fields }, index) => ({
+        index,
+        streamid: String(streamid),
+        fields,
+      })),
+      ...(body.groups ?? []).flatMap(({ members = [], folder, keys, smil, ...fields }, group) =>
         (smil === undefined ? members : ['smil-1', 'smil-2']).map((member) => ({
+          index: (body.streams ?? []).length + group,
           streamid: `${folder ? `${folder}/` : ''}${typeof member === 'string' ? member : member.streamid}`,
           fields: { ...fields, keys },
         })),
       ),
     ];
-    const results = items.map(({ streamid, fields }) => {
+    const results = items.map(({ index, streamid, fields }) => {
       const description = failing.get(streamid);
       if (description !== undefined) {
-        return { streamid, result: 'failed', errors: [{ code: 'invalid_body', description }] };
+        return { index, streamid, result: 'failed', errors: [{ code: 'invalid_body', description }] };
       }
       const text = JSON.stringify(fields);
       const former = files.get(streamid);
       if (!dryRun) files.set(streamid, text);
       const result = former === undefined ? 'created' : former === text ? 'unchanged' : 'changed';
-      return { streamid, result, etag: '"e"' };
+      return { index, streamid, result, etag: '"e"' };
     });
     return { results, summary: {} };
   };

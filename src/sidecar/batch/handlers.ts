@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { type BatchResult, type BatchSummary, type Planned, readBatchBody } from '../../api/batch';
+import { type BatchResult, type BatchSummary, type PlannedOfEntry, readBatchBody } from '../../api/batch';
 import { planBatch } from '../../api/plan-batch';
 import type { ProviderRules } from '../../api/read-key-file-request';
 import type { StreamId } from '../../api/stream-id';
@@ -139,7 +139,7 @@ function tooManyBatches(): HttpError {
 const MAX_PROBLEMS = 10;
 
 interface BatchResults {
-  report(planned: Planned, outcome: PutOutcome | HttpError): void;
+  report(planned: PlannedOfEntry, outcome: PutOutcome | HttpError): void;
   /** What a fleet has accepted of it, in the order in which it did. */
   readonly accepted: readonly Accepted[];
   summary(): BatchSummary;
@@ -151,23 +151,23 @@ interface BatchResults {
 
 /** Collects what becomes of a plan, each result as the JSON it will be in the answer. */
 function createBatchResults(
-  plan: readonly Planned[],
+  plan: readonly PlannedOfEntry[],
   dryRun: boolean,
   onError: (error: HttpError, streamId: StreamId | undefined) => void,
 ): BatchResults {
-  const texts = new Map<Planned, string>();
+  const texts = new Map<PlannedOfEntry, string>();
   const accepted: Accepted[] = [];
   const counts = { created: 0, changed: 0, unchanged: 0, failed: 0 };
   const failures = new Map<string, { first: HttpError; count: number }>();
 
-  const render = (planned: Planned, outcome: PutOutcome | HttpError): BatchResult => {
-    const streamid = planned.streamId ?? null;
+  const render = (planned: PlannedOfEntry, outcome: PutOutcome | HttpError): BatchResult => {
+    const entry = { index: planned.index, streamid: planned.streamId ?? null };
     if (outcome instanceof HttpError) {
-      return { streamid, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
+      return { ...entry, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
     }
     const { result, etag, warnings } = outcome;
     return {
-      streamid,
+      ...entry,
       result,
       etag,
       ...(dryRun && result !== 'unchanged' && { lines: changedLines(outcome) }),

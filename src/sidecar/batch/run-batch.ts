@@ -1,4 +1,4 @@
-import type { Fields, Planned, PlannedMember, PlannedStream } from '../../api/batch';
+import type { Fields, PlannedMember, PlannedOfEntry, PlannedStream } from '../../api/batch';
 import {
   type KeyFileRequest,
   type ProviderRules,
@@ -21,10 +21,10 @@ const MAX_FLEET_WRITES = 128;
 const MAX_PROVISIONINGS = 8;
 
 /** Takes what became of one of the planned. */
-type Report = (planned: Planned, outcome: PutOutcome | HttpError) => void;
+type Report = (planned: PlannedOfEntry, outcome: PutOutcome | HttpError) => void;
 
 interface BatchRun {
-  readonly plan: readonly Planned[];
+  readonly plan: readonly PlannedOfEntry[];
   readonly actor: Actor;
   readonly dryRun: boolean;
   /** The client waits until every packager of the fleet has everything. */
@@ -46,6 +46,7 @@ interface RunContext {
 }
 
 type Task = () => Promise<void>;
+type OfEntry<Plan> = Plan & { readonly index: number };
 
 /**
  * Makes what does what batches plan: each stream for itself, so that what fails fails alone. A key file that would not
@@ -90,7 +91,10 @@ export function createRunBatch({
       await Promise.all(underWay);
     };
 
-    const settle = async (planned: PlannedStream | PlannedMember, put: () => Promise<PutOutcome>) => {
+    const settle = async (
+      planned: OfEntry<PlannedStream | PlannedMember>,
+      put: () => Promise<PutOutcome>,
+    ) => {
       try {
         if (stopping()) throw stoppingError();
         requireWrite(actor.apiKey, planned.streamId);
@@ -130,7 +134,7 @@ export function createRunBatch({
     }
     const streams = plan.filter((planned) => planned.kind === 'stream');
     const groups = groupsOf(plan);
-    const streamTasks = (chosen: readonly PlannedStream[]): Task[] =>
+    const streamTasks = (chosen: readonly OfEntry<PlannedStream>[]): Task[] =>
       chosen.map((stream) => () => settle(stream, () => putStream(stream)));
     const groupTasks = (chosen: readonly Group[]): Task[] => chosen.map((group) => () => putGroup(group));
     const supplied = [
@@ -158,11 +162,11 @@ function asksProvider({ fields: { cenc, fairplay, keyfile, cpix } }: PlannedStre
 
 interface Group {
   readonly request: KeyFileRequest;
-  readonly members: readonly PlannedMember[];
+  readonly members: readonly OfEntry<PlannedMember>[];
 }
 
-function groupsOf(plan: readonly Planned[]): Group[] {
-  const groups = new Map<KeyFileRequest, PlannedMember[]>();
+function groupsOf(plan: readonly PlannedOfEntry[]): Group[] {
+  const groups = new Map<KeyFileRequest, OfEntry<PlannedMember>[]>();
   for (const planned of plan) {
     if (planned.kind !== 'member') continue;
     const members = groups.get(planned.request) ?? [];

@@ -129,8 +129,8 @@ function batches(): Record<string, Example> {
       },
       [
         { streamid: 'live/sports', file: supplied },
-        { streamid: 'live/films', file: provided },
-        { streamid: 'live/music' },
+        { index: 1, streamid: 'live/films', file: provided },
+        { index: 2, streamid: 'live/music' },
       ],
     ),
     group: batchExample(

@@ -123,16 +123,19 @@ export const LISTED = {
 /** What no stream of the examples begins with. */
 export const NOT_LISTED = 'archive/';
 
-/** What a batch answers whose streams are new; one without a file fails for its hex key id. */
-export function batchOf(streams: readonly { readonly streamid: string; readonly file?: string }[]): object {
-  const results = streams.map(({ streamid, file }) =>
+/** What a batch answers whose streams are new; one without a file fails for its hex key id. `index`: of its entry. */
+export function batchOf(
+  streams: readonly { readonly index?: number; readonly streamid: string; readonly file?: string }[],
+): object {
+  const results = streams.map(({ index = 0, streamid, file }) =>
     file === undefined
       ? {
+          index,
           streamid,
           result: 'failed',
           errors: [{ code: 'invalid_body', description: sentenceOf('invalid_body') }],
         }
-      : { streamid, result: 'created', etag: tagOf(file) },
+      : { index, streamid, result: 'created', etag: tagOf(file) },
   );
   const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
   const summary = { created: count('created'), changed: 0, unchanged: 0, failed: count('failed') };

@@ -260,8 +260,8 @@ test('asks for groups one by one when their answers can’t be told apart', asyn
   );
   await fs.writeFile(join(cwd, 'groups.yaml'), `groups:\n${groups.join('')}`);
   const errors = [{ code: 'invalid_body', description: 'groups.0: folder: is none' }];
-  const bad = { streamid: null, result: 'failed', errors };
-  const good = ['b1', 'b2'].map((streamid) => ({ streamid, result: 'created' }));
+  const bad = { index: 0, streamid: null, result: 'failed', errors };
+  const good = ['b1', 'b2'].map((streamid) => ({ index: 1, streamid, result: 'created' }));
   sidecar.before = ({ body }) => {
     const names = (body.groups ?? []).map(({ members }) => members?.[0]);
     const results = names.flatMap((name): object[] => (name === 'a1' ? [bad] : good));
@@ -320,9 +320,15 @@ many.csv: 100 created, 150 not reached.
 
 test.each<[string, readonly object[]]>([
   ['no results', []],
-  ['too few results', [{ streamid: 'live/a', result: 'created' }]],
-  ['too many results', ['live/a', 'live/b', 'live/c'].map((streamid) => ({ streamid, result: 'created' }))],
-  ['results of other streams', ['x', 'live/b'].map((streamid) => ({ streamid, result: 'created' }))],
+  ['too few results', [{ index: 0, streamid: 'live/a', result: 'created' }]],
+  [
+    'too many results',
+    ['live/a', 'live/b', 'live/c'].map((streamid, index) => ({ index, streamid, result: 'created' })),
+  ],
+  [
+    'results of other streams',
+    ['x', 'live/b'].map((streamid, index) => ({ index, streamid, result: 'created' })),
+  ],
 ])('ends with 3 when something answers %s', async (_name, results) => {
   sidecar.before = () => ({ status: 200, body: { results } });
   const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes']);

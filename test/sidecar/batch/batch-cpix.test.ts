@@ -13,6 +13,7 @@ const KEYS: SampleKey[] = [
 const CPIX = sampleText(KEYS);
 
 interface Result {
+  readonly index: number;
   readonly streamid: string | null;
   readonly result: string;
   readonly errors?: readonly { readonly code: string; readonly description: string }[];
@@ -42,8 +43,8 @@ describe('the tracks of a CPIX document', () => {
     const sidecar = await startSidecar();
     expect(await post(sidecar, body)).toEqual({
       results: [
-        { streamid: 'news_hd', result: 'created', etag: expect.any(String) },
-        { streamid: 'news_sd', result: 'created', etag: expect.any(String) },
+        { index: 0, streamid: 'news_hd', result: 'created', etag: expect.any(String) },
+        { index: 0, streamid: 'news_sd', result: 'created', etag: expect.any(String) },
       ],
       summary: { created: 2, changed: 0, unchanged: 0, failed: 0 },
     });

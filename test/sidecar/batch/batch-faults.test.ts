@@ -81,6 +81,7 @@ describe('an entry that cannot be read fails alone', () => {
     const streams = [{ streamid: 'before', ...CENC_ONLY }, entry, { streamid: 'after', ...CENC_ONLY }];
     const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
     expect(body.results[1]).toEqual({
+      index: expect.any(Number),
       streamid: null,
       result: 'failed',
       errors: errors.map(([code, description]) => ({ code, description })),
@@ -125,6 +126,7 @@ describe('an entry that cannot be read fails alone', () => {
     const text = JSON.stringify({ streams }).replace('{"streamid":"a"', `{"streamid":"a"${protoOf(fields)}`);
     const { body } = await sidecar.api.post(PATH).type('json').send(text).expect(200);
     expect(body.results[0]).toEqual({
+      index: expect.any(Number),
       streamid: 'a',
       result: 'failed',
       errors: errors.map(([code, description]) => ({ code, description })),
@@ -225,11 +227,12 @@ describe('a group that cannot be read fails as one', () => {
       .expect(200);
     expect(body.results).toEqual([
       {
+        index: expect.any(Number),
         streamid: null,
         result: 'failed',
         errors: errors.map(([code, description]) => ({ code, description })),
       },
-      expect.objectContaining({ streamid: 'other', result: 'created' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'other', result: 'created' }),
     ]);
     expect(await sidecar.files()).toEqual({ 'other.key': CENC_ONLY_FILE });
   });
@@ -254,6 +257,7 @@ describe('a group that cannot be read fails as one', () => {
       .send({ groups: [group] })
       .expect(200);
     const at = (index: number, code: string, description: string) => ({
+      index: expect.any(Number),
       streamid: null,
       result: 'failed',
       errors: [{ code, description: `groups.0.members.${index}: ${description}` }],
@@ -270,6 +274,7 @@ describe('a group that cannot be read fails as one', () => {
       at(3, 'invalid_body', 'streamid is missing'),
       at(4, 'invalid_stream_id', 'A part of the stream id is empty.'),
       {
+        index: expect.any(Number),
         streamid: 'live/b',
         result: 'failed',
         errors: [
@@ -280,7 +285,7 @@ describe('a group that cannot be read fails as one', () => {
           },
         ],
       },
-      expect.objectContaining({ streamid: 'live/c', result: 'created' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'live/c', result: 'created' }),
     ]);
   });
 
@@ -328,8 +333,8 @@ describe('a bomb', () => {
     ]);
     const errors = [{ code: 'invalid_body', description: `groups.0: smil: ${fault}` }];
     expect(answer.body.results).toEqual([
-      expect.objectContaining({ streamid: 'a', result: 'created' }),
-      { streamid: null, result: 'failed', errors },
+      expect.objectContaining({ index: expect.any(Number), streamid: 'a', result: 'created' }),
+      { index: expect.any(Number), streamid: null, result: 'failed', errors },
     ]);
     expect(await sidecar.files()).toEqual({ 'a.key': CENC_ONLY_FILE });
   });

@@ -135,8 +135,18 @@ describe('when the service stops', () => {
     await idle();
     const { body } = await answer;
     expect(body.summary).toEqual({ created: 32, changed: 0, unchanged: 0, failed: 70 });
-    expect(body.results[99]).toEqual({ streamid: 's-99', result: 'failed', errors: [notTried] });
-    expect(body.results[101]).toEqual({ streamid: 'g-2', result: 'failed', errors: [notTried] });
+    expect(body.results[99]).toEqual({
+      index: expect.any(Number),
+      streamid: 's-99',
+      result: 'failed',
+      errors: [notTried],
+    });
+    expect(body.results[101]).toEqual({
+      index: expect.any(Number),
+      streamid: 'g-2',
+      result: 'failed',
+      errors: [notTried],
+    });
     expect(put).toHaveBeenCalledTimes(32);
     expect(audited.filter(({ result }) => result === 'stopping')).toHaveLength(70);
   });

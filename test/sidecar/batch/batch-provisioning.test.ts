@@ -43,6 +43,7 @@ function contentsAskedFor({ received }: FakeUpstream): string[] {
 }
 
 const failure = (streamid: string, ...errors: [code: string, description: string][]) => ({
+  index: expect.any(Number),
   streamid,
   result: 'failed',
   errors: errors.map(([code, description]) => ({ code, description })),
@@ -80,7 +81,7 @@ describe('a group with the same keys', () => {
     expect(body.results).toEqual([
       failure('a', error),
       failure('b', error),
-      expect.objectContaining({ streamid: 'c', result: 'created' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'c', result: 'created' }),
     ]);
     expect(await sidecar.files()).toEqual({ 'c.key': CENC_ONLY_FILE });
   });
@@ -104,6 +105,7 @@ describe('a group with keys for each', () => {
       .expect(200);
     expect(body.results).toEqual(
       ['vod/a.mp4', 'vod/b@x~1', 'vod/c'].map((streamid) => ({
+        index: expect.any(Number),
         streamid,
         result: 'created',
         etag: expect.any(String),
@@ -143,8 +145,8 @@ describe('a group with keys for each', () => {
     ];
     expect(body.results.slice(0, 3)).toEqual(['a/b', 'a_b', 'c'].map((streamid) => failure(streamid, same)));
     expect(body.results.slice(3)).toEqual([
-      expect.objectContaining({ streamid: 'd', result: 'created' }),
-      expect.objectContaining({ streamid: 'd', result: 'failed' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'd', result: 'created' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'd', result: 'failed' }),
     ]);
     expect(contentsAskedFor(upstream)).toEqual(['film-d']);
   });

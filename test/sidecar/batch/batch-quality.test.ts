@@ -273,6 +273,7 @@ describe('a group is refused as a whole', () => {
     const { results } = await post(sidecar, { members: ['a'], ...group });
     expect(results).toEqual([
       {
+        index: 0,
         streamid: null,
         result: 'failed',
         errors: faults.map((fault) => ({ code: 'invalid_body', description: `groups.0: ${fault}` })),

@@ -22,12 +22,17 @@ it('fails what the API key does not reach, and does the rest', async () => {
     groups: [{ members: ['sports/c', 'news/d'], ...PLAIN }],
   });
   expect(status).toBe(200);
-  const refused = (streamid: string) => ({ streamid, result: 'failed', errors: [forbidden] });
+  const refused = (streamid: string) => ({
+    index: expect.any(Number),
+    streamid,
+    result: 'failed',
+    errors: [forbidden],
+  });
   expect(body).toEqual({
     results: [
       refused('news/a'),
-      { streamid: 'sports/b', result: 'created', etag: expect.any(String) },
-      { streamid: 'sports/c', result: 'created', etag: expect.any(String) },
+      { index: expect.any(Number), streamid: 'sports/b', result: 'created', etag: expect.any(String) },
+      { index: expect.any(Number), streamid: 'sports/c', result: 'created', etag: expect.any(String) },
       refused('news/d'),
     ],
     summary: { created: 2, changed: 0, unchanged: 0, failed: 2 },

@@ -10,9 +10,20 @@ const PATH = '/api/keyfiles';
 const CENC_TAG = etagOf(Buffer.from(PLAIN_FILE));
 const MANUAL_TAG = etagOf(Buffer.from(POST_MANUAL_FILE));
 
-const created = (streamid: string, etag = CENC_TAG) => ({ streamid, result: 'created', etag });
-const unchanged = (streamid: string, etag = CENC_TAG) => ({ streamid, result: 'unchanged', etag });
+const created = (streamid: string, etag = CENC_TAG) => ({
+  index: expect.any(Number),
+  streamid,
+  result: 'created',
+  etag,
+});
+const unchanged = (streamid: string, etag = CENC_TAG) => ({
+  index: expect.any(Number),
+  streamid,
+  result: 'unchanged',
+  etag,
+});
 const failed = (streamid: string | null, code: string, description: string) => ({
+  index: expect.any(Number),
   streamid,
   result: 'failed',
   errors: [{ code, description }],
@@ -56,6 +67,7 @@ describe('streams and groups', () => {
       results: [created('z', MANUAL_TAG), created('live/b'), created('live/a_720p'), created('live/a_360p')],
       summary: summary({ created: 4 }),
     });
+    expect(answer.results.map(({ index }: { index: number }) => index)).toEqual([0, 1, 2, 2]);
     expect(await sidecar.files()).toEqual({
       live: 'folder',
       'live/a_360p.key': PLAIN_FILE,
@@ -94,7 +106,7 @@ describe('streams and groups', () => {
     body.streams[0] = { streamid: 'a', ...POST_MANUAL };
     expect(await post(sidecar, body)).toEqual({
       results: [
-        { streamid: 'a', result: 'changed', etag: MANUAL_TAG },
+        { index: expect.any(Number), streamid: 'a', result: 'changed', etag: MANUAL_TAG },
         unchanged('b', MANUAL_TAG),
         unchanged('c'),
         unchanged('d'),
@@ -114,6 +126,7 @@ describe('streams and groups', () => {
     const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree';
     expect(results).toEqual([
       {
+        index: expect.any(Number),
         streamid: 'a',
         result: 'created',
         etag: expect.any(String),
@@ -157,7 +170,7 @@ describe('streams and groups', () => {
     expect(results).toEqual([
       created('a'),
       duplicate('a'),
-      expect.objectContaining({ streamid: 'live/c', result: 'failed' }),
+      expect.objectContaining({ index: expect.any(Number), streamid: 'live/c', result: 'failed' }),
       duplicate('live/c'),
       created('live/d'),
       duplicate('live/d'),
@@ -247,6 +260,7 @@ describe('a dry run', () => {
     expect(answer).toEqual({
       results: [
         {
+          index: expect.any(Number),
           streamid: 'old',
           result: 'changed',
           etag: expect.stringMatching(/^".{27}"$/),
@@ -309,6 +323,7 @@ describe('a batch of many', () => {
       streams.map(({ streamid }, index) =>
         index % 10 === 9
           ? {
+              index: expect.any(Number),
               streamid,
               result: 'failed',
               errors: [expect.objectContaining({ code: 'invalid_body' }), errors[1]],

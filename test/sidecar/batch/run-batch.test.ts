@@ -38,7 +38,7 @@ it('lets others be served before each document that it reads', async () => {
   });
   const failed: unknown[] = [];
   await run({
-    plan: Array.from({ length: 10 }, (_, index) => planned(index)),
+    plan: Array.from({ length: 10 }, (_, index) => ({ index, ...planned(index) })),
     actor,
     dryRun: true,
     awaited: false,

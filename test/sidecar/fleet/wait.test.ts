@@ -277,9 +277,20 @@ describe('a batch', () => {
     const { headers, body } = await api.post('/api/keyfiles?wait=1').send(BATCH).expect(202);
     expect([headers.warning, headers['x-fleet-revision']]).toEqual([behind('origin-2'), '3']);
     expect(body.results).toEqual([
-      { streamid: 'news', result: 'created', etag: etagOf(Buffer.from(PLAIN_FILE)) },
-      { streamid: 'sports', result: 'created', etag: etagOf(Buffer.from(POST_MANUAL_FILE)) },
       {
+        index: expect.any(Number),
+        streamid: 'news',
+        result: 'created',
+        etag: etagOf(Buffer.from(PLAIN_FILE)),
+      },
+      {
+        index: expect.any(Number),
+        streamid: 'sports',
+        result: 'created',
+        etag: etagOf(Buffer.from(POST_MANUAL_FILE)),
+      },
+      {
+        index: expect.any(Number),
         streamid: null,
         result: 'failed',
         errors: [

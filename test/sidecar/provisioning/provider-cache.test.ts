@@ -143,6 +143,7 @@ describe('the provider cache, in an outage', () => {
     const warnings = [{ code: 'provider_cache', description: expect.stringContaining('0 seconds ago') }];
     expect(body.results).toEqual(
       ['a', 'b'].map((streamid) => ({
+        index: expect.any(Number),
         streamid,
         result: 'created',
         etag: expect.any(String),
