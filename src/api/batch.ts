@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { isJsonObject, type JsonObject, say } from '../drm/bytes';
+import { isJsonObject, type JsonObject } from '../drm/bytes';
 import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
+import { sentenceOf } from '../drm/finding';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
 import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
@@ -48,7 +49,7 @@ const limits = (what: string, standard: string) =>
       if (value === undefined || value === null) return undefined;
       const read = readLimits(value);
       if (read.ok) return read.value;
-      context.addIssue({ code: 'custom', message: read.fault.sentence });
+      context.addIssue({ code: 'custom', message: read.problem.description });
       return z.NEVER;
     })
     .optional()
@@ -331,7 +332,10 @@ export function createClaim(): Claim {
       return failed(undefined, invalidBody(`${place}: streamid must be a string`));
     const parsed = parseStreamId(given);
     if (!parsed.ok) {
-      return failed(undefined, { code: 'invalid_stream_id', description: `${place}: ${say(parsed.fault)}` });
+      return failed(undefined, {
+        code: 'invalid_stream_id',
+        description: `${place}: ${sentenceOf(parsed.problem)}`,
+      });
     }
     if (claimed.has(parsed.value)) return failed(parsed.value, DUPLICATE);
     claimed.add(parsed.value);

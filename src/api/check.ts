@@ -6,12 +6,13 @@ import { checkKeyFile } from '../drm/check/key-file-text';
 import { checkParts, tellNoSystem } from '../drm/check/part-values';
 import { type CheckResult, Report, subjectOf } from '../drm/check/report';
 import { chooseKeys } from '../drm/cpix/choose';
+import { THE_DOCUMENT } from '../drm/cpix/document';
 import { cpixKeyFile } from '../drm/cpix/key-file';
-import { crossCheck, type Finding, REQUEST_NAMES } from '../drm/cross-check';
+import { crossCheck, REQUEST_NAMES } from '../drm/cross-check';
 import { unknownName } from '../drm/nearest';
 import type { UnknownField } from '../http/faults';
 import type { cpixBody } from './key-file-request';
-import { choiceOf, THE_DOCUMENT } from './read-cpix-request';
+import { choiceOf } from './read-cpix-request';
 import {
   ASKED_BY_ANY,
   ASKED_BY_JSON,
@@ -93,16 +94,16 @@ function tellUnknown(report: Report, { path, name, known }: UnknownField): void 
   const at = path.map((part) => `${String(part)}.`).join('');
   const { shown, near } = unknownName(name, known);
   const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
-  const advice = near ? `did you mean ${at}${near}` : `remove it; fields here are ${known.join(', ')}`;
+  const advice = near ? `did you mean ${at}${near}?` : `remove it; fields here are ${known.join(', ')}`;
   const sentence = `is not a field of this request; ${advice}`;
-  report.tell(subject, { severity: 'error', code: 'unknown_field', sentence, end: near ? '?' : undefined });
+  report.error('unknown_field', subject, sentence);
 }
 
 /** A body that holds an existing key file. */
 function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): void {
   if (typeof keyfile !== 'string') return;
   checkKeyFile(report, keyfile);
-  if (keepunknown === true || !report.faults.some(({ code }) => code === 'unknown_line')) return;
+  if (keepunknown === true || !report.findings.some(({ code }) => code === 'unknown_line')) return;
   const sentence = 'has lines with unknown names; give "keepunknown": true to keep them, or remove them';
   report.error('unknown_line', 'keyfile', sentence);
 }
@@ -117,22 +118,22 @@ function checkDocument(
   value: z.output<typeof cpixBody> | undefined,
 ): void {
   if (typeof cpix !== 'string') return;
-  const subject = { called: THE_DOCUMENT };
+  const subject = THE_DOCUMENT;
   const ofDocument = new Report();
   const document = describeCpix(ofDocument, cpix, subject);
   // The request may bring the address, and is asked for it where its own keys need one.
-  const told = ofDocument.faults.filter(({ code }) => code !== 'no_license_address');
-  ofDocument.faults.splice(0, ofDocument.faults.length, ...told);
+  const kept = ofDocument.findings.filter(({ code }) => code !== 'no_license_address');
+  ofDocument.findings.splice(0, ofDocument.findings.length, ...kept);
   report.take(ofDocument);
   if (!document || !value) return;
   const { contentId = undefined, playready } = value;
   const chosen = chooseKeys(document, choiceOf(value));
   if (!chosen.ok) {
-    for (const { code, sentence } of chosen.faults) report.error(code, subject, sentence);
+    for (const problem of chosen.faults) report.problem(subject, problem);
     return;
   }
   const { cenc, fairplay, findings } = chosen.value;
-  for (const finding of findings) tellFinding(report, finding);
+  report.add(...findings);
   for (const [name, key] of [
     ['cenc', cenc],
     ['fairplay', fairplay],
@@ -144,7 +145,7 @@ function checkDocument(
   const options = { playReadyUrl: playready?.laurl, contentId: contentId ?? undefined };
   const made = cpixKeyFile(document, chosen.value, options);
   if (!made.ok) {
-    for (const { code, sentence } of made.faults) report.error(code, subject, sentence);
+    for (const problem of made.faults) report.problem(subject, problem);
     return;
   }
   const { isChecksumComputed } = made;
@@ -153,16 +154,8 @@ function checkDocument(
     ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed }),
   ]) {
     // What is told of a key already is not told once more of the lines made of it.
-    if (!report.faults.some(({ code }) => code === finding.code)) tellFinding(report, finding);
+    if (!report.findings.some(({ code }) => code === finding.code)) report.add(finding);
   }
-}
-
-/** What a finding speaks of is its first word, unless it is the document. */
-function tellFinding(report: Report, { severity, code, description }: Finding): void {
-  const length = description.startsWith(`${THE_DOCUMENT} `) ? THE_DOCUMENT.length : description.indexOf(' ');
-  const called = description.slice(0, length);
-  const sentence = description.slice(length + 1);
-  report.tell(called.includes('.') ? called : { called }, { severity, code, sentence });
 }
 
 /** A body that supplies the keys. */
@@ -189,7 +182,7 @@ function show(report: Report, name: string, value: unknown): string | undefined 
     report.secretField(name, value);
     return value;
   }
-  if (report.faults.some(({ field }) => field === name)) return undefined;
+  if (report.findings.some(({ field }) => field === name)) return undefined;
   report.field(name, value);
   return value;
 }

@@ -14,7 +14,7 @@ const text = z.string('must be a string');
 export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
   return text.superRefine((value, context) => {
     const checked = check(value);
-    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.fault.sentence });
+    if (!checked.ok) context.addIssue({ code: 'custom', message: checked.problem.description });
   });
 }
 
@@ -23,7 +23,7 @@ export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<
   return text.transform((value, context) => {
     const checked = check(value);
     if (checked.ok) return checked.value;
-    context.addIssue({ code: 'custom', message: checked.fault.sentence });
+    context.addIssue({ code: 'custom', message: checked.problem.description });
     return z.NEVER;
   });
 }
@@ -36,8 +36,8 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
     })
     .nullish();
 
-const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.fault.sentence);
-const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.fault.sentence);
+const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.problem.description);
+const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.problem.description);
 
 /** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { type Checked, say } from '../drm/bytes';
+import type { Checked } from '../drm/bytes';
+import { sentenceOf } from '../drm/finding';
 import { parseStreamId } from './stream-id';
 
 /** How many key files a page may have. */
@@ -10,7 +11,7 @@ const text = z.string('is given twice');
 
 const prefix = text.superRefine((value, context) => {
   const checked = checkPrefix(value);
-  if (!checked.ok) context.addIssue({ code: 'custom', message: say(checked.fault) });
+  if (!checked.ok) context.addIssue({ code: 'custom', message: sentenceOf(checked.problem) });
 });
 
 const limit = text

@@ -189,7 +189,7 @@ function readMembers(
 ): Parsed<readonly GivenMember[]> {
   if (typeof smil !== 'string') return { ok: true, value: (members ?? []).map((member) => ({ member })) };
   const read = readSmilStreams(smil);
-  if (!read.ok) return { ok: false, problems: [invalidBody(`smil: ${read.fault.sentence}`)] };
+  if (!read.ok) return { ok: false, problems: [invalidBody(`smil: ${read.problem.description}`)] };
   const value = read.value.map((stream): GivenMember => {
     const member = stream.name;
     return byQuality ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };
@@ -230,7 +230,7 @@ function claimMember(
 function readQuality(quality: unknown): Checked<string> {
   return typeof quality === 'string' && QUALITY.pattern.test(quality)
     ? { ok: true, value: quality }
-    : { ok: false, fault: QUALITY.fault };
+    : { ok: false, problem: QUALITY.problem };
 }
 
 function planSame(
@@ -276,7 +276,7 @@ async function planByQuality(
     const { streamId, contentId, quality } = member;
     if (contentId !== undefined) return failed(streamId, CONTENT_ID_OF_QUALITY);
     if (!quality) return failed(streamId, NO_QUALITY);
-    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.fault.sentence}`));
+    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.problem.description}`));
     const request = requestOf(quality.value);
     if (!request.ok) return failed(streamId, ...request.problems);
     return { kind: 'member', streamId, request: request.value };
@@ -341,7 +341,7 @@ function keysFaults(keys: Fields): Problem[] {
   if (names.length === 0 || names.length > MAX_QUALITIES)
     return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
   if (!names.every((name) => QUALITY.pattern.test(name)))
-    return [invalidBody(`keys: the name of a quality ${QUALITY.fault.sentence}`)];
+    return [invalidBody(`keys: the name of a quality ${QUALITY.problem.description}`)];
   return names.flatMap((name) =>
     isJsonObject(keys[name]) ? [] : [invalidBody(`keys.${name}: must be an object`)],
   );

@@ -1,7 +1,8 @@
-import { type Checked, type Fault, say } from '../drm/bytes';
+import type { Checked } from '../drm/bytes';
 import { type ChosenKeys, type CpixChoice, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
-import type { CpixDocument } from '../drm/cpix/document';
+import { type CpixDocument, THE_DOCUMENT } from '../drm/cpix/document';
 import { readCpix } from '../drm/cpix/read';
+import { sentenceOf } from '../drm/finding';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
 
 /** Keys that are chosen in a CPIX document, whose values may still be encrypted. */
@@ -41,7 +42,7 @@ export function chooseInDocument(
   document: Checked<CpixDocument>,
   fields: DocumentFields,
 ): Parsed<CpixContent & { readonly source: 'cpix'; readonly cmaf: boolean | undefined }> {
-  if (!document.ok) return { ok: false, problems: documentProblems([document.fault]) };
+  if (!document.ok) return { ok: false, problems: documentProblems([document.problem]) };
   const { playReadyUrl, contentId, cmaf } = fields;
   const chosen = chooseKeys(document.value, choiceOf(fields));
   if (!chosen.ok) return { ok: false, problems: documentProblems(chosen.faults) };
@@ -67,11 +68,8 @@ export function choiceOf({ kid, track, period, systems }: DocumentFields): CpixC
   };
 }
 
-/** What a document's faults speak of. */
-export const THE_DOCUMENT = 'The CPIX document';
-
 /** What is wrong with a document, as the problems of a request. */
-export function documentProblems(faults: readonly Fault[]): Problem[] {
+export function documentProblems(faults: readonly Problem[]): Problem[] {
   const told = faults.slice(0, MAX_PROBLEMS);
-  return told.map((fault) => ({ code: fault.code, description: say(fault, THE_DOCUMENT) }));
+  return told.map((fault) => ({ code: fault.code, description: sentenceOf(fault, THE_DOCUMENT.called) }));
 }

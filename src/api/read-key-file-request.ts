@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
-import { isJsonObject, say } from '../drm/bytes';
+import { isJsonObject } from '../drm/bytes';
 import type { CpixChoice } from '../drm/cpix/choose';
 import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
-import { BOX_FOR_DATA, type Finding } from '../drm/cross-check';
-import { type ImportFault, importKeyFile, listUnknownLines } from '../drm/import-key-file';
+import { BOX_FOR_DATA } from '../drm/cross-check';
+import { type Finding, sentenceOf, warning } from '../drm/finding';
+import { importKeyFile, type LineProblem, listUnknownLines } from '../drm/import-key-file';
 import type { KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
@@ -133,7 +134,7 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
 function problemOf(fault: RequestFault): Problem {
   if (fault.kind !== 'rule') return bodyProblem(fault);
   const { field, sentence } = fault;
-  return { code: 'invalid_body', description: say({ code: '', sentence }, field) };
+  return { code: 'invalid_body', description: sentenceOf({ description: sentence }, field) };
 }
 
 /** Finds out which form of request a body is, and everything that keeps it from being one. */
@@ -248,12 +249,7 @@ function suppliedValues(body: z.output<typeof suppliedBody>) {
   };
 }
 
-const BOX_UNWRAPPED: Finding = {
-  severity: 'warning',
-  code: 'box_for_data',
-  field: 'widevine.psshdata',
-  description: `widevine.psshdata ${BOX_FOR_DATA}`,
-};
+const BOX_UNWRAPPED = warning('box_for_data', 'widevine.psshdata', BOX_FOR_DATA);
 
 function bytesOf(base64: string): Buffer {
   return Buffer.from(base64, 'base64');
@@ -333,8 +329,8 @@ function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Par
     // The lines say themselves whether there are any for CMAF.
     return { ok: true, value: { source: 'supplied', keyFile, contentId: undefined, cmaf: false, findings } };
   }
-  const { faults, unknown } = imported;
-  const problems: Problem[] = faults.slice(0, MAX_PROBLEMS).map(invalidLine);
+  const { unknown } = imported;
+  const problems: Problem[] = imported.problems.slice(0, MAX_PROBLEMS).map(invalidLine);
   if (unknown.length > 0) {
     const description = `These lines are not known: ${listUnknownLines(unknown)}. ${howToKeep} to keep them as they are, or remove them.`;
     problems.push({ code: 'unknown_line', description });
@@ -377,9 +373,12 @@ function bodyFault(body: Buffer): string | undefined {
   return `Line ${number} holds bytes that are not UTF-8. Save the key file as UTF-8.`;
 }
 
-function invalidLine(fault: ImportFault): Problem {
-  const { line, subject } = fault;
-  const place = line === undefined ? '' : `Line ${line}: `;
-  const description = subject === undefined ? say(fault, `Line ${line}`) : place + say(fault, subject);
+function invalidLine(problem: LineProblem): Problem {
+  const { line, field } = problem;
+  const place = line === undefined ? '' : `Line ${line}`;
+  const description =
+    field === undefined && place !== ''
+      ? sentenceOf(problem, place)
+      : `${place && `${place}: `}${sentenceOf(problem, field)}`;
   return { code: 'invalid_body', description };
 }

@@ -1,5 +1,5 @@
-import { type Checked, faultsOf } from '../drm/bytes';
-import type { Finding } from '../drm/cross-check';
+import { type Checked, refusedAs } from '../drm/bytes';
+import { type Finding, warning } from '../drm/finding';
 
 const MAX_CHARACTERS = 200;
 /** How many parts a stream id can have, and so how deep its key file can lie. */
@@ -13,7 +13,7 @@ const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
  */
 export type StreamId = string & { readonly brand: 'StreamId' };
 
-const invalid = faultsOf('invalid_stream_id');
+const invalid = refusedAs('invalid_stream_id');
 
 /** Reads a stream id. A fault's sentence is whole, but for its full stop. */
 export function parseStreamId(text: string): Checked<StreamId> {
@@ -43,6 +43,6 @@ export function parseStreamId(text: string): Checked<StreamId> {
 export function groupNameFindings(streamId: string): Finding[] {
   if (!/\.smil$/i.test(streamId)) return [];
   const description =
-    'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
-  return [{ severity: 'warning', code: 'group_name', description }];
+    'reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
+  return [warning('group_name', { called: 'The packager' }, description)];
 }

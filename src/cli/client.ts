@@ -22,7 +22,7 @@ import {
 } from '../api/fleet';
 import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
-import { say } from '../drm/bytes';
+import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
@@ -191,7 +191,7 @@ function keyFile(streamId: string): string {
 
 function idPart(streamId: string): string {
   const parsed = parseStreamId(streamId);
-  if (!parsed.ok) throw usageError(say(parsed.fault));
+  if (!parsed.ok) throw usageError(sentenceOf(parsed.problem));
   return encodeURIComponent(streamId);
 }
 

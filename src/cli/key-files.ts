@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { LineChange } from '../api/answers';
 import { decodeBase64Block, formatUuid } from '../drm/bytes';
-import { type ImportFault, importKeyFile, type UnknownLine } from '../drm/import-key-file';
+import { importKeyFile, type LineProblem, type UnknownLine } from '../drm/import-key-file';
 import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { Output } from '../terminal/output';
@@ -116,16 +116,16 @@ interface KeyFileFaults {
 export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults {
   const imported = importKeyFile(text, keepUnknown);
   if (imported.ok) return { faults: [], hasUnknown: false };
-  const { faults, unknown } = imported;
-  const all = [...faults.map(lineFault), ...unknown.map(unknownFault)];
+  const { problems, unknown } = imported;
+  const all = [...problems.map(lineFault), ...unknown.map(unknownFault)];
   return {
     faults: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     hasUnknown: unknown.length > 0,
   };
 }
 
-function lineFault({ line, subject, sentence, end }: ImportFault): FileFault {
-  return { line, field: subject, description: sentence, end };
+function lineFault({ line, field, description }: LineProblem): FileFault {
+  return { line, field, description: description.replace(/\.$/, '') };
 }
 
 function unknownFault({ line, name, near }: UnknownLine): FileFault {

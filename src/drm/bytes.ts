@@ -1,41 +1,17 @@
 import { createHash } from 'node:crypto';
-
-/** What is wrong with something, as data: programs read `code`, and nobody but people reads `sentence`. */
-export interface Fault {
-  /** Stable, in snake_case. */
-  readonly code: string;
-  /**
-   * What is wrong and what to do, without the end of a sentence. It goes on after the name of what was checked (`is not
-   * hex; send 32 hex digits`), unless the function that answers it says otherwise, and never quotes the value.
-   */
-  readonly sentence: string;
-  /** The end of a sentence that asks; all others end with a full stop. */
-  readonly end?: '?' | undefined;
-}
-
-/** A fault of a value that could be read: an `error` keeps viewers from playing, a `warning` may be meant so. */
-export interface Slip extends Fault {
-  readonly severity: 'error' | 'warning';
-}
+import type { Problem } from './finding';
 
 /** What a check answers: the value, or what is wrong with it. */
-export type Checked<T> = { ok: true; value: T } | { ok: false; fault: Fault };
+export type Checked<T> = { ok: true; value: T } | { ok: false; problem: Problem };
 
-export function fault(code: string, sentence: string): { ok: false; fault: Fault } {
-  return { ok: false, fault: { code, sentence } };
+/** What is wrong with a value; `description` continues its name. */
+export function refused(code: string, description: string): { ok: false; problem: Problem } {
+  return { ok: false, problem: { code, description } };
 }
 
-/** Makes faults that have one code. */
-export function faultsOf(code: string): (sentence: string) => ReturnType<typeof fault> {
-  return (sentence) => fault(code, sentence);
-}
-
-/**
- * A fault as a whole sentence about `subject`, the name of a field, `The file` or `Line 3`; without one where the fault's
- * sentence brings its own.
- */
-export function say({ sentence, end }: Fault, subject?: string): string {
-  return `${subject === undefined ? '' : `${subject} `}${sentence}${end ?? '.'}`;
+/** Makes refusals that have one code. */
+export function refusedAs(code: string): (description: string) => ReturnType<typeof refused> {
+  return (description) => refused(code, description);
 }
 
 const HEX = /^[0-9a-fA-F]*$/;
@@ -46,23 +22,23 @@ const UUID = /^\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0
  * the last byte. `Buffer.from` takes all of these silently and would write another key than the one meant.
  */
 export function decodeBase64(text: string): Checked<Buffer> {
-  if (text === '') return fault('empty', 'is empty');
-  if (/\s/.test(text)) return fault('white_space', 'holds white space; send base64 in one piece');
+  if (text === '') return refused('empty', 'is empty');
+  if (/\s/.test(text)) return refused('white_space', 'holds white space; send base64 in one piece');
   if (/[-_]/.test(text) && /^[A-Za-z0-9_=-]*$/.test(text)) {
-    return fault(
+    return refused(
       'base64url',
       'is base64url; send standard base64 (+ and / in place of - and _, padded with =)',
     );
   }
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return fault('not_base64', 'is not base64');
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return refused('not_base64', 'is not base64');
   if (text.length % 4 !== 0)
-    return fault(
+    return refused(
       'padding_missing',
       'is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
     );
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)
-    return fault('not_canonical', 'is not canonical base64: bits are set after its last byte');
+    return refused('not_canonical', 'is not canonical base64: bits are set after its last byte');
   return { ok: true, value: bytes };
 }
 
@@ -73,33 +49,34 @@ const BASE64_OF_16 = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 export function decodeBase64Block(text: string): Checked<Buffer> {
   if (BASE64_OF_16.test(text)) return { ok: true, value: Buffer.from(text, 'base64') };
   if (UUID.test(text))
-    return fault('uuid_for_base64', 'is a UUID; send the base64 of its 16 bytes, big endian');
+    return refused('uuid_for_base64', 'is a UUID; send the base64 of its 16 bytes, big endian');
   if (text.length === 32 && HEX.test(text))
-    return fault(
+    return refused(
       'hex_for_base64',
       'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
     );
   const decoded = decodeBase64(text);
   if (!decoded.ok) return decoded;
-  return fault('wrong_length', `decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);
+  return refused('wrong_length', `decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);
 }
 
 /** Decodes 32 hex digits (16 bytes), upper or lower case. */
 export function decodeHexBlock(text: string): Checked<Buffer> {
   if (text.length === 32 && HEX.test(text)) return { ok: true, value: Buffer.from(text, 'hex') };
-  if (text === '') return fault('empty', 'is empty');
-  if (/^0x/i.test(text)) return fault('separators', 'starts with 0x; send only the 32 hex digits');
-  if (UUID.test(text)) return fault('uuid_for_hex', 'is a UUID; send its 32 hex digits without dashes');
-  if (/\s/.test(text)) return fault('white_space', 'holds white space; send the 32 hex digits in one piece');
+  if (text === '') return refused('empty', 'is empty');
+  if (/^0x/i.test(text)) return refused('separators', 'starts with 0x; send only the 32 hex digits');
+  if (UUID.test(text)) return refused('uuid_for_hex', 'is a UUID; send its 32 hex digits without dashes');
+  if (/\s/.test(text))
+    return refused('white_space', 'holds white space; send the 32 hex digits in one piece');
   if (/^[0-9a-fA-F]{2}([:. -][0-9a-fA-F]{2})+$/.test(text))
-    return fault('separators', 'has separators; send only the 32 hex digits');
+    return refused('separators', 'has separators; send only the 32 hex digits');
   if (!HEX.test(text)) {
     const base64 = decodeBase64(text);
     if (base64.ok && base64.value.length === 16)
-      return fault('base64_for_hex', 'looks like base64; send 32 hex digits');
-    return fault('not_hex', 'is not hex; send 32 hex digits');
+      return refused('base64_for_hex', 'looks like base64; send 32 hex digits');
+    return refused('not_hex', 'is not hex; send 32 hex digits');
   }
-  return fault('wrong_length', `has ${text.length} hex digits; it must have 32 (16 bytes)`);
+  return refused('wrong_length', `has ${text.length} hex digits; it must have 32 (16 bytes)`);
 }
 
 /**
@@ -175,7 +152,7 @@ export function formatUuid(keyId: Uint8Array): string {
 
 /** The 16 bytes of a UUID's text, big endian. */
 export function parseUuid(text: string): Checked<Buffer> {
-  if (!UUID.test(text)) return fault('not_uuid', 'is not a UUID (8-4-4-4-12 hex digits)');
+  if (!UUID.test(text)) return refused('not_uuid', 'is not a UUID (8-4-4-4-12 hex digits)');
   return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
 }
 

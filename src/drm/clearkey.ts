@@ -1,4 +1,4 @@
-import { type Checked, decodeBase64, fault } from './bytes';
+import { type Checked, decodeBase64, refused } from './bytes';
 
 /** A key of a ClearKey license; both are 16 bytes, the key id big endian. */
 export interface ClearKey {
@@ -21,10 +21,10 @@ export function clearKeyLicense(keys: readonly ClearKey[]): {
 export function parseClearKeyId(text: string): Checked<Buffer> {
   const standard = text.replaceAll('-', '+').replaceAll('_', '/');
   const decoded = decodeBase64(standard.padEnd(Math.ceil(standard.length / 4) * 4, '='));
-  if (!decoded.ok || /[+/=]/.test(text)) return fault('not_base64url', 'is not base64url without padding');
+  if (!decoded.ok || /[+/=]/.test(text)) return refused('not_base64url', 'is not base64url without padding');
   return decoded.value.length === 16
     ? decoded
-    : fault('wrong_length', `decodes to ${decoded.value.length} bytes; a key id has 16`);
+    : refused('wrong_length', `decodes to ${decoded.value.length} bytes; a key id has 16`);
 }
 
 function base64url(bytes: Uint8Array): string {

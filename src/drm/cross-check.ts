@@ -8,39 +8,20 @@ import {
   isHexText,
   isZero,
   looksSwapped,
-  type Slip,
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from './bytes';
+import { error, type Finding, warning } from './finding';
 import type { KeyFile } from './key-file';
-import { addressSlips } from './license-url';
+import { addressFindings } from './license-url';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
 import {
   PROTECTION_SCHEMES,
   readWidevinePsshData,
   schemeName,
   type WidevinePsshData,
-  widevineSlips,
+  widevineFindings,
 } from './widevine';
-
-/**
- * Something that is wrong with the values of a key file, or with two of them together, as it is told. An `error` leaves
- * viewers with a black screen; a `warning` may be meant so: published key files exist that have it and play.
- */
-export interface Finding {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  /** The field as the key-file API names it, where it speaks of one. */
-  readonly field?: string;
-  /** A whole sentence without its full stop. */
-  readonly description: string;
-}
-
-/** Something that is wrong with one of the values, or between it and others. */
-interface ValueSlip extends Slip {
-  /** The value by its name. */
-  readonly field: string;
-}
 
 /** What a request calls the values of a key file. */
 export const REQUEST_NAMES = {
@@ -73,16 +54,15 @@ export function crossCheck(
   { isChecksumComputed = false }: CrossCheckOptions = {},
 ): Finding[] {
   const values = valuesOf(keyFile, isChecksumComputed);
-  const slips = [
+  const { widevine } = values;
+  return [
     ...checkValues(values, { contentId, scheme: 'cenc', names: REQUEST_NAMES }),
-    ...(values.widevine ? dataSlips(values.widevine) : []),
-    ...slipsOfAddresses(keyFile),
+    ...(widevine ? widevineFindings(widevine, 'widevine.psshdata') : []),
+    ...(['playready', 'fairplay'] as const).flatMap((system) =>
+      addressFindings(system, keyFile[system]?.licenseUrl ?? '', `${system}.laurl`),
+    ),
+    ...systemFindings(keyFile),
   ];
-  const findings = slips.map(({ sentence, ...slip }) => ({
-    ...slip,
-    description: `${slip.field} ${sentence}`,
-  }));
-  return [...findings, ...systemFindings(keyFile)];
 }
 
 /** The values of a key file, each as far as it could be read. */
@@ -113,23 +93,23 @@ interface ValuesContext {
 }
 
 /** Checks values against each other, and finds placeholders. */
-export function checkValues(values: KeyValues, context: ValuesContext): ValueSlip[] {
+export function checkValues(values: KeyValues, context: ValuesContext): Finding[] {
   const { names } = context;
-  const ofChecksum = checksumSlips(values, names);
-  const swapped = exchangedSlips(values, names, ofChecksum.length > 0);
+  const ofChecksum = checksumFindings(values, names);
+  const swapped = exchangedFindings(values, names, ofChecksum.length > 0);
   const ofKeyId =
     swapped.length > 0
       ? swapped
-      : [...equalKeySlips(values, names), ...ofChecksum, ...keyIdSlips(values, names)];
+      : [...equalKeyFindings(values, names), ...ofChecksum, ...keyIdFindings(values, names)];
   const isExplained = ofKeyId.some(({ code }) => code === 'key_id_byte_order') || swapped.length > 0;
   return [
-    ...zeroSlips(values, names),
-    ...hexTextSlips(values, names),
+    ...zeroFindings(values, names),
+    ...hexTextFindings(values, names),
     ...ofKeyId,
-    ...schemeSlips(values, context),
-    ...contentIdSlips(values, context),
-    ...fairplaySlips(values, names),
-    ...(isExplained ? [] : suspectedSlips(values, names)),
+    ...schemeFindings(values, context),
+    ...contentIdFindings(values, context),
+    ...fairplayFindings(values, names),
+    ...(isExplained ? [] : suspectedFindings(values, names)),
   ];
 }
 
@@ -156,19 +136,19 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 const ZERO_KEY = 'is all zeros; send the real key';
 
 /** Placeholders that somebody meant to replace. */
-function zeroSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
-  const slips: ValueSlip[] = [];
+function zeroFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
+  const findings: Finding[] = [];
   const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
-    if (bytes && isZero(bytes)) slips.push(of('all_zero', field, sentence));
+    if (bytes && isZero(bytes)) findings.push(of('all_zero', field, sentence));
   };
   look(keyId, error, names['cenc.keyid'], ZERO_KEY_ID);
   look(contentKey, error, names['cenc.contentkey'], ZERO_KEY);
   look(fairplay?.key, error, names['fairplay.key'], ZERO_KEY);
   look(fairplay?.iv, warning, names['fairplay.iv'], 'is all zeros; the license server rarely has that');
-  return slips;
+  return findings;
 }
 
-function hexTextSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
+function hexTextFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
   const blocks: [field: string, bytes: Buffer | undefined][] = [
     [names['cenc.keyid'], keyId],
     [names['cenc.contentkey'], contentKey],
@@ -181,11 +161,11 @@ function hexTextSlips({ keyId, contentKey, fairplay }: KeyValues, names: ValueNa
 }
 
 /** Key and key id are swapped, as the other values show: the key would be in every manifest. */
-function exchangedSlips(
+function exchangedFindings(
   { keyId, contentKey, checksum, widevine }: KeyValues,
   names: ValueNames,
   isChecksumWrong: boolean,
-): ValueSlip[] {
+): Finding[] {
   if (!keyId || !contentKey || keyId.equals(contentKey)) return [];
   const isExchanged =
     (isChecksumWrong && checksum === playReadyChecksum(contentKey, keyId)) ||
@@ -197,13 +177,13 @@ function exchangedSlips(
   return [error('key_and_key_id_swapped', names['cenc.keyid'], sentence)];
 }
 
-function equalKeySlips({ keyId, contentKey }: KeyValues, names: ValueNames): ValueSlip[] {
+function equalKeyFindings({ keyId, contentKey }: KeyValues, names: ValueNames): Finding[] {
   if (!keyId || !contentKey?.equals(keyId)) return [];
   const sentence = `equals ${names['cenc.keyid']}, which is in every manifest`;
   return [warning('content_key_is_key_id', names['cenc.contentkey'], sentence)];
 }
 
-function checksumSlips({ keyId, contentKey, checksum }: KeyValues, names: ValueNames): ValueSlip[] {
+function checksumFindings({ keyId, contentKey, checksum }: KeyValues, names: ValueNames): Finding[] {
   if (checksum === undefined || !keyId || !contentKey) return [];
   const verdict = checkPlayReadyChecksum(checksum, keyId, contentKey);
   if (verdict === 'match') return [];
@@ -220,7 +200,7 @@ function checksumSlips({ keyId, contentKey, checksum }: KeyValues, names: ValueN
 }
 
 /** Holds the key id against those that the Widevine data names. */
-function keyIdSlips({ keyId, widevine }: KeyValues, names: ValueNames): ValueSlip[] {
+function keyIdFindings({ keyId, widevine }: KeyValues, names: ValueNames): Finding[] {
   if (!keyId || !widevine || widevine.keyIds.length === 0) return [];
   if (isAmong(keyId, widevine.keyIds)) return [];
   const field = names['widevine.psshdata'];
@@ -230,7 +210,7 @@ function keyIdSlips({ keyId, widevine }: KeyValues, names: ValueNames): ValueSli
   return [error('key_id_byte_order', field, sentence)];
 }
 
-function schemeSlips({ widevine }: KeyValues, { scheme, names }: ValuesContext): ValueSlip[] {
+function schemeFindings({ widevine }: KeyValues, { scheme, names }: ValuesContext): Finding[] {
   const named = widevine?.protectionScheme;
   if (named === undefined || scheme === undefined || named === PROTECTION_SCHEMES[scheme]) return [];
   const algorithm = scheme === 'cenc' ? 'AESCTR (cenc)' : 'AESCBC (cbcs)';
@@ -239,10 +219,10 @@ function schemeSlips({ widevine }: KeyValues, { scheme, names }: ValuesContext):
 }
 
 /** Without a content id of its own, the Widevine data and the FairPlay address tell whether they mean the same. */
-function contentIdSlips(
+function contentIdFindings(
   { keyId, widevine, fairplay }: KeyValues,
   { contentId, names }: ValuesContext,
-): ValueSlip[] {
+): Finding[] {
   const licenseUrl = fairplay?.licenseUrl;
   const named = widevine?.contentId?.toString('utf8');
   const mismatch = (field: string, sentence: string) => warning('content_id_mismatch', field, sentence);
@@ -252,12 +232,12 @@ function contentIdSlips(
     const sentence = `does not name the content id of ${names['widevine.psshdata']}; check whether the two are of one content`;
     return [mismatch(names['fairplay.laurl'], sentence)];
   }
-  const slips: ValueSlip[] = [];
+  const findings: Finding[] = [];
   if (named !== undefined && named !== contentId)
-    slips.push(mismatch(names['widevine.psshdata'], 'names another content id than contentId'));
+    findings.push(mismatch(names['widevine.psshdata'], 'names another content id than contentId'));
   if (licenseUrl !== undefined && !isByKeyId && !namesContent(licenseUrl, contentId))
-    slips.push(mismatch(names['fairplay.laurl'], 'does not name contentId'));
-  return slips;
+    findings.push(mismatch(names['fairplay.laurl'], 'does not name contentId'));
+  return findings;
 }
 
 /** Whether a license address has the content id as its host, a path part or a query value. */
@@ -281,34 +261,21 @@ function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
   );
 }
 
-function fairplaySlips({ fairplay }: KeyValues, names: ValueNames): ValueSlip[] {
+function fairplayFindings({ fairplay }: KeyValues, names: ValueNames): Finding[] {
   if (!fairplay?.key || !fairplay.iv?.equals(fairplay.key)) return [];
   const sentence = `equals ${names['fairplay.key']}; check whether one was copied twice`;
   return [warning('key_is_iv', names['fairplay.iv'], sentence)];
 }
 
 /** With a checksum of its own, the key id's byte order is proved. */
-function suspectedSlips({ keyId, checksum }: KeyValues, names: ValueNames): ValueSlip[] {
+function suspectedFindings({ keyId, checksum }: KeyValues, names: ValueNames): Finding[] {
   if (!keyId || checksum !== undefined || !looksSwapped(keyId)) return [];
   return [warning('key_id_byte_order_suspected', names['cenc.keyid'], BYTE_ORDER_SUSPECTED)];
 }
 
-function dataSlips(data: WidevinePsshData): ValueSlip[] {
-  return widevineSlips(data).map(({ at, ...slip }) => ({
-    ...slip,
-    field: at === '' ? 'widevine.psshdata' : `widevine.psshdata.${at}`,
-  }));
-}
-
-function slipsOfAddresses({ playready, fairplay }: KeyFile): ValueSlip[] {
-  const slips = (system: 'playready' | 'fairplay', address: string | undefined) =>
-    addressSlips(system, address ?? '').map((slip) => ({ ...slip, field: `${system}.laurl` }));
-  return [...slips('playready', playready?.licenseUrl), ...slips('fairplay', fairplay?.licenseUrl)];
-}
-
 function systemFindings({ cenc, playready, widevine, fairplay }: KeyFile): Finding[] {
   if (!cenc || playready || widevine || fairplay) return [];
-  return [{ severity: 'warning', code: 'no_drm_system', description: `The key file ${NO_SYSTEM}` }];
+  return [warning('no_drm_system', { called: 'The key file' }, NO_SYSTEM)];
 }
 
 /** What is to be said of a key without a DRM system, behind what has it. */
@@ -318,11 +285,3 @@ export const NO_SYSTEM =
 
 /** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */
 export const BOX_FOR_DATA = 'is a whole pssh box where only its data belongs; the key-file API unwraps it';
-
-function error(code: string, field: string, sentence: string): ValueSlip {
-  return { severity: 'error', code, field, sentence };
-}
-
-function warning(code: string, field: string, sentence: string): ValueSlip {
-  return { severity: 'warning', code, field, sentence };
-}

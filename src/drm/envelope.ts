@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
-import type { Fault } from './bytes';
+import type { Problem } from './finding';
 
 /**
  * The key provider's encrypted answer: `<blob>|<hash>`. The blob is base64 of AES-128-ECB (PKCS#7) under the first
@@ -53,20 +53,23 @@ function hashOf(blob: string, { client, sharedSecret }: EnvelopeSecret): string 
 /** A rule for a text, and what is wrong where it doesn't hold. */
 export interface TextRule {
   readonly pattern: RegExp;
-  readonly fault: Fault;
+  readonly problem: Problem;
 }
 
 /** What names a client or a content at the configuration service and the key provider. It becomes a part of a path. */
 export const PROVIDER_ID: TextRule = {
   pattern: /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/,
-  fault: {
+  problem: {
     code: 'wrong_value',
-    sentence: 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
+    description: 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
   },
 };
 
 /** A client's key at both. It travels in a header. */
 export const CLIENT_API_KEY: TextRule = {
   pattern: /^[\x21-\x7e]{1,1000}$/,
-  fault: { code: 'wrong_value', sentence: 'must be 1 to 1000 characters of printable ASCII without spaces' },
+  problem: {
+    code: 'wrong_value',
+    description: 'must be 1 to 1000 characters of printable ASCII without spaces',
+  },
 };

@@ -1,8 +1,8 @@
-import { type Checked, decodeBase64Block, decodeHexBlock, type Fault, parseUuid } from './bytes';
+import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
 import { readMeantText, unknownLine } from './check/key-file-lines';
 import { checkKeyFile, fairplayPart } from './check/key-file-text';
 import { Report } from './check/report';
-import type { Finding } from './cross-check';
+import { type Finding, type Problem, warning } from './finding';
 import {
   ALGORITHM,
   CMAF,
@@ -29,7 +29,11 @@ export type Imported =
       /** What a check of the file has against it, and what was changed or kept. */
       readonly findings: readonly Finding[];
     }
-  | { readonly ok: false; readonly faults: readonly ImportFault[]; readonly unknown: readonly UnknownLine[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly LineProblem[];
+      readonly unknown: readonly UnknownLine[];
+    };
 
 type Values = Map<string, string>;
 type System = 'widevine' | 'playready';
@@ -42,11 +46,11 @@ type System = 'widevine' | 'playready';
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
   const read = readImportLines(text);
-  const faults = [...read.faults, ...valueFaults(read), ...missingLines(read)];
+  const problems = [...read.problems, ...valueProblems(read), ...missingLines(read)];
   const unknown = read.unknown.map(describeUnknownLine);
-  if (faults.length > 0 || (unknown.length > 0 && !keepUnknown)) {
-    const inOrder = faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-    return { ok: false, faults: inOrder, unknown: keepUnknown ? [] : unknown };
+  if (problems.length > 0 || (unknown.length > 0 && !keepUnknown)) {
+    const inOrder = problems.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+    return { ok: false, problems: inOrder, unknown: keepUnknown ? [] : unknown };
   }
   const values: Values = new Map([...read.known.values()].map(({ name, value }) => [name, value]));
   const changes = [...unwrapBoxes(values), ...addChecksums(values)];
@@ -87,12 +91,12 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [`${HLS}-iv`, decodeHexBlock],
 ]);
 
-function valueFaults({ known }: ImportLines): ImportFault[] {
+function valueProblems({ known }: ImportLines): LineProblem[] {
   return [...known.values()].flatMap(({ name, value, number }) => {
     // Told of by itself, or of a system that is switched off: a packager doesn't look at it.
     if (!isLineText(value) || isOfSystemOff(known, name)) return [];
     const checked = RULES.get(name)?.(value);
-    return checked && !checked.ok ? [{ line: number, subject: name, ...checked.fault }] : [];
+    return checked && !checked.ok ? [{ line: number, field: name, ...checked.problem }] : [];
   });
 }
 
@@ -102,12 +106,12 @@ function isOfSystemOff(known: ImportLines['known'], name: string): boolean {
 }
 
 /** Lines without which the others mean nothing. */
-function missingLines({ known }: ImportLines): ImportFault[] {
+function missingLines({ known }: ImportLines): LineProblem[] {
   const has = (name: string) => known.has(name);
   const lacking = (names: readonly string[], why: string) =>
     names
       .filter((name) => !has(name))
-      .map((subject) => ({ code: 'missing_line', subject, sentence: `is missing; add it, ${why}` }));
+      .map((field) => ({ code: 'missing_line', field, description: `is missing; add it, ${why}` }));
   const cenc = [DASH, CMAF].flatMap((prefix) =>
     [...known.keys()].some((name) => name.startsWith(`${prefix}-`))
       ? lacking([`${prefix}-key-id`, `${prefix}-content-key`], `the other ${prefix} lines need it`)
@@ -132,7 +136,7 @@ function unwrapBoxes(values: Values): Finding[] {
     const read = readWidevinePsshData(values.get(name) ?? '');
     if (!read.ok || !read.value.unwrapped || !isOn(values, prefix, 'widevine')) return [];
     values.set(name, read.value.payload);
-    return [warning('box_for_data', `${name} was a whole pssh box; only its data is written`)];
+    return [warning('box_for_data', name, 'was a whole pssh box; only its data is written')];
   });
 }
 
@@ -144,7 +148,7 @@ function addChecksums(values: Values): Finding[] {
     const cenc = cencOf(values, prefix);
     if (!isWanted || !cenc || !isOn(values, prefix, 'playready')) return [];
     values.set(name, checksumOf(cenc));
-    return [warning('checksum_added', `${name} was missing; it was computed of key id and content key`)];
+    return [warning('checksum_added', name, 'was missing; it was computed of key id and content key')];
   });
 }
 
@@ -197,16 +201,15 @@ const TOLD_OTHERWISE: readonly string[] = ['unknown_line', 'not_utf8'];
 function checkFindings(text: string): Finding[] {
   const report = new Report();
   checkKeyFile(report, text);
-  return report.faults.flatMap(({ severity, code, subject, sentence }) =>
-    TOLD_OTHERWISE.includes(code)
-      ? []
-      : [{ severity, code, description: inHeader(`${subject} ${sentence}`) }],
-  );
+  return report.findings
+    .filter(({ code }) => !TOLD_OTHERWISE.includes(code))
+    .map((finding) => ({ ...finding, description: inHeader(finding.description) }));
 }
 
 function keptFindings(unknown: readonly UnknownLine[]): Finding[] {
   if (unknown.length === 0) return [];
-  return [warning('unknown_line', `kept as given, and not checked: ${listUnknownLines(unknown)}`)];
+  const description = `are not known, and are kept unchecked: ${listUnknownLines(unknown)}`;
+  return [warning('unknown_line', { called: 'Some lines' }, description)];
 }
 
 const MAX_NAMED = 10;
@@ -226,21 +229,14 @@ function inHeader(description: string): string {
   return description.replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
 }
 
-function warning(code: string, description: string): Finding {
-  return { severity: 'warning', code, description };
+/**
+ * Why a text can't be imported as it is. The description continues the name of the field, else of the line; where there
+ * is neither, it is whole.
+ */
+export interface LineProblem extends Problem {
+  /** From 1; undefined: all of the text. */
+  readonly line?: number;
 }
-
-/** Why a text can't be imported as it is: a fault of one of its lines, or of all of it. */
-export type ImportFault = Fault &
-  (
-    | {
-        /** From 1. */
-        readonly line: number;
-        /** What of the line is wrong; undefined: the line itself. */
-        readonly subject?: string;
-      }
-    | { readonly line?: undefined; readonly subject: string }
-  );
 
 /** A line of a name that is not known. */
 export interface UnknownLine {
@@ -255,24 +251,20 @@ export interface UnknownLine {
 export interface ImportLines {
   readonly known: ReadonlyMap<string, NumberedLine>;
   readonly unknown: readonly NumberedLine[];
-  readonly faults: readonly ImportFault[];
+  readonly problems: readonly LineProblem[];
 }
 
 /** Reads the lines of a key file that somebody else wrote: line ends, byte order mark, blanks and comments are no matter. */
 export function readImportLines(text: string): ImportLines {
-  const slips = new Report();
-  const meant = readMeantText(slips, text);
-  const faults: ImportFault[] = slips.faults.map(({ code, subject, sentence }) => ({
-    code,
-    subject,
-    sentence,
-  }));
+  const report = new Report();
+  const meant = readMeantText(report, text);
+  const problems: LineProblem[] = report.findings.map(({ code, description }) => ({ code, description }));
   const { lines, unreadable } = parseNumberedLines(meant);
   for (const line of unreadable) {
-    faults.push({
+    problems.push({
       line,
       code: 'unreadable_line',
-      sentence: 'is not "name: value"; correct it, or start it with # to make it a comment',
+      description: 'is not "name: value"; correct it, or start it with # to make it a comment',
     });
   }
   const seen = new Map<string, NumberedLine>();
@@ -280,27 +272,27 @@ export function readImportLines(text: string): ImportLines {
     const former = seen.get(line.name);
     if (former === undefined) {
       seen.set(line.name, line);
-      faults.push(...textFaults(line));
+      problems.push(...textProblems(line));
     } else if (former.value !== line.value) {
-      faults.push({
+      problems.push({
         line: line.number,
         code: 'duplicate_line',
-        subject: nameOf(line),
-        sentence: `is on line ${former.number} as well, with another value; remove the wrong one`,
+        field: nameOf(line),
+        description: `is on line ${former.number} as well, with another value; remove the wrong one`,
       });
     }
   }
-  if (lines.length === 0 && faults.length === 0)
-    faults.push({
+  if (lines.length === 0 && problems.length === 0)
+    problems.push({
       code: 'no_lines',
-      subject: 'The key file',
-      sentence: 'is empty; it must have lines "name: value"',
+      field: 'The key file',
+      description: 'is empty; it must have lines "name: value"',
     });
   const all = [...seen.values()];
   return {
     known: new Map(all.filter(isKnown).map((line) => [line.name, line])),
     unknown: all.filter((line) => !isKnown(line)),
-    faults,
+    problems,
   };
 }
 
@@ -320,9 +312,11 @@ function nameOf(line: NumberedLine): string {
 }
 
 /** What keeps a line from being written as it is. */
-function textFaults(line: NumberedLine): ImportFault[] {
+function textProblems(line: NumberedLine): LineProblem[] {
   const { name, value, number } = line;
-  const tell = (code: string, sentence: string) => [{ line: number, code, subject: nameOf(line), sentence }];
+  const tell = (code: string, description: string) => [
+    { line: number, code, field: nameOf(line), description },
+  ];
   if (value === '') return tell('empty', 'has no value; give it one, or remove the line');
   if (isLineText(name) && isLineText(value)) return [];
   return tell(

@@ -1,4 +1,5 @@
-import { type Checked, fault, type Slip } from './bytes';
+import { type Checked, refused } from './bytes';
+import { error, type Finding, warning } from './finding';
 
 const SCHEMES = {
   playready: ['https:', 'http:'],
@@ -16,11 +17,11 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
   const schemes: readonly string[] = SCHEMES[system];
   const names = schemes.map((scheme) => `${scheme}//`).join(' or ');
   return (text) => {
-    if (text === '') return fault('empty', `must be an address that starts with ${names}`);
+    if (text === '') return refused('empty', `must be an address that starts with ${names}`);
     const invalid = /^\s|\s$/.test(text) ? 'white_space' : 'invalid_address';
-    if (text.length > MAX_CHARACTERS) return fault(invalid, `is longer than ${MAX_CHARACTERS} characters`);
+    if (text.length > MAX_CHARACTERS) return refused(invalid, `is longer than ${MAX_CHARACTERS} characters`);
     if (!/^[\x21-\x7e]*$/.test(text) || text.includes('"')) {
-      return fault(
+      return refused(
         invalid,
         'holds a space, a quote, a control character or one beyond ASCII; percent-encode it',
       );
@@ -29,11 +30,11 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
     const scheme = schemes.find((known) => lower.startsWith(`${known}//`));
     if (scheme === undefined) {
       const code = /^[a-z][a-z0-9+.-]*:\/\//.test(lower) ? 'wrong_scheme' : 'scheme_missing';
-      return fault(code, `must be an address that starts with ${names}`);
+      return refused(code, `must be an address that starts with ${names}`);
     }
     // What follows skd:// is the license server's own: an asset id, `<key id>:<iv>`, no host that rules hold for.
     if (scheme === 'skd:' ? text.length === 'skd://'.length : !URL.canParse(text))
-      return fault(invalid, 'is not a valid address');
+      return refused(invalid, 'is not a valid address');
     return { ok: true, value: text };
   };
 }
@@ -42,33 +43,25 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 
-/** What is wrong with an address, beside its form: it may be well formed all the same. */
-export function addressSlips(system: keyof typeof SCHEMES, text: string): Slip[] {
-  const slips: Slip[] = [];
-  if (text === '') return slips;
+/** What is wrong with the address in a field, next to its form: it may be well formed all the same. */
+export function addressFindings(system: keyof typeof SCHEMES, text: string, field: string): Finding[] {
+  const findings: Finding[] = [];
+  if (text === '') return findings;
   if (SESSION_ID.test(text)) {
-    slips.push({
-      severity: 'error',
-      code: 'session_id_in_address',
-      sentence:
-        'contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
-        'so that it does not come back',
-    });
+    const description =
+      'contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
+      'so that it does not come back';
+    findings.push(error('session_id_in_address', field, description));
   }
   if (ESCAPED_AMPERSAND.test(text)) {
-    slips.push({
-      severity: 'error',
-      code: 'escaped_ampersand',
-      sentence: 'has &amp; where & belongs; it was copied from XML or HTML as it stood',
-    });
+    const description = 'has &amp; where & belongs; it was copied from XML or HTML as it stood';
+    findings.push(error('escaped_ampersand', field, description));
   }
   if (system === 'fairplay' && !/^skd:/i.test(text)) {
-    const sentence = 'does not start with skd://, by which Apple players know a FairPlay key';
-    slips.push({ severity: 'warning', code: 'not_skd', sentence });
+    const description = 'does not start with skd://, by which Apple players know a FairPlay key';
+    findings.push(warning('not_skd', field, description));
   }
-  if (/^http:/i.test(text)) {
-    const sentence = 'is plain http; a page served over https may not call it';
-    slips.push({ severity: 'warning', code: 'plain_http', sentence });
-  }
-  return slips;
+  if (/^http:/i.test(text))
+    findings.push(warning('plain_http', field, 'is plain http; a page served over https may not call it'));
+  return findings;
 }

@@ -1,4 +1,5 @@
 import { uuidOfName } from './bytes';
+import type { Problem } from './finding';
 import { importKeyFile } from './import-key-file';
 import { decodeKeys, keysIn } from './key-file';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
@@ -42,15 +43,12 @@ export interface PackagingKeys {
   readonly hls: HlsKeys | undefined;
 }
 
-/** Why nothing may be packaged with a key file. The sentence continues its name, and says what to do. */
-export interface PackagingFault {
-  readonly code: 'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete';
-  readonly sentence: string;
-}
+/** Why nothing may be packaged with a key file; the description continues its name. */
+export type PackagingProblem = Problem<'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete'>;
 
 type Read =
   | { readonly ok: true; readonly keys: PackagingKeys }
-  | { readonly ok: false; readonly fault: PackagingFault };
+  | { readonly ok: false; readonly problem: PackagingProblem };
 
 /**
  * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
@@ -65,10 +63,10 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   }
   const imported = importKeyFile(text, true);
   if (!imported.ok) {
-    const told = imported.faults
+    const told = imported.problems
       .slice(0, 3)
-      .map(({ subject, line, sentence }) => `${subject ?? `line ${line}`} ${sentence}`);
-    const code = imported.faults.some(({ line }) => line !== undefined)
+      .map(({ field, line, description }) => `${field ?? `line ${line}`} ${description}`);
+    const code = imported.problems.some(({ line }) => line !== undefined)
       ? 'key_file_foreign'
       : 'key_file_incomplete';
     return refused(code, `can't be used: ${told.join('; ')}`);
@@ -106,8 +104,8 @@ function hlsKeysOf(fairplay: { licenseUrl: string; key: string; iv: string }): H
   };
 }
 
-function refused(code: PackagingFault['code'], sentence: string): Read {
-  return { ok: false, fault: { code, sentence } };
+function refused(code: PackagingProblem['code'], description: string): Read {
+  return { ok: false, problem: { code, description } };
 }
 
 /** The whole `pssh` box. */

@@ -1,7 +1,7 @@
 import { createCipheriv } from 'node:crypto';
-import { type Checked, decodeBase64, fault, faultsOf, swapKeyIdOrder } from './bytes';
+import { type Checked, decodeBase64, refused, refusedAs, swapKeyIdOrder } from './bytes';
 
-const malformed = faultsOf('malformed_object');
+const malformed = refusedAs('malformed_object');
 
 /** PlayReady's system id in `pssh` boxes and key files. */
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
@@ -19,7 +19,7 @@ export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): st
 export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
   const decoded = decodeBase64(text);
   if (!decoded.ok || decoded.value.length === 8) return decoded;
-  return fault('wrong_length', `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
+  return refused('wrong_length', `decodes to ${decoded.value.length} bytes; a PlayReady checksum has 8`);
 }
 
 type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';

@@ -1,6 +1,6 @@
-import { type Checked, faultsOf } from './bytes';
+import { type Checked, refusedAs } from './bytes';
 
-const malformed = faultsOf('malformed_data');
+const malformed = refusedAs('malformed_data');
 
 /** One field of a protobuf message as it stands on the wire. `varint` is set for type 0, `bytes` for types 1, 2 and 5. */
 export interface ProtobufField {

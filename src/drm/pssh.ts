@@ -1,6 +1,6 @@
-import { type Checked, faultsOf, formatUuid, parseUuid } from './bytes';
+import { type Checked, formatUuid, parseUuid, refusedAs } from './bytes';
 
-const malformed = faultsOf('malformed_box');
+const malformed = refusedAs('malformed_box');
 
 /** A `pssh` box (ISO/IEC 23001-7 § 8.1). Version 1 lists key ids, 16 bytes each, big endian. */
 export interface PsshBox {
@@ -53,7 +53,7 @@ export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
 /** Writes a box: version 1 when there are key ids, else version 0. `systemId` is a UUID's text. */
 export function buildPsshBox(systemId: string, data: Uint8Array, keyIds: readonly Uint8Array[] = []): Buffer {
   const id = parseUuid(systemId);
-  if (!id.ok) throw new TypeError(`The system id ${id.fault.sentence}`);
+  if (!id.ok) throw new TypeError(`The system id ${id.problem.description}`);
   const version = keyIds.length > 0 ? 1 : 0;
   const ids = version === 1 ? [u32(keyIds.length), ...keyIds] : [];
   const body = Buffer.concat([

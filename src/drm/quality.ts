@@ -1,11 +1,14 @@
-import { type Checked, fault, isJsonObject, type JsonObject } from './bytes';
+import { type Checked, isJsonObject, type JsonObject, refused } from './bytes';
 import type { TextRule } from './envelope';
 import type { SmilStream } from './smil';
 
 /** What a quality may be called. */
 export const QUALITY: TextRule = {
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,19}$/,
-  fault: { code: 'wrong_value', sentence: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)' },
+  problem: {
+    code: 'wrong_value',
+    description: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+  },
 };
 
 /** The most that each quality has, of lines or of bits a second. */
@@ -97,7 +100,7 @@ export function qualityOf(
     return within(bitrate, bitrates, 'bits a second, more than bitrates says of any quality');
   }
   const missing = bitrates ? 'neither height nor bit rate' : 'no height';
-  return fault(
+  return refused(
     'no_quality',
     `the stream has ${missing} in the SMIL document; add it there, or give members with their quality`,
   );
@@ -107,7 +110,7 @@ function within(value: number, limits: Limits, tooMuch: string): Checked<string>
   const [found] = Object.entries(limits)
     .filter(([, most]) => value <= most)
     .toSorted(([, one], [, other]) => one - other);
-  return found ? { ok: true, value: found[0] } : fault('no_quality', `the stream has ${value} ${tooMuch}`);
+  return found ? { ok: true, value: found[0] } : refused('no_quality', `the stream has ${value} ${tooMuch}`);
 }
 
 /** Reads limits as they are given. */
@@ -115,7 +118,7 @@ export function readLimits(value: unknown): Checked<Limits> {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);
   if (entries.length === 0 || entries.length > 20 || !entries.every(isLimit)) {
-    return fault('wrong_value', 'must say the most of each quality, as {"SD": 576, "HD": 1080}');
+    return refused('wrong_value', 'must say the most of each quality, as {"SD": 576, "HD": 1080}');
   }
   return { ok: true, value: Object.fromEntries(entries) as Limits };
 }

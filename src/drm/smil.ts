@@ -1,7 +1,7 @@
-import { type Checked, faultsOf } from './bytes';
+import { type Checked, refusedAs } from './bytes';
 import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
 
-const malformed = faultsOf('malformed_smil');
+const malformed = refusedAs('malformed_smil');
 
 const MAX_SMIL_MEMBERS = 1000;
 
@@ -51,7 +51,7 @@ export function readSmilStreams(text: string): Checked<SmilStream[]> {
     const { name, attributes } = element;
     const source = readSource(attributes.src);
     if (!source.ok)
-      return malformed(`${name}, number ${index + 1} of its video and audio: ${source.fault.sentence}`);
+      return malformed(`${name}, number ${index + 1} of its video and audio: ${source.problem.description}`);
     const former = streams.get(source.value);
     const isVideo = name === 'video' || former?.kind === 'video';
     streams.set(source.value, {

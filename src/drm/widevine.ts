@@ -2,12 +2,12 @@ import {
   BYTE_ORDER_SUSPECTED,
   type Checked,
   decodeBase64,
-  fault,
   isZero,
   looksSwapped,
-  type Slip,
+  refused,
   ZERO_KEY_ID,
 } from './bytes';
+import { error, type Finding, warning } from './finding';
 import { encodeField, type ProtobufField, parseProtobuf } from './protobuf';
 import { looksLikePsshBox, parsePsshBox } from './pssh';
 
@@ -58,25 +58,29 @@ const WIRE_TYPES: Readonly<Record<number, number>> = {
 
 /** Reads Widevine PSSH data. Fields that newer packagers add are passed over; a known field of another type is a fault. */
 export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshData> {
-  if (bytes.length === 0) return fault('malformed_data', 'holds no Widevine PSSH data: it is empty');
+  if (bytes.length === 0) return refused('malformed_data', 'holds no Widevine PSSH data: it is empty');
   const message = parseProtobuf(bytes);
-  if (!message.ok) return fault('malformed_data', `is not Widevine PSSH data: ${message.fault.sentence}`);
+  if (!message.ok)
+    return refused('malformed_data', `is not Widevine PSSH data: ${message.problem.description}`);
   const keyIds: Buffer[] = [];
   const last = new Map<number, ProtobufField>();
   for (const field of message.value) {
     const expected = WIRE_TYPES[field.number];
     if (expected !== undefined && expected !== field.wireType) {
-      return fault('malformed_data', `is not Widevine PSSH data: its field ${field.number} has another type`);
+      return refused(
+        'malformed_data',
+        `is not Widevine PSSH data: its field ${field.number} has another type`,
+      );
     }
     if (field.number === 2) {
       if (field.bytes.length !== 16)
-        return fault('malformed_data', `names a key id of ${field.bytes.length} bytes; key ids have 16`);
+        return refused('malformed_data', `names a key id of ${field.bytes.length} bytes; key ids have 16`);
       keyIds.push(field.bytes);
     }
     last.set(field.number, field);
   }
   if (!message.value.some((field) => field.number in WIRE_TYPES)) {
-    return fault('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
+    return refused('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
   }
   const text = (field: ProtobufField | undefined) => field?.bytes.toString('utf8');
   const data: WidevinePsshData = {
@@ -130,13 +134,13 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
 /** A value is read when its form is checked, and again when it is compared with the others. */
 let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
   text: '',
-  read: fault('empty', 'is empty'),
+  read: refused('empty', 'is empty'),
 };
 
 function readAnew(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
   if (text.length > MAX_PSSH_CHARACTERS)
-    return fault('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);
+    return refused('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);
   if (!bytes.ok) return bytes;
   // A content id may spell `pssh` where a box has its type; but no payload starts with a zero byte, and a box's size does.
@@ -147,7 +151,7 @@ function readAnew(text: string): Checked<ReadPsshData> {
   const box = parsePsshBox(bytes.value);
   if (!box.ok) return box;
   if (box.value.systemId !== WIDEVINE_SYSTEM_ID) {
-    return fault(
+    return refused(
       'box_of_other_system',
       `is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`,
     );
@@ -175,26 +179,24 @@ export function schemeName(scheme: number): ProtectionScheme | undefined {
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
 }
 
-/** Something that is wrong with Widevine PSSH data by itself. */
-interface WidevineSlip extends Slip {
-  /** The field of the data, such as `key_id`; empty: the data as a whole. */
-  readonly at: string;
-}
-
-/** What is wrong with Widevine PSSH data by itself. */
-export function widevineSlips(data: WidevinePsshData): WidevineSlip[] {
+/**
+ * What is wrong with Widevine PSSH data by itself.
+ * @param at the field that holds the data, which prefixes the names of its fields; `''` where it stands alone.
+ */
+export function widevineFindings(data: WidevinePsshData, at: string): Finding[] {
   const { keyIds, contentId } = data;
-  const slips = [
-    ...keyIds.flatMap((keyId, index) => keyIdSlips(keyId, nameOfKeyId(data, index))),
-    ...(contentId ? contentIdSlips(contentId) : []),
-    ...schemeSlips(data),
+  const name = (field: string) => (at === '' ? field : `${at}.${field}`);
+  const findings = [
+    ...keyIds.flatMap((keyId, index) => keyIdFindings(keyId, name(nameOfKeyId(data, index)))),
+    ...(contentId ? contentIdFindings(contentId, name('content_id')) : []),
+    ...schemeFindings(data, name('protection_scheme')),
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
-    const sentence =
+    const description =
       'names neither a key id nor a content id, so a license server cannot tell which key is meant; add one';
-    slips.push(slip('names_nothing', '', sentence));
+    findings.push(warning('names_nothing', at === '' ? { called: 'The data' } : at, description));
   }
-  return slips;
+  return findings;
 }
 
 /** What one of the key ids is called. */
@@ -202,46 +204,43 @@ export function nameOfKeyId({ keyIds }: WidevinePsshData, index: number): string
   return `key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
 }
 
-function keyIdSlips(keyId: Buffer, at: string): WidevineSlip[] {
-  if (isZero(keyId)) return [{ severity: 'error', code: 'all_zero', at, sentence: ZERO_KEY_ID }];
-  return looksSwapped(keyId) ? [slip('key_id_byte_order_suspected', at, BYTE_ORDER_SUSPECTED)] : [];
+function keyIdFindings(keyId: Buffer, at: string): Finding[] {
+  if (isZero(keyId)) return [error('all_zero', at, ZERO_KEY_ID)];
+  return looksSwapped(keyId) ? [warning('key_id_byte_order_suspected', at, BYTE_ORDER_SUSPECTED)] : [];
 }
 
-function schemeSlips({ algorithm, protectionScheme }: WidevinePsshData): WidevineSlip[] {
+function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: string): Finding[] {
   if (protectionScheme === undefined) return [];
-  const at = 'protection_scheme';
   const known = schemeName(protectionScheme);
   if (known === undefined) {
-    const sentence =
+    const description =
       'is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number';
-    return [{ severity: 'error', code: 'unknown_scheme', at, sentence }];
+    return [error('unknown_scheme', at, description)];
   }
-  if (known === 'cens' || known === 'cbc1') {
-    const sentence = `is ${known}, which the packager does not accept; use cenc`;
-    return [slip('unsupported_scheme', at, sentence)];
-  }
+  if (known === 'cens' || known === 'cbc1')
+    return [warning('unsupported_scheme', at, `is ${known}, which the packager does not accept; use cenc`)];
   if (known !== 'cbcs' || algorithm !== 1) return [];
-  const sentence = 'is cbcs, but the algorithm field says AESCTR; leave the algorithm out';
-  return [slip('scheme_mismatch', at, sentence)];
+  return [
+    warning('scheme_mismatch', at, 'is cbcs, but the algorithm field says AESCTR; leave the algorithm out'),
+  ];
 }
 
 /** A content id that was encoded once more than the license server expects is another content id to it. */
-function contentIdSlips(contentId: Buffer): WidevineSlip[] {
-  const at = 'content_id';
+function contentIdFindings(contentId: Buffer, at: string): Finding[] {
   const text = contentId.toString('latin1');
-  if (contentId.length === 0) return [slip('empty', at, 'is empty; leave it out or give one')];
+  if (contentId.length === 0) return [warning('empty', at, 'is empty; leave it out or give one')];
   const isBase64 = /^[A-Za-z0-9+/]+={1,2}$/.test(text) && text.length % 4 === 0;
-  if (isBase64 && isPlain(Buffer.from(text, 'base64')))
-    return [slip('encoded_twice', at, 'is base64 of a text; the content id itself belongs here')];
-  if (/^(?:[0-9a-fA-F]{2}){6,}$/.test(text) && isPlain(Buffer.from(text, 'hex')))
-    return [slip('encoded_twice', at, 'is hex of a text; the content id itself belongs here')];
+  const isHex = /^(?:[0-9a-fA-F]{2}){6,}$/.test(text);
+  for (const [isEncoded, encoding] of [
+    [isBase64, 'base64'],
+    [isHex, 'hex'],
+  ] as const) {
+    if (isEncoded && isPlain(Buffer.from(text, encoding)))
+      return [warning('encoded_twice', at, `is ${encoding} of a text; the content id itself belongs here`)];
+  }
   return [];
 }
 
 function isPlain(bytes: Buffer): boolean {
   return /^[\x20-\x7e]+$/.test(bytes.toString('latin1'));
-}
-
-function slip(code: string, at: string, sentence: string): WidevineSlip {
-  return { severity: 'warning', code, at, sentence };
 }

@@ -1,7 +1,7 @@
 import { type QualifiedTag, SAXParser, type Tag } from 'sax';
-import { type Checked, faultsOf } from './bytes';
+import { type Checked, refusedAs } from './bytes';
 
-const malformed = faultsOf('malformed_xml');
+const malformed = refusedAs('malformed_xml');
 
 /** An element of an XML document. Names keep their prefix, unless namespaces are read. */
 export interface XmlElement {

@@ -1,5 +1,5 @@
 import type { CheckedInput } from '../drm/check/check';
-import type { CheckFault } from '../drm/check/report';
+import type { Finding as CheckFault } from '../drm/finding';
 
 /** Stands in a sentence for what it speaks of, so that one cause in several files is told once. */
 export const THIS = '\u0001';

@@ -1,4 +1,5 @@
-import type { CheckFault, CheckField } from '../drm/check/report';
+import type { CheckField } from '../drm/check/report';
+import type { Finding } from '../drm/finding';
 import type { Judgement, MediaKind, TrackJudgement } from './media/judgement';
 
 /** A DRM system that a stream signals. */
@@ -51,6 +52,6 @@ export interface StreamReport {
   readonly decrypted: boolean;
   readonly systems: readonly SystemReport[];
   readonly renditions: readonly RenditionReport[];
-  readonly faults: readonly CheckFault[];
+  readonly faults: readonly Finding[];
   readonly fetched: { readonly requests: number; readonly bytes: number; readonly ms: number };
 }

@@ -7,10 +7,10 @@ import {
   isRandomUuid,
   looksSwapped,
   parseUuid,
-  say,
   swapKeyIdOrder,
   uuidOfName,
 } from '../../src/drm/bytes';
+import { sentenceOf } from '../../src/drm/finding';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 
@@ -27,8 +27,8 @@ const ids = [
 ];
 
 describe('decodeBase64', () => {
-  test.each(invalid.base64)('refuses a text: $why', ({ text, fault }) => {
-    expect(decodeBase64(text)).toEqual({ ok: false, fault });
+  test.each(invalid.base64)('refuses a text: $why', ({ text, problem }) => {
+    expect(decodeBase64(text)).toEqual({ ok: false, problem });
   });
 
   test('gives back the bytes of any canonical text', () => {
@@ -52,8 +52,8 @@ describe('decodeBase64', () => {
 });
 
 describe('decodeBase64Block', () => {
-  test.each(invalid.base64_block)('refuses a text: $why', ({ text, fault }) => {
-    expect(decodeBase64Block(text)).toEqual({ ok: false, fault });
+  test.each(invalid.base64_block)('refuses a text: $why', ({ text, problem }) => {
+    expect(decodeBase64Block(text)).toEqual({ ok: false, problem });
   });
 
   test('accepts the base64 of 16 bytes and of no other number of bytes', () => {
@@ -67,8 +67,8 @@ describe('decodeBase64Block', () => {
 });
 
 describe('decodeHexBlock', () => {
-  test.each(invalid.hex_block)('refuses a text: $why', ({ text, fault }) => {
-    expect(decodeHexBlock(text)).toEqual({ ok: false, fault });
+  test.each(invalid.hex_block)('refuses a text: $why', ({ text, problem }) => {
+    expect(decodeHexBlock(text)).toEqual({ ok: false, problem });
   });
 
   test('gives back the bytes of 32 digits in either case', () => {
@@ -132,8 +132,8 @@ describe('keys', () => {
 });
 
 describe('parseUuid', () => {
-  test.each(invalid.uuid)('refuses a text: $why', ({ text, fault }) => {
-    expect(parseUuid(text)).toEqual({ ok: false, fault });
+  test.each(invalid.uuid)('refuses a text: $why', ({ text, problem }) => {
+    expect(parseUuid(text)).toEqual({ ok: false, problem });
   });
 
   test('reads back any key id, in braces and upper case too', () => {
@@ -159,7 +159,7 @@ describe('a text around a value', () => {
       decodeHexBlock('24F790750x974B8E1BC8AF576925B845'),
       decodeHexBlock('zz24:F7:90'),
       decodeHexBlock('24:F7:90zz'),
-    ].map((decoded) => !decoded.ok && decoded.fault.code);
+    ].map((decoded) => !decoded.ok && decoded.problem.code);
     expect(codes).toEqual(['wrong_length', 'not_uuid', 'not_uuid', 'not_hex', 'not_hex', 'not_hex']);
   });
 });
@@ -190,9 +190,8 @@ describe('a key id in the other byte order', () => {
   });
 });
 
-test('a fault is a whole sentence with what it speaks of, or by itself', () => {
-  const sentence = 'is not hex';
-  expect(say({ code: 'not_hex', sentence }, 'fairplay.key')).toBe('fairplay.key is not hex.');
-  expect(say({ code: 'x', sentence: 'The key is lost' })).toBe('The key is lost.');
-  expect(say({ code: 'x', sentence: 'was it lost', end: '?' }, 'The key')).toBe('The key was it lost?');
+test('a description is a whole sentence about its subject, or by itself', () => {
+  expect(sentenceOf({ description: 'is not hex' }, 'fairplay.key')).toBe('fairplay.key is not hex.');
+  expect(sentenceOf({ description: 'The key is lost.' })).toBe('The key is lost.');
+  expect(sentenceOf({ description: 'was it lost?' }, 'The key')).toBe('The key was it lost?');
 });

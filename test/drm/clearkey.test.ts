@@ -20,8 +20,8 @@ test('answers an empty license for no keys', () => {
   expect(clearKeyLicense([])).toEqual({ keys: [], type: 'temporary' });
 });
 
-test.each(invalid.clearkey_id)('refuses a text: $why', ({ text, fault }) => {
-  expect(parseClearKeyId(text)).toEqual({ ok: false, fault });
+test.each(invalid.clearkey_id)('refuses a text: $why', ({ text, problem }) => {
+  expect(parseClearKeyId(text)).toEqual({ ok: false, problem });
 });
 
 test('reads back the key id of any license it wrote', () => {

@@ -1,5 +1,6 @@
 import { swapKeyIdOrder } from '../../src/drm/bytes';
-import { checkValues, crossCheck, type Finding, REQUEST_NAMES } from '../../src/drm/cross-check';
+import { checkValues, crossCheck, REQUEST_NAMES } from '../../src/drm/cross-check';
+import type { Finding } from '../../src/drm/finding';
 import type { KeyFile } from '../../src/drm/key-file';
 import { playReadyChecksum } from '../../src/drm/playready';
 import { buildPsshBox } from '../../src/drm/pssh';
@@ -39,21 +40,21 @@ const wrongChecksum: Finding = {
 const otherKeyId: Finding = {
   severity: 'warning',
   code: 'key_id_mismatch',
-  description: 'widevine.psshdata names another key id than cenc.keyid',
+  description: 'widevine.psshdata names another key id than cenc.keyid.',
 };
 const otherContentInWidevine: Finding = {
   severity: 'warning',
   code: 'content_id_mismatch',
-  description: 'widevine.psshdata names another content id than contentId',
+  description: 'widevine.psshdata names another content id than contentId.',
 };
 const otherContentInFairPlay: Finding = {
   severity: 'warning',
   code: 'content_id_mismatch',
-  description: 'fairplay.laurl does not name contentId',
+  description: 'fairplay.laurl does not name contentId.',
 };
 
 function schemeMismatch(name: string): Finding {
-  const description = `widevine.psshdata says ${name}, but the algorithm is AESCTR (cenc); make them agree`;
+  const description = `widevine.psshdata says ${name}, but the algorithm is AESCTR (cenc); make them agree.`;
   return { severity: 'warning', code: 'scheme_mismatch', description };
 }
 
@@ -83,7 +84,7 @@ describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
       {
         severity: 'warning',
         code: 'content_key_is_key_id',
-        description: 'cenc.contentkey equals cenc.keyid, which is in every manifest',
+        description: 'cenc.contentkey equals cenc.keyid, which is in every manifest.',
       },
     ]);
   });
@@ -366,7 +367,7 @@ test.each<[string, KeyFile]>([
 test('tells which algorithm the scheme of the data is compared with', () => {
   const widevine = { keyIds: [], protectionScheme: PROTECTION_SCHEMES.cenc };
   const slips = checkValues({ widevine }, { scheme: 'cbcs', names: REQUEST_NAMES });
-  expect(slips.map(({ sentence }) => sentence)).toEqual([
-    'says cenc, but the algorithm is AESCBC (cbcs); make them agree',
+  expect(slips.map(({ description }) => description)).toEqual([
+    'widevine.psshdata says cenc, but the algorithm is AESCBC (cbcs); make them agree.',
   ]);
 });

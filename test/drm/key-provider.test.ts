@@ -49,7 +49,7 @@ function decodesTo(text: string, length: number): boolean {
 
 function block(text: string | undefined): Buffer {
   const decoded = decodeBase64Block(text ?? '');
-  if (!decoded.ok) throw new Error(`A published value ${decoded.fault.sentence}`);
+  if (!decoded.ok) throw new Error(`A published value ${decoded.problem.description}`);
   return decoded.value;
 }
 

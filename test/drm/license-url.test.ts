@@ -1,4 +1,4 @@
-import { addressSlips, checkLicenseUrl } from '../../src/drm/license-url';
+import { addressFindings, checkLicenseUrl } from '../../src/drm/license-url';
 
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
@@ -9,7 +9,7 @@ const TOO_LONG = 'is longer than 2000 characters';
 const both = ['playready', 'fairplay'] as const;
 
 function refusal(code: string, sentence: string) {
-  return { ok: false, fault: { code, sentence } };
+  return { ok: false, problem: { code, description: sentence } };
 }
 
 describe('checkLicenseUrl', () => {
@@ -71,7 +71,7 @@ describe('checkLicenseUrl', () => {
   });
 });
 
-describe('addressSlips', () => {
+describe('addressFindings', () => {
   it.each<[system: 'playready' | 'fairplay', address: string, ...codes: string[]]>([
     ['playready', 'https://a/?x=1'],
     ['playready', ''],
@@ -90,6 +90,6 @@ describe('addressSlips', () => {
     ['fairplay', 'https://a/skd://b', 'not_skd'],
     ['fairplay', 'http://a/', 'not_skd', 'plain_http'],
   ])('of %s finds in %j: %s', (system, address, ...codes) => {
-    expect(addressSlips(system, address).map(({ code }) => code)).toEqual(codes);
+    expect(addressFindings(system, address, 'laurl').map(({ code }) => code)).toEqual(codes);
   });
 });

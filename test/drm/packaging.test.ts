@@ -21,13 +21,13 @@ const read = (keyFile: KeyFile) => readPackagingKeys(textOf(keyFile));
 
 function keysOf(keyFile: KeyFile) {
   const result = read(keyFile);
-  if (!result.ok) throw new Error(result.fault.sentence);
+  if (!result.ok) throw new Error(result.problem.description);
   return result.keys;
 }
 
 function boxOf(bytes: Buffer | undefined) {
   const box = parsePsshBox(bytes ?? Buffer.alloc(0));
-  if (!box.ok) throw new Error(box.fault.sentence);
+  if (!box.ok) throw new Error(box.problem.description);
   return box.value;
 }
 
@@ -77,7 +77,7 @@ test.each<[string, string, string, RegExp]>([
   ['keys without a DRM system', textOf({ cenc: CENC }), 'key_file_incomplete', /neither Widevine nor/],
 ])('%s is refused', (_what, text, code, sentence) => {
   const result = readPackagingKeys(text);
-  expect(result).toEqual({ ok: false, fault: { code, sentence: expect.stringMatching(sentence) } });
+  expect(result).toEqual({ ok: false, problem: { code, description: expect.stringMatching(sentence) } });
   expect(JSON.stringify(result)).not.toContain(CENC.contentKey.slice(0, 12));
 });
 

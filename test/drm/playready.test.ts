@@ -121,8 +121,8 @@ describe('the object', () => {
     );
   });
 
-  test.each(invalid.playready_object)('is refused: $why', ({ hex, fault }) => {
-    expect(parsePlayReadyObject(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+  test.each(invalid.playready_object)('is refused: $why', ({ hex, problem }) => {
+    expect(parsePlayReadyObject(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
   });
 
   test('is read back as it was built, whatever its records', () => {

@@ -39,8 +39,8 @@ test.each(Object.entries(drmVectors.constants.schemes))(
   },
 );
 
-test.each(invalid.protobuf)('refuses a message: $why', ({ hex, fault }) => {
-  expect(parseProtobuf(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+test.each(invalid.protobuf)('refuses a message: $why', ({ hex, problem }) => {
+  expect(parseProtobuf(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
 });
 
 test('reads the wire types of 32 and 64 bits', () => {
@@ -90,7 +90,7 @@ test('refuses more than a thousand fields, before it has read them', () => {
   expect(parseProtobuf(message(1000))).toMatchObject({ ok: true, value: { length: 1000 } });
   expect(parseProtobuf(message(1001))).toEqual({
     ok: false,
-    fault: { code: 'malformed_data', sentence: 'it has more than 1000 fields' },
+    problem: { code: 'malformed_data', description: 'it has more than 1000 fields' },
   });
 });
 

@@ -58,8 +58,8 @@ describe.each(drmVectors.pssh_boxes)('$source', (vector) => {
   });
 });
 
-test.each(invalid.pssh_box)('refuses a box: $why', ({ hex, fault }) => {
-  expect(parsePsshBox(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+test.each(invalid.pssh_box)('refuses a box: $why', ({ hex, problem }) => {
+  expect(parsePsshBox(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
 });
 
 test('throws when the system id to write is no UUID', () => {

@@ -50,12 +50,15 @@ test.each<[of: Partial<SmilStream>, bitrates: object | undefined, sentence: stri
   ],
 ])('a quality that cannot be told is a fault: %j', (of, bitrates, sentence) => {
   const limits = { ...(bitrates && { bitrates: bitrates as Record<string, number> }) };
-  expect(qualityOf(stream(of), limits)).toEqual({ ok: false, fault: { code: 'no_quality', sentence } });
+  expect(qualityOf(stream(of), limits)).toEqual({
+    ok: false,
+    problem: { code: 'no_quality', description: sentence },
+  });
 });
 
 const LIMITS = {
   code: 'wrong_value',
-  sentence: 'must say the most of each quality, as {"SD": 576, "HD": 1080}',
+  description: 'must say the most of each quality, as {"SD": 576, "HD": 1080}',
 };
 const twenty = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`Q${index}`, index + 1]));
 
@@ -70,7 +73,7 @@ test.each<[value: unknown]>([
   [{ SD: 576, HD: null }],
   [{ ...twenty, MORE: 1 }],
 ])('limits are whole numbers by the names of qualities: not %j', (value) => {
-  expect(readLimits(value)).toEqual({ ok: false, fault: LIMITS });
+  expect(readLimits(value)).toEqual({ ok: false, problem: LIMITS });
 });
 
 test('takes limits as they are', () => {

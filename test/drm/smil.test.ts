@@ -165,7 +165,7 @@ it.each([
 ])('refuses %s', (_what, text, sentence) => {
   // What is no XML at all is told by the reader of XML.
   const code = expect.stringMatching(/^malformed_(?:smil|xml)$/);
-  expect(readSmil(text)).toEqual({ ok: false, fault: { code, sentence } });
+  expect(readSmil(text)).toEqual({ ok: false, problem: { code, description: sentence } });
 });
 
 it('reads a thousand members', () => {

@@ -8,8 +8,8 @@ import {
   schemeName,
   WIDEVINE_SYSTEM_ID,
   type WidevinePsshData,
+  widevineFindings,
   widevinePsshDataOf,
-  widevineSlips,
 } from '../../src/drm/widevine';
 import { anyCharacter } from '../support/any-character';
 import invalid from '../vectors/drm-invalid.json';
@@ -181,7 +181,7 @@ describe('the published rejects', () => {
       ok: true,
       value: {
         payload: box.ok && box.value.data.toString('base64'),
-        data: data && (data.ok ? data.value : data.fault.sentence),
+        data: data && (data.ok ? data.value : data.problem.description),
         unwrapped: true,
       },
     });
@@ -190,9 +190,9 @@ describe('the published rejects', () => {
   test.each(rejects.filter(({ expect: wanted }) => wanted === 'refuse'))('refuses $name', ({ data_b64 }) => {
     expect(readWidevinePsshData(data_b64)).toEqual({
       ok: false,
-      fault: {
+      problem: {
         code: 'malformed_data',
-        sentence: expect.stringMatching(/^is not Widevine PSSH data: /),
+        description: expect.stringMatching(/^is not Widevine PSSH data: /),
       },
     });
   });
@@ -215,21 +215,21 @@ describe('the published rejects', () => {
   });
 });
 
-test.each(invalid.widevine_pssh_data)('refuses a message: $why', ({ hex, fault }) => {
-  expect(parseWidevinePsshData(Buffer.from(hex, 'hex'))).toEqual({ ok: false, fault });
+test.each(invalid.widevine_pssh_data)('refuses a message: $why', ({ hex, problem }) => {
+  expect(parseWidevinePsshData(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
 });
 
-test.each(invalid.widevine_value)('refuses a value: $why', ({ text: value, fault }) => {
-  expect(readWidevinePsshData(value)).toEqual({ ok: false, fault });
+test.each(invalid.widevine_value)('refuses a value: $why', ({ text: value, problem }) => {
+  expect(readWidevinePsshData(value)).toEqual({ ok: false, problem });
 });
 
 test('refuses a value of more than 16,384 characters, in a box or without one', () => {
   const value = (length: number) => buildWidevinePsshData({ keyIds: [], policy: 'p'.repeat(length) });
-  const fault = { code: 'too_long', sentence: 'is longer than 16384 characters' };
+  const problem = { code: 'too_long', description: 'is longer than 16384 characters' };
   expect(readWidevinePsshData(value(12_285).toString('base64'))).toMatchObject({ ok: true });
-  expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, fault });
+  expect(readWidevinePsshData(value(12_286).toString('base64'))).toEqual({ ok: false, problem });
   const box = buildPsshBox(WIDEVINE_SYSTEM_ID, value(12_285));
-  expect(readWidevinePsshData(box.toString('base64'))).toEqual({ ok: false, fault });
+  expect(readWidevinePsshData(box.toString('base64'))).toEqual({ ok: false, problem });
 });
 
 describe('the data by themselves', () => {
@@ -274,6 +274,6 @@ describe('the data by themselves', () => {
     ['hex in a text', content('x:73686f772d31')],
     ['hex before a text', content('73686f772d31:x')],
   ])('are looked at: %s', (_what, data, ...slips) => {
-    expect(widevineSlips(data).map(({ code, at }) => `${code} ${at}`)).toEqual(slips);
+    expect(widevineFindings(data, '').map(({ code, field }) => `${code} ${field ?? ''}`)).toEqual(slips);
   });
 });

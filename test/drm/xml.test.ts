@@ -36,7 +36,7 @@ describe('parseXml', () => {
 
   it('gives an element no attribute that the document has not', () => {
     const parsed = parseXml('<a __proto__="b" constructor="c"/>');
-    if (!parsed.ok) throw new Error(parsed.fault.sentence);
+    if (!parsed.ok) throw new Error(parsed.problem.description);
     expect(Object.entries(parsed.value.attributes)).toEqual([
       ['__proto__', 'b'],
       ['constructor', 'c'],
@@ -72,7 +72,7 @@ describe('parseXml', () => {
     [`<a>\n<b ${attributes(101)}/></a>`, 'has an element with more than 100 attributes: see line 2'],
     [`<a>${'b'.repeat(MAX_XML_CHARACTERS)}</a>`, 'is longer than 1048576 characters'],
   ])('refuses %.40j', (text, sentence) => {
-    expect(parseXml(text)).toEqual({ ok: false, fault: { code: 'malformed_xml', sentence } });
+    expect(parseXml(text)).toEqual({ ok: false, problem: { code: 'malformed_xml', description: sentence } });
   });
 
   it('refuses a bomb of entities before it grows', () => {
@@ -82,7 +82,7 @@ describe('parseXml', () => {
     const bomb = `<!DOCTYPE x [<!ENTITY a "lol">${entities.join('')}]><x>&j;</x>`;
     expect(parseXml(bomb)).toEqual({
       ok: false,
-      fault: { code: 'malformed_xml', sentence: 'has a DOCTYPE; leave it out' },
+      problem: { code: 'malformed_xml', description: 'has a DOCTYPE; leave it out' },
     });
   });
 

@@ -249,8 +249,8 @@ describe('a PlayReady checksum that does not belong to the key', () => {
       .send({ ...POST_MANUAL, contentId: 'another' })
       .expect(200);
     expect(answer.headers.warning).toBe(
-      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId", ' +
-        '299 - "content_id_mismatch: fairplay.laurl does not name contentId"',
+      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId.", ' +
+        '299 - "content_id_mismatch: fairplay.laurl does not name contentId."',
     );
   });
 });

@@ -84,7 +84,7 @@ describe('a CPIX document', () => {
   it('gives the key of the track or key id that the body asks for, and warns of the one for sound', async () => {
     const sidecar = await startSidecar();
     const cpix = sampleText(TRACKS);
-    const warning = `299 - "audio_key_left_out: The CPIX document has a key of its own for sound (${kidOf(3)}), which is left out: a key file has one key for all tracks"`;
+    const warning = `299 - "audio_key_left_out: The CPIX document has a key of its own for sound (${kidOf(3)}), which is left out: a key file has one key for all tracks."`;
     for (const choice of [
       { track: 'HD' },
       { track: 'hd' },

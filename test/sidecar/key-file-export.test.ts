@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {
 
 function textOf(as: ExportName, scheme?: ExportScheme): string {
   const exported = exportKeyFile(POST_MANUAL_FILE, as, scheme);
-  if (!exported.ok) throw new Error(exported.fault.sentence);
+  if (!exported.ok) throw new Error(exported.problem.description);
   return exported.text;
 }
 
@@ -79,7 +79,7 @@ it('a changed key file is exported as it is then, with another entity tag', asyn
   const after = await api.get(path).set('if-none-match', String(before.headers.etag)).expect(200);
   expect(after.body).toEqual([{ key: CENC_ONLY.cenc.contentkey, key_id: CENC_ONLY.cenc.keyid }]);
   expect(after.headers.warning).toBe(
-    '299 - "no_drm_system: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey)"',
+    '299 - "no_drm_system: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey)."',
   );
 });
 

@@ -211,7 +211,7 @@ describe('what is changed all the same, and told of', () => {
       POST_MANUAL_FILE,
     );
     expect(answer.headers.warning).toBe(
-      `299 - "checksum_added: ${DASH}-keyserver-playready-checksum was missing; it was computed of key id and content key"`,
+      `299 - "checksum_added: ${DASH}-keyserver-playready-checksum was missing; it was computed of key id and content key."`,
     );
   });
 
@@ -224,7 +224,7 @@ describe('what is changed all the same, and told of', () => {
       POST_MANUAL_FILE,
     );
     expect(answer.headers.warning).toBe(
-      `299 - "box_for_data: ${DASH}-keyserver-widevine-pssh-data was a whole pssh box; only its data is written"`,
+      `299 - "box_for_data: ${DASH}-keyserver-widevine-pssh-data was a whole pssh box; only its data is written."`,
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
-import { crossCheck, type Finding } from '../../src/drm/cross-check';
+import { crossCheck } from '../../src/drm/cross-check';
+import type { Finding } from '../../src/drm/finding';
 import { importKeyFile } from '../../src/drm/import-key-file';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { anyCharacter } from '../support/any-character';
@@ -145,7 +146,7 @@ test('any text is imported or refused, and no refusal holds a value', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 24 }), fc.boolean(), (lines, keepUnknown) => {
       const read = importKeyFile(lines.join('\n'), keepUnknown);
-      const told = read.ok ? read.findings : [...read.faults, ...read.unknown];
+      const told = read.ok ? read.findings : [...read.problems, ...read.unknown];
       expect(JSON.stringify(told)).not.toContain(secret);
       if (read.ok)
         expect(imported(renderKeyFile(keyFileLines(read.keyFile)), true)).toBe(

@@ -12,13 +12,13 @@ export const cpixVector = (name: string) => readFileSync(cpixVectorPath(name));
 /** The recipient of the tests that has this name. */
 export function recipientNamed(name: string): CpixRecipient {
   const read = readRecipient(`${cpixVector(`${name}.pem`)}`, `${cpixVector(`${name}-key.pem`)}`);
-  if (!read.ok) throw new Error(read.fault.sentence);
+  if (!read.ok) throw new Error(read.problem.description);
   return read.value;
 }
 
 /** Reads a document that is known to be right. */
 export function documentOf(input: Buffer | string): CpixDocument {
   const read = readCpix(input);
-  if (!read.ok) throw new Error(read.fault.sentence);
+  if (!read.ok) throw new Error(read.problem.description);
   return read.value;
 }

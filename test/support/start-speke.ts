@@ -65,7 +65,7 @@ export function answering(
 
 /** What a key file of the provider's is warned of. */
 export const KEY_IS_IV =
-  '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice"';
+  '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice."';
 
 const kid = (scheme: 'cenc' | 'cbcs', contentId: string) => spekeKeyId(contentId, scheme);
 

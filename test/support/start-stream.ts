@@ -58,7 +58,7 @@ export const FAIRPLAY_FLAGS = ['--protection_systems=FairPlay', `--hls_key_uri=$
 
 function packagingKeys(text: string) {
   const read = readPackagingKeys(text);
-  if (!read.ok) throw new Error(read.fault.sentence);
+  if (!read.ok) throw new Error(read.problem.description);
   return read.keys;
 }
 

@@ -46,8 +46,8 @@ export async function exportKeys(
   const { bytes, etag } = await context.sidecar().get(streamId);
   const exported = exportKeyFile(textOf(bytes), as, scheme);
   if (!exported.ok) {
-    const { code, sentence } = exported.fault;
-    throw new CliError(EXIT.failed, { code, description: `The key file of ${streamId} ${sentence}.` });
+    const { code, description } = exported.problem;
+    throw new CliError(EXIT.failed, { code, description: `The key file of ${streamId} ${description}.` });
   }
   const { keys, findings } = exported;
   const isSealed = certificates.length > 0;
@@ -88,7 +88,7 @@ function meant(name: string, known: readonly string[]): string {
 /** DER. */
 function certificateIn(context: CliContext, file: string): Buffer {
   const certificate = readCertificate(readNamedFile(context, file).toString('latin1'));
-  if (!certificate.ok) throw unusable(`The file ${file} ${certificate.fault.sentence}.`);
+  if (!certificate.ok) throw unusable(`The file ${file} ${certificate.problem.description}.`);
   const { validTo } = new X509Certificate(certificate.value);
   if (new Date(validTo) < context.now()) {
     context.out.warn(`The certificate in ${file} has expired; its recipient may refuse the document.`);

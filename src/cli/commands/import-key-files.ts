@@ -33,7 +33,7 @@ export function readKeyFiles(
     const { path, streamId } = file;
     const tell = (fault: FileFault) => void faults.push({ path, ...fault });
     const named = parseStreamId(streamId);
-    if (!named.ok) tell({ description: `its name makes no stream id: ${named.fault.sentence}` });
+    if (!named.ok) tell({ description: `its name makes no stream id: ${named.problem.description}` });
     const other = pathOf.get(streamId);
     // The same file may be meant by a folder and by its name.
     if (other !== undefined && resolve(context.cwd, other) === resolve(context.cwd, path)) continue;

@@ -1,6 +1,7 @@
 import type { DryRunAnswer } from '../../api/answers';
-import { isJsonObject, say } from '../../drm/bytes';
+import { isJsonObject } from '../../drm/bytes';
 import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
+import { sentenceOf as problemSentence } from '../../drm/finding';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
@@ -206,7 +207,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
       return { body: documentBody(context, bytes, name, fields), isDocument: true };
     }
     const text = decodeXml(bytes);
-    if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.fault.sentence}.`);
+    if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.problem.description}.`);
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
     tellStray({ track, kid, period, systems });
@@ -268,7 +269,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
     throw usageError(`${name} is a CPIX document, which holds the keys; leave --${typed} out.`);
   }
   const text = readDocumentText(bytes);
-  if (!text.ok) throw unusable(say(text.fault, name));
+  if (!text.ok) throw unusable(problemSentence(text.problem, name));
   return {
     cpix: text.value,
     ...choiceFields({ track, kid, period, systems }),

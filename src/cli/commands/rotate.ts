@@ -50,7 +50,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   const watched = checkCall(context, options);
   if (!dryRun && !yes) requireTerminal(context, 'write the new keys');
   const read = readPattern(options.contentId, context.now());
-  if (!read.ok) throw usageError(`The pattern of --content-id ${read.fault.sentence}.`);
+  if (!read.ok) throw usageError(`The pattern of --content-id ${read.problem.description}.`);
   const pattern = read.value;
   const manifest = readManifest(context, path, {
     given: givenDefaults(context, options),

@@ -1,4 +1,4 @@
-import { type Checked, fault } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
 import { shellWord } from '../../terminal/text';
 import type { Manifest, ManifestItem } from '../manifest/read-manifest';
@@ -87,7 +87,7 @@ function describe(
   { followsContent }: ContentIdPattern,
   streamid: string,
 ): string | undefined {
-  if (!filled.ok) return filled.fault.sentence;
+  if (!filled.ok) return filled.problem.description;
   const other = takenBy.get(filled.value);
   if (other === undefined || other === streamid || followsContent) return undefined;
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
@@ -118,13 +118,13 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const unknown = found.find((name) => !PLACES.some((place) => place === name));
   if (unknown !== undefined) {
-    return fault(
+    return refused(
       'unknown_place',
       `has {${unknown}}, which nothing fills; it takes ${PLACES.map((name) => `{${name}}`).join(', ')}`,
     );
   }
   if (!found.some((name) => name !== 'date' && name !== 'time'))
-    return fault(
+    return refused(
       'same_for_all',
       'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
     );
@@ -153,11 +153,11 @@ function fill(text: string, { streamid, contentId, old }: PatternValues): Checke
     old,
   };
   for (const name of ['contentId', 'old'] as const)
-    if (text.includes(`{${name}}`) && values[name] === undefined) return fault('missing', MISSING[name]);
+    if (text.includes(`{${name}}`) && values[name] === undefined) return refused('missing', MISSING[name]);
   const filled = text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
   return PROVIDER_ID.pattern.test(filled)
     ? { ok: true, value: filled }
-    : fault('wrong_value', `would get the content id ${filled}, which ${PROVIDER_ID.fault.sentence}`);
+    : refused('wrong_value', `would get the content id ${filled}, which ${PROVIDER_ID.problem.description}`);
 }
 
 /** Content ids lack some letters that stream ids have; a batch writes them so, too. */

@@ -1,4 +1,4 @@
-import type { CheckFault } from '../../drm/check/report';
+import type { Finding } from '../../drm/finding';
 import { count, jsonText, shown } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
 import { StreamMemory } from '../../verify/test-rendition';
@@ -18,7 +18,7 @@ const MOST_MS = 5000;
 
 /** A fault by its code: the segment that its sentence names is another one each time. */
 interface Episode {
-  readonly fault: CheckFault;
+  readonly fault: Finding;
   readonly since: Date;
   /** Whether segments were there to be tested; else it is of the manifest or playlist. */
   readonly isOfSegments: boolean;

@@ -31,7 +31,7 @@ export function readApplicationSettings(text: string): Checked<ApplicationSettin
   if (!parsed.ok) return parsed;
   const application = parsed.value.name === 'Root' ? child(parsed.value, 'Application') : undefined;
   if (!application)
-    return { ok: false, fault: { code: 'no_application', sentence: 'has no Root/Application' } };
+    return { ok: false, problem: { code: 'no_application', description: 'has no Root/Application' } };
   const streams = child(application, 'Streams');
   const places = placesIn(application, 'Root/Application');
   return {

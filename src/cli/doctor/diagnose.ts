@@ -40,7 +40,7 @@ export function diagnose(examined: Examined): Section[] {
     findings: checkSidecar(examined.sidecar),
   };
   const joined = examined.keyFolders.flatMap(({ path, disk }) =>
-    !('fault' in disk) && disk.hasJoinedFleet ? [path] : [],
+    !('problem' in disk) && disk.hasJoinedFleet ? [path] : [],
   );
   return [
     sidecar,
@@ -68,12 +68,14 @@ function applicationSection(
     );
   }
   if (!settings.ok) {
-    findings.push(fault('unreadable_configuration', `${file} ${settings.fault.sentence}`, application.todo));
+    findings.push(
+      fault('unreadable_configuration', `${file} ${settings.problem.description}`, application.todo),
+    );
   } else {
     const hls = checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []);
     findings.push(...hls);
     if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'fault')) {
-      const message = `conf/HTTPStreamers.xml ${streamerDefaults.fault.sentence}, so what it sets for all is not counted here`;
+      const message = `conf/HTTPStreamers.xml ${streamerDefaults.problem.description}, so what it sets for all is not counted here`;
       findings.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
     }
     findings.push(...checkStreaming(settings.value));
@@ -94,7 +96,7 @@ function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Findi
     );
   return fault(
     'key_dir',
-    `KeyDir ${keyDir.fault.sentence}`,
+    `KeyDir ${keyDir.problem.description}`,
     'change Root/Application/Streams/KeyDir to',
     `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>`,
   );
@@ -103,8 +105,8 @@ function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Findi
 function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): JudgedFolder {
   const { path, applications, disk, named } = folder;
   const note = `the key folder of ${someOf(applications)}`;
-  if ('fault' in disk) {
-    const findings = [fault('key_folder', `The key folder ${disk.fault.sentence}`, disk.todo)];
+  if ('problem' in disk) {
+    const findings = [fault('key_folder', `The key folder ${disk.problem.description}`, disk.todo)];
     return {
       section: { kind: 'key_folder', subject: path, note, findings },
       prefix: undefined,
@@ -159,7 +161,7 @@ function givenSection({ given, keyFolders }: Examined, folders: readonly JudgedF
   if (given.length === 0) return [];
   const ids = keyFolders.flatMap(({ disk }, index) => {
     const prefix = folders[index]?.prefix ?? '';
-    const found = 'fault' in disk ? [] : disk.entries.flatMap((entry) => keyFileIdOf(entry) ?? []);
+    const found = 'problem' in disk ? [] : disk.entries.flatMap((entry) => keyFileIdOf(entry) ?? []);
     return found.flatMap((id) => [id, `${prefix}${id}`]);
   });
   const findings = checkGivenStreams(given, new Set(ids));

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
-import { type Checked, say } from '../../drm/bytes';
+import type { Checked } from '../../drm/bytes';
+import { sentenceOf } from '../../drm/finding';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
@@ -67,7 +68,7 @@ function checkNames({ application, streams }: DoctorOptions): void {
   if (streams?.length === 0) throw usageError('--streams names none.');
   for (const name of streams ?? []) {
     const parsed = parseStreamId(name);
-    if (!parsed.ok) throw usageError(`--streams ${name}: ${say(parsed.fault)}`);
+    if (!parsed.ok) throw usageError(`--streams ${name}: ${sentenceOf(parsed.problem)}`);
   }
 }
 
@@ -113,12 +114,12 @@ interface Examination {
 async function examine(examination: Examination): Promise<Examined> {
   const { packager, given } = examination;
   const files = await readPackager(packager);
-  if ('fault' in files) {
+  if ('problem' in files) {
     const conf = join(packager, 'conf');
     throw usageError(
       files.isAbsent
         ? `${packager} is not a packager's installation: it has no conf folder.`
-        : `${conf} ${files.fault.sentence}: ${files.todo}.`,
+        : `${conf} ${files.problem.description}: ${files.todo}.`,
     );
   }
   const applications = chosen(files.applications, examination).map((application) => ({

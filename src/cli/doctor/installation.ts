@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, normalize } from 'node:path';
-import { type Checked, type Fault, fault } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
+import type { Problem } from '../../drm/finding';
 import { readSmil } from '../../drm/smil';
 import { systemCode } from '../../http/errors';
 import {
@@ -77,8 +78,8 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
   const notRead: { what: string; todo: string }[] = [];
   for (const folder of new Set(folders)) {
     const names = await filesIn(folder).catch((thrown) => unread(thrown));
-    if ('fault' in names) {
-      notRead.push({ what: `${folder} ${names.fault.sentence}`, todo: names.todo });
+    if ('problem' in names) {
+      notRead.push({ what: `${folder} ${names.problem.description}`, todo: names.todo });
       continue;
     }
     for (const name of names.sort()) {
@@ -90,7 +91,7 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
       if (members.ok) groups.push({ file, members: members.value });
       else
         notRead.push({
-          what: `${file} ${members.fault.sentence}`,
+          what: `${file} ${members.problem.description}`,
           todo: text.ok ? 'correct the file' : text.todo,
         });
     }
@@ -160,12 +161,12 @@ export function resolvePath(text: string, packager: string, application: string)
     return value ?? '';
   });
   if (unknown.length > 0)
-    return fault(
+    return refused(
       'unknown_variable',
       `holds ${unknown.join(', ')}, which is not a variable of an Application.xml`,
     );
   if (!isAbsolute(path))
-    return fault(
+    return refused(
       'relative_path',
       'is a relative path, which depends on the folder the packager was started in',
     );
@@ -175,7 +176,7 @@ export function resolvePath(text: string, packager: string, application: string)
 /** Why something on the disk was not read, and what to do about it. */
 export interface Unread {
   readonly ok: false;
-  readonly fault: Fault;
+  readonly problem: Problem;
   readonly todo: string;
   readonly isAbsent: boolean;
 }
@@ -185,12 +186,12 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   const code = systemCode(thrown);
   if (code === undefined) throw thrown;
   const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-  if (isAbsent) return { ...fault('absent', 'is not there'), todo: absent, isAbsent };
+  if (isAbsent) return { ...refused('absent', 'is not there'), todo: absent, isAbsent };
   if (isDenied(thrown)) {
-    return { ...fault('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
+    return { ...refused('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
   }
   return {
-    ...fault('unreadable', `can’t be read (${code})`),
+    ...refused('unreadable', `can’t be read (${code})`),
     todo: 'look why, and run this again',
     isAbsent,
   };

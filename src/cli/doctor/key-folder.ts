@@ -112,7 +112,9 @@ async function readSaid(file: string, size: number): Promise<Said> {
     return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
   } catch (thrown) {
     // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
-    return isDenied(thrown) ? UNKNOWN : faulty('unreadable', `The file ${unread(thrown).fault.sentence}.`);
+    return isDenied(thrown)
+      ? UNKNOWN
+      : faulty('unreadable', `The file ${unread(thrown).problem.description}.`);
   }
 }
 

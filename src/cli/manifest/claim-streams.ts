@@ -61,7 +61,7 @@ export function claimStreams(
   const claim = (streamId: string, line: number | undefined) => {
     const parsed = parseStreamId(streamId);
     if (!parsed.ok) {
-      tell(line, parsed.fault.sentence);
+      tell(line, parsed.problem.description);
       return;
     }
     if (seen.has(streamId)) {
@@ -77,7 +77,7 @@ export function claimStreams(
     if (read?.ok) return read.value;
     tell(
       lineOf([...path, 'smil'], 'name'),
-      `smil ${read ? read.fault.sentence : 'names a file that can’t be read, or is not UTF-8'}`,
+      `smil ${read ? read.problem.description : 'names a file that can’t be read, or is not UTF-8'}`,
     );
     return [];
   };

@@ -48,7 +48,7 @@ export function divideByQuality(
     const given = entry[name];
     if (!given) return undefined;
     const limits = readLimits(numbersIn(given));
-    if (!limits.ok) tell(lineAt(name), `${name} ${limits.fault.sentence}`);
+    if (!limits.ok) tell(lineAt(name), `${name} ${limits.problem.description}`);
     else if (document === undefined) tell(lineAt(name), `${name} goes with smil`);
     return limits.ok ? limits.value : undefined;
   };
@@ -61,7 +61,7 @@ export function divideByQuality(
       tell(place.line, `${streamid} has a contentId; put it into keys, beside the quality that has it`);
     if (!quality) tell(place.line, `${streamid} has no quality; give it as streamid and quality`);
     else if (!QUALITY.pattern.test(quality))
-      tell(place.line, `the quality of ${streamid} ${QUALITY.fault.sentence}`);
+      tell(place.line, `the quality of ${streamid} ${QUALITY.problem.description}`);
     else return quality;
     return undefined;
   };
@@ -71,7 +71,7 @@ export function divideByQuality(
     if (!read.ok) return [];
     return read.value.map((stream) => {
       const told = qualityOf(stream, limits);
-      if (!told.ok) tell(place.line, `${stream.name}: ${told.fault.sentence}`);
+      if (!told.ok) tell(place.line, `${stream.name}: ${told.problem.description}`);
       return told.ok ? told.value : undefined;
     });
   };

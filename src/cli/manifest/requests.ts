@@ -61,7 +61,7 @@ export function buildManifest(
     const read = clientApiKeyFile
       ? sources.secrets.ofFile(clientApiKeyFile)
       : sources.secrets.ofVariable(clientApiKeyEnv ?? '');
-    if (!read.ok) tell(line, `${name} ${read.fault.sentence}`);
+    if (!read.ok) tell(line, `${name} ${read.problem.description}`);
     return read;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);
@@ -81,7 +81,7 @@ export function buildManifest(
     if (other !== undefined)
       tell(lineAt(other), `${other} does not go with cpix, whose document holds the keys`);
     const read = sources.secrets.ofDocument(own.cpix);
-    if (!read.ok) tell(lineAt('cpix'), `cpix ${read.fault.sentence}`);
+    if (!read.ok) tell(lineAt('cpix'), `cpix ${read.problem.description}`);
     return read.ok ? read.value : '';
   };
 

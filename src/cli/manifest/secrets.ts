@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
-import { type Checked, fault } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
 import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -20,9 +20,9 @@ interface NamedSecrets {
   readonly missing: ReadonlySet<string>;
 }
 
-const NOT_SET = fault('not_set', 'names a variable that is not set');
-const NO_DOCUMENT = fault('unreadable', 'names a file that is empty or can’t be read');
-const UNREADABLE = fault('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
+const NOT_SET = refused('not_set', 'names a variable that is not set');
+const NO_DOCUMENT = refused('unreadable', 'names a file that is empty or can’t be read');
+const UNREADABLE = refused('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
 /**
  * Reads the secrets that are allowed. What isn't there is told without its name: a key may have slipped to where a
@@ -37,7 +37,7 @@ export function createNamedSecrets(
   const refuse = (name: string, what: string, option: string): Checked<string> => {
     missing.add(option);
     const sentence = `names ${name}, ${what} would be sent as clientApiKey; add ${option} to allow it`;
-    return fault('not_allowed', sentence);
+    return refused('not_allowed', sentence);
   };
   return {
     missing,
@@ -69,10 +69,10 @@ export function createNamedSecrets(
         const option = `--allow-file ${shellWord(shown)}`;
         missing.add(option);
         const sentence = `names ${shown}, which is not in the manifest's folder; add ${option} to allow it`;
-        return fault('not_allowed', sentence);
+        return refused('not_allowed', sentence);
       }
       const text = readDocumentText(bytes);
-      return text.ok ? text : fault(text.fault.code, `names a document that ${text.fault.sentence}`);
+      return text.ok ? text : refused(text.problem.code, `names a document that ${text.problem.description}`);
     },
   };
 }

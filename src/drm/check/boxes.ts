@@ -6,7 +6,7 @@ import {
   schemeName,
   WIDEVINE_SYSTEM_ID,
   type WidevinePsshData,
-  widevineSlips,
+  widevineFindings,
 } from '../widevine';
 import {
   describeHeaderBytes,
@@ -23,7 +23,7 @@ import {
   type KeySignallingAt,
   NO_SIGNALLING,
 } from './protection';
-import { type Report, wholeOf } from './report';
+import type { Report } from './report';
 import { keyIdField, showKeyId, textOrHex } from './values';
 
 const MAX_DEPTH = 2;
@@ -56,7 +56,7 @@ export function describeBoxList(report: Report, boxes: readonly Buffer[], called
 function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeySignalling {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
-    report.tell(at, { severity: 'error', ...parsed.fault });
+    report.problem(at, parsed.problem);
     return NO_SIGNALLING;
   }
   const box = parsed.value;
@@ -90,7 +90,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     if (looksLikePlayReadyObject(data)) return otherSystem(report, name, 'a PlayReady object', 'Widevine');
     const widevine = parseWidevinePsshData(data);
     if (!widevine.ok) {
-      report.tell(name, { severity: 'error', ...widevine.fault });
+      report.problem(name, widevine.problem);
       return NO_SIGNALLING;
     }
     describeWidevineData(report, `${name}.`, widevine.value);
@@ -162,9 +162,7 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
     show('protection_scheme', name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
   }
   show('crypto_period_seconds', data.cryptoPeriodSeconds);
-  for (const slip of widevineSlips(data)) {
-    report.tell(slip.at === '' ? wholeOf(at, 'The data') : `${at}${slip.at}`, slip);
-  }
+  report.add(...widevineFindings(data, at.replace(/\.$/, '')));
 }
 
 const ALGORITHMS: Readonly<Record<number, string>> = { 0: 'UNENCRYPTED', 1: 'AESCTR' };

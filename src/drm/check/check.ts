@@ -8,6 +8,7 @@ import {
   swapKeyIdOrder,
 } from '../bytes';
 import { looksLikeCpix, looksLikeCpixBytes } from '../cpix/read';
+import type { Subject } from '../finding';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
@@ -23,7 +24,7 @@ import {
   isUtf16Xml,
   looksLikePlayReadyObject,
 } from './playready';
-import { type CheckKind, type CheckResult, type Claim, Report, type Subject } from './report';
+import { type CheckKind, type CheckResult, type Claim, Report } from './report';
 import { maskSecrets } from './secrets';
 import { describeSegment, looksLikeSegment } from './segment';
 import {
@@ -72,7 +73,7 @@ export function checkInput(input: unknown, options: CheckOptions = {}): CheckedI
   const { reveal = false, name } = options;
   const { report, kind } = readInput(input, options);
   const { fields, claims, secrets } = report;
-  const found = { kind, fields, faults: report.described() };
+  const found = { kind, fields, faults: report.findings };
   const hidden = reveal ? new Set<string>() : secrets;
   return { name: name ?? '', result: maskSecrets(found, hidden), claims, secrets: hidden };
 }
@@ -291,7 +292,7 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
     return 'widevine_pssh_data';
   }
   if (FIRST_BYTES.includes(bytes[0] ?? 0)) {
-    report.error(data.fault.code, THE_VALUE, `${data.fault.sentence}; check whether it was cut short`);
+    report.error(data.problem.code, THE_VALUE, `${data.problem.description}; check whether it was cut short`);
     return 'widevine_pssh_data';
   }
   const sentence =

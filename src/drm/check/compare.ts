@@ -1,4 +1,5 @@
 import { swapKeyIdOrder } from '../bytes';
+import type { Finding } from '../finding';
 import type { CheckedInput } from './check';
 import {
   compareContent,
@@ -13,8 +14,8 @@ import {
   exchangedSentence,
   isExchangeable,
 } from './compare-claims';
-import { type ComparedFault, Comparison, type ComparisonResult, type Side, sideOf } from './comparison';
-import { type CheckFault, type CheckKind, claimsOf, MAX_FAULTS } from './report';
+import { type ComparedFinding, Comparison, type ComparisonResult, type Side, sideOf } from './comparison';
+import { type CheckKind, claimsOf, MAX_FINDINGS } from './report';
 import { hideKeys, KeyFinder, maskSecrets } from './secrets';
 
 /**
@@ -55,7 +56,7 @@ export function compareInputs(
     others.filter(({ result }) => result.kind === 'media_segment'),
   );
   const { compared, faults } = comparison.result();
-  const first = faults.slice(0, MAX_FAULTS);
+  const first = faults.slice(0, MAX_FINDINGS);
   const isShown = reveal || first.length === 0;
   return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
 }
@@ -73,7 +74,7 @@ export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Inp
   );
   const unanswered = inputs.map((input) => {
     const { kind, faults } = input.result;
-    const isAnswered = ({ code, field }: CheckFault) =>
+    const isAnswered = ({ code, field }: Finding) =>
       (code === 'no_init_segment' && media.length > 0) ||
       (code === 'no_pssh_box' && hasBoxes) ||
       (code === 'not_protected' && (hasKeys(inputs) || isComparedAsClear(input, media, manifests))) ||
@@ -136,7 +137,7 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
 }
 
 /** A sentence quotes what the inputs that it names hold; and of those that it counts, an address or a key id. */
-function maskFaults(faults: readonly ComparedFault[], inputs: readonly CheckedInput[]): ComparedFault[] {
+function maskFaults(faults: readonly ComparedFinding[], inputs: readonly CheckedInput[]): ComparedFinding[] {
   const finder = new KeyFinder(inputs);
   return faults.map((fault) => {
     const quoted = inputs.flatMap(({ name, secrets }) =>

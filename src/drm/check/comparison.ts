@@ -1,5 +1,6 @@
+import type { Finding } from '../finding';
 import type { CheckedInput } from './check';
-import { type CheckFault, type Claim, type ClaimOf, claimsOf } from './report';
+import { type Claim, type ClaimOf, claimsOf } from './report';
 
 /** What two inputs were compared by. */
 type ComparedAspect =
@@ -14,14 +15,14 @@ type ComparedAspect =
   | 'key_rotation';
 
 /** A difference; the inputs are named as they were given. */
-export interface ComparedFault extends CheckFault {
+export interface ComparedFinding extends Finding {
   readonly inputs: readonly string[];
 }
 
 export interface ComparisonResult {
   /** Nothing in it: the inputs say nothing of the same thing. */
   readonly compared: readonly ComparedAspect[];
-  readonly faults: readonly ComparedFault[];
+  readonly faults: readonly ComparedFinding[];
 }
 
 /** One side of a comparison: an input, or several of one kind that together say what may be. */
@@ -53,7 +54,7 @@ export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
 
 /** What a comparison found so far. */
 export class Comparison {
-  readonly faults: ComparedFault[] = [];
+  readonly faults: ComparedFinding[] = [];
   readonly #compared = new Set<ComparedAspect>();
 
   note(aspect: ComparedAspect): void {

@@ -2,6 +2,7 @@ import { type Checked, isZero } from '../bytes';
 import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID } from '../cpix/document';
 import { fairPlayAddress, type PlayReadySignal, playReadySignal, widevineData } from '../cpix/signalling';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
+import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { looksLikePsshBox, parsePsshBox } from '../pssh';
 import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
@@ -10,7 +11,7 @@ import { describeElements } from './manifest';
 import { describePlaylist, looksLikePlaylist } from './playlist';
 import { describePlayReadyObject, looksLikePlayReadyObject } from './playready';
 import { cipherOf, compareKeyIds } from './protection';
-import { claimsOf, Report, type Subject } from './report';
+import { claimsOf, Report } from './report';
 import { checkAddress, readByteText, suspectByteOrder } from './values';
 
 /** A key, and what its fields begin with. */
@@ -61,7 +62,7 @@ export function describeSystem(
     const part = describeSignal(key, `${at}.${name}`, describe);
     const content = contentOf(part);
     const former = told.get(content);
-    if (former === undefined || part.faults.length > 0) report.take(part);
+    if (former === undefined || part.findings.length > 0) report.take(part);
     else {
       report.field(`${at}.${name}`, `as in ${former}`);
       report.take(part, 0);
@@ -121,7 +122,7 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
     report.error('missing', `${key.at}.iv`, 'is missing: FairPlay needs an explicitIV of 16 bytes');
   const fairplay = { key: value?.kind === 'plain' ? value.bytes : undefined, iv: explicitIv };
   const slips = checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) });
-  for (const slip of slips) report.tell(slip.field, slip);
+  report.add(...slips);
 }
 
 /** Tells what keeps a key file from being made of a system, where nothing tells it more exactly. */
@@ -134,8 +135,8 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
     return contentKey ? playReadySignal(system, keyId, contentKey) : { ok: true, value: undefined };
   })();
   if (!use.ok) {
-    const isTold = report.faults.some(({ severity }) => severity === 'error');
-    if (!isTold) report.tell(subject, { severity: 'error', ...use.fault });
+    const isTold = report.findings.some(({ severity }) => severity === 'error');
+    if (!isTold) report.problem(subject, use.problem);
   } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined) {
     const sentence = 'is missing: FairPlay needs an address, in URIExtXKey or HLSSignalingData';
     report.error('missing', `${at}.uri`, sentence);
@@ -165,7 +166,7 @@ function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at:
   const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
   for (const { at: name, checksum } of contentKey ? claimsOf(part.claims, 'checksum') : []) {
     const context = { scheme: undefined, names: namesOf(key.at, name) };
-    for (const slip of checkValues({ keyId, contentKey, checksum }, context)) part.tell(slip.field, slip);
+    part.add(...checkValues({ keyId, contentKey, checksum }, context));
   }
   return part;
 }

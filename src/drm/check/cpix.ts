@@ -6,18 +6,18 @@ import {
   type CpixSystem,
   type CpixValue,
   FAIRPLAY_SYSTEM_ID,
+  THE_DOCUMENT,
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
 import { readCpix } from '../cpix/read';
 import { checkValues } from '../cross-check';
+import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
 import { tellNoSystem } from './part-values';
-import type { Report, Subject } from './report';
+import type { Report } from './report';
 import { keyIdField } from './values';
-
-const THE_DOCUMENT: Subject = { called: 'The CPIX document' };
 
 /** So many fields are shown with the signalling of each system; what is without a fault and beyond that is named alone. */
 const DETAILED = 280;
@@ -33,7 +33,7 @@ export function describeCpix(
 ): CpixDocument | undefined {
   const read = readCpix(input);
   if (!read.ok) {
-    report.tell(subject, { severity: 'error', ...read.fault });
+    report.problem(subject, read.problem);
     return undefined;
   }
   const document = read.value;
@@ -71,7 +71,7 @@ export function describeCpix(
     if (!key) continue;
     const part = describeSystem(system, key, { isRequest, subject });
     const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
-    report.take(part, isRoom || part.faults.length > 0 ? undefined : 1);
+    report.take(part, isRoom || part.findings.length > 0 ? undefined : 1);
   }
   if (keys.length > 0 && systems.length === 0) tellNoSystem(report, subject);
   for (const { at, keyId } of systems.length > 0 ? placed : [])
@@ -101,7 +101,7 @@ function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
   if (explicitIv) report.secretField(`${at}.iv`, explicitIv.toString('base64'), '16 bytes');
   const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
   const slips = checkValues({ keyId, contentKey }, { scheme: undefined, names: namesOf(at) });
-  for (const slip of slips) report.tell(slip.field, slip);
+  report.add(...slips);
 }
 
 const NOTES: Readonly<Record<string, string>> = {
@@ -176,7 +176,7 @@ function describeDeliveries(report: Report, document: CpixDocument, subject: Sub
     if (mac) report.field(`${at}.mac`, shortName(mac.algorithm));
   });
   const odd = sealingFault(document);
-  if (odd) report.tell(subject, { severity: 'error', ...odd });
+  if (odd) report.problem(subject, odd);
 }
 
 function describeCertificate(report: Report, at: string, certificate: Buffer | undefined): void {

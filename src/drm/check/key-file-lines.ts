@@ -1,6 +1,7 @@
+import type { Subject } from '../finding';
 import { FOREIGN_LINE, KNOWN_LINES, parseKeyFile } from '../key-file';
 import { nearestName, type UnknownName, unknownName } from '../nearest';
-import { type Report, type Subject, subjectOf } from './report';
+import { type Report, subjectOf } from './report';
 
 export type Lines = ReadonlyMap<string, string>;
 
@@ -85,12 +86,12 @@ function checkUnknown(report: Report, name: string): void {
   const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
   if (shown === undefined) {
-    const sentence = 'has a name that is not valid; was a value put where a name belongs';
-    report.tell({ called: 'A line' }, { severity: 'error', code, sentence, end: '?' });
+    const sentence = 'has a name that is not valid; was a value put where a name belongs?';
+    report.error(code, { called: 'A line' }, sentence);
   } else if (near) {
     // Packagers know more lines than are listed here; what a misspelt one was to say is told of as missing.
-    const sentence = `is not a line that is known here, and was not checked; did you mean ${near}`;
-    report.tell(subjectOf(shown), { severity: 'warning', code, sentence, end: '?' });
+    const sentence = `is not a line that is known here, and was not checked; did you mean ${near}?`;
+    report.warning(code, subjectOf(shown), sentence);
   } else {
     report.warning(code, subjectOf(shown), 'is not a line of DASH, CMAF or FairPlay, and was not checked');
   }

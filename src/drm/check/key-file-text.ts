@@ -1,5 +1,6 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
 import { checkValues, type LineScheme, type ValueNames } from '../cross-check';
+import { type Finding, finding } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
@@ -12,7 +13,7 @@ import {
   readSecretBlock,
   tellNoSystem,
 } from './part-values';
-import { type CheckFault, Report } from './report';
+import { Report } from './report';
 import { holdsSecret } from './secrets';
 import { checkAddress, textOrHex } from './values';
 
@@ -23,7 +24,7 @@ export interface KeyFileSummary {
   /** A UUID's text. */
   readonly keyId: string | undefined;
   readonly contentId: string | undefined;
-  readonly faults: readonly CheckFault[];
+  readonly faults: readonly Finding[];
 }
 
 /** Sums up a key file for a list. */
@@ -36,7 +37,7 @@ export function summariseKeyFile(text: string): KeyFileSummary {
     parts,
     keyId: unlessSecret(keyId),
     contentId: unlessSecret(contentId),
-    faults: report.described(),
+    faults: report.findings,
   };
 }
 
@@ -248,7 +249,7 @@ function checkHlsKey(report: Report, lines: Lines): void {
     return readSecretBlock(report, name, lines.get(name), 'hex');
   });
   const context = { scheme: undefined, names: valueNames(DASH) };
-  for (const slip of checkValues({ fairplay: { key, iv } }, context)) report.tell(slip.field, slip);
+  report.add(...checkValues({ fairplay: { key, iv } }, context));
 }
 
 function constant(
@@ -259,9 +260,9 @@ function constant(
   severity: 'error' | 'warning',
 ): void {
   if (value === expected) return;
-  const fault =
+  report.add(
     value === undefined
-      ? { code: 'missing_line', sentence: `is missing; add ${name}: ${expected}` }
-      : { code: 'wrong_constant', sentence: `must be ${expected} for FairPlay` };
-  report.tell(name, { severity, ...fault });
+      ? finding(severity, 'missing_line', name, `is missing; add ${name}: ${expected}`)
+      : finding(severity, 'wrong_constant', name, `must be ${expected} for FairPlay`),
+  );
 }

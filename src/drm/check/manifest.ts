@@ -1,9 +1,10 @@
 import { parseUuid } from '../bytes';
+import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { describeBoxList, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
 import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
-import type { Report, Subject } from './report';
+import type { Report } from './report';
 import { checkAddress, readByteText } from './values';
 
 /** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, under whatever prefix. */
@@ -93,7 +94,7 @@ function readProtections(report: Report, xml: string): Protection[] {
       for (const id of text.split(/\s+/).filter(Boolean)) {
         const keyId = parseUuid(id);
         if (keyId.ok) found.set(`${scheme} ${id.toLowerCase()}`, { scheme, keyId: keyId.value });
-        else report.error('not_uuid', THE_MANIFEST, `has a default_KID that ${keyId.fault.sentence}`);
+        else report.error('not_uuid', THE_MANIFEST, `has a default_KID that ${keyId.problem.description}`);
       }
     }
   }

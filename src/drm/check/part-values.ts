@@ -1,4 +1,4 @@
-import { type Checked, decodeBase64, type Fault } from '../bytes';
+import { type Checked, decodeBase64 } from '../bytes';
 import {
   BOX_FOR_DATA,
   checkValues,
@@ -7,11 +7,12 @@ import {
   NO_SYSTEM,
   type ValueNames,
 } from '../cross-check';
+import type { Problem, Subject } from '../finding';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
 import { describeWidevineData } from './boxes';
 import { isUtf16Xml, looksLikePlayReadyObject } from './playready';
-import type { Report, Subject } from './report';
+import type { Report } from './report';
 import {
   checkAddress,
   encodingFault,
@@ -59,7 +60,7 @@ function checkTogether(report: Report, values: PartValues, context: PartsContext
   // Then what looks like the key id is the key, and must not be shown.
   if (values.keyId && slips.some(({ code }) => code === 'key_and_key_id_swapped'))
     report.secrets.add(values.keyId.toString('base64'));
-  for (const slip of slips) report.tell(slip.field, slip);
+  report.add(...slips);
 }
 
 /** Key and key id alone encrypt a stream that no player can ask a license for. */
@@ -127,7 +128,7 @@ function readWidevine(
   const text = textOf(psshdata);
   if (text === undefined) return undefined;
   const read = readWidevinePsshData(text);
-  if (!read.ok) return meantWidevineData(report, name, text, read.fault);
+  if (!read.ok) return meantWidevineData(report, name, text, read.problem);
   if (read.value.unwrapped) {
     if (source === 'request') report.warning('box_for_data', name, BOX_FOR_DATA);
     else {
@@ -145,7 +146,7 @@ function meantWidevineData(
   report: Report,
   name: string,
   text: string,
-  { sentence }: Fault,
+  { description: sentence }: Problem,
 ): WidevinePsshData | undefined {
   const meant = readByteText(text);
   const isBase64 = decodeBase64(text).ok;

@@ -1,9 +1,10 @@
 import { isZero, swapKeyIdOrder } from '../bytes';
+import type { Subject } from '../finding';
 import { parsePlayReadyObject } from '../playready';
 import { child, type HeaderKey, headerKeys } from '../playready-header';
 import { parseXml, type XmlElement } from '../xml';
 import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
-import { type Report, type Subject, wholeOf } from './report';
+import { type Report, wholeOf } from './report';
 import { checkAddress, keyIdField, readBlock, readChecksum, suspectByteOrder } from './values';
 
 const HEADER_RECORD = 1;
@@ -30,7 +31,7 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
   const object = wholeOf(at, 'The object');
   const records = parsePlayReadyObject(bytes);
   if (!records.ok) {
-    report.tell(object, { severity: 'error', ...records.fault });
+    report.problem(object, records.problem);
     return NO_SIGNALLING;
   }
   report.field(`${at}records`, String(records.value.length));
@@ -73,7 +74,7 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   const header = wholeOf(at, 'The header');
   const parsed = parseXml(xml);
   if (!parsed.ok) {
-    report.tell(header, { severity: 'error', ...parsed.fault });
+    report.problem(header, parsed.problem);
     return NO_SIGNALLING;
   }
   const root = parsed.value;

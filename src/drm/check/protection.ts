@@ -1,4 +1,5 @@
 import { formatUuid, isAmong, isZero, swapKeyIdOrder } from '../bytes';
+import { finding } from '../finding';
 import type { ProtectionScheme } from '../widevine';
 import type { Report } from './report';
 import { keyIdField, suspectByteOrder } from './values';
@@ -92,7 +93,7 @@ export function compareTrack(
   const sentence =
     'is in no box that is here, so players ask for another key than the samples have; package again with boxes of this ' +
     'key id, or encrypt with the key of theirs';
-  report.tell(at, { severity, code: 'key_id_mismatch', sentence });
+  report.add(finding(severity, 'key_id_mismatch', at, sentence));
 }
 
 /** Boxes of different keys are no fault where each is of a track's. */

@@ -1,4 +1,4 @@
-import { type Slip, say } from '../bytes';
+import { error, type Finding, type Problem, type Subject, warning } from '../finding';
 import type { ProtectionScheme } from '../widevine';
 import type { Cipher } from './protection';
 
@@ -25,27 +25,16 @@ export interface CheckField {
   readonly note?: string;
 }
 
-/** One thing that is wrong (`error`) or may be meant so (`warning`); the description says what to do. */
-export interface CheckFault {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  readonly field?: string;
-  readonly description: string;
-}
-
 export interface CheckResult {
   readonly kind: CheckKind;
   readonly fields: readonly CheckField[];
-  readonly faults: readonly CheckFault[];
+  readonly faults: readonly Finding[];
 }
 
 /** Nobody reads more than this, and a small input must not make a far larger answer. */
 const MAX_FIELDS = 300;
-export const MAX_FAULTS = 100;
+export const MAX_FINDINGS = 100;
 const MAX_CLAIMS = 1000;
-
-/** What a fault speaks of: a field by its name, or something that is none, as it is called where a sentence begins. */
-export type Subject = string | { readonly called: string };
 
 /** A name that somebody else chose: one with a blank in it is no field. */
 export function subjectOf(name: string): Subject {
@@ -57,24 +46,17 @@ export function wholeOf(at: string, called: string): Subject {
   return at === '' ? { called } : at.slice(0, -1);
 }
 
-/** A fault, and what it speaks of. */
-interface ReportedFault extends Slip {
-  readonly field: string | undefined;
-  /** The field's name, or what else it speaks of. */
-  readonly subject: string;
-}
-
 /** What a check found so far. */
 export class Report {
   readonly fields: CheckField[] = [];
-  readonly faults: ReportedFault[] = [];
+  readonly findings: Finding[] = [];
   /** Texts of the input that are key material. */
   readonly secrets = new Set<string>();
   /** What other inputs may contradict. */
   readonly claims: Claim[] = [];
 
   get isFull(): boolean {
-    return this.faults.length >= MAX_FAULTS;
+    return this.findings.length >= MAX_FINDINGS;
   }
 
   field(name: string, value: string, note?: string): void {
@@ -92,72 +74,58 @@ export class Report {
     if (this.claims.length < MAX_CLAIMS) this.claims.push(claim);
   }
 
-  error(code: string, subject: Subject, sentence: string): void {
-    this.tell(subject, { severity: 'error', code, sentence });
+  error(code: string, subject: Subject, description: string): void {
+    this.add(error(code, subject, description));
   }
 
-  warning(code: string, subject: Subject, sentence: string): void {
-    this.tell(subject, { severity: 'warning', code, sentence });
+  warning(code: string, subject: Subject, description: string): void {
+    this.add(warning(code, subject, description));
   }
 
-  /** Two checks may come upon one slip, and say it each in its own words: what is told already is told once. */
-  tell(subject: Subject, { severity, code, sentence, end }: Slip): void {
-    const isField = typeof subject === 'string';
-    const fault: ReportedFault = {
-      severity,
-      code,
-      field: isField ? subject : undefined,
-      subject: isField ? subject : subject.called,
-      sentence,
-      end,
-    };
-    if (this.faults.some((told) => isSame(told, fault))) return;
+  /** What a check of a single value answers, as an error. */
+  problem(subject: Subject, { code, description }: Problem): void {
+    this.error(code, subject, description);
+  }
+
+  /** Two checks may have the same finding in words of their own: the first counts. */
+  add(...findings: readonly Finding[]): void {
+    for (const finding of findings) this.#addOne(finding);
+  }
+
+  #addOne(finding: Finding): void {
+    if (this.findings.some((known) => isSame(known, finding))) return;
     if (!this.isFull) {
-      this.faults.push(fault);
+      this.findings.push(finding);
       return;
     }
     this.#cut();
-    // A write is refused for an error, so none is lost behind what is only to be warned of.
-    const last = this.faults.findLastIndex((told) => told.severity === 'warning' && told !== CUT_SHORT);
-    if (severity === 'error' && last >= 0) this.faults[last] = fault;
+    // A write is refused for an error, so none is lost behind warnings.
+    const last = this.findings.findLastIndex((known) => known.severity === 'warning' && known !== CUT_SHORT);
+    if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
 
   /** Takes over what was found in a part, of its fields the first `most`; `this` keeps to its limits. */
   take(part: Report, most = part.fields.length): void {
     for (const { name, value, note } of part.fields.slice(0, most)) this.field(name, value, note);
-    for (const { field, subject, ...slip } of part.faults) this.tell(field ?? { called: subject }, slip);
+    this.add(...part.findings);
     for (const secret of part.secrets) this.secrets.add(secret);
     for (const claim of part.claims) this.claim(claim);
   }
 
-  /** The faults as an answer has them. */
-  described(): CheckFault[] {
-    return this.faults.map(({ severity, field, subject, ...fault }) => ({
-      severity,
-      code: fault.code,
-      ...(field !== undefined && { field }),
-      description: say(fault, subject),
-    }));
-  }
-
   #cut(): void {
-    if (this.faults.some(({ code }) => code === CUT_SHORT.code)) return;
-    this.faults.push(CUT_SHORT);
+    if (!this.findings.includes(CUT_SHORT)) this.findings.push(CUT_SHORT);
   }
 }
 
-const CUT_SHORT: ReportedFault = {
-  severity: 'warning',
-  code: 'cut_short',
-  field: undefined,
-  subject: 'There',
-  sentence: 'is more than is shown here; correct this much first, or check it in parts',
-};
+const CUT_SHORT = warning(
+  'cut_short',
+  { called: 'There' },
+  'is more than is shown here; correct this much first, or check it in parts',
+);
 
-function isSame(told: ReportedFault, fault: ReportedFault): boolean {
-  if (told.code !== fault.code || told.severity !== fault.severity || told.field !== fault.field)
-    return false;
-  return fault.field !== undefined || say(told, told.subject) === say(fault, fault.subject);
+function isSame(known: Finding, { code, severity, field, description }: Finding): boolean {
+  if (known.code !== code || known.severity !== severity || known.field !== field) return false;
+  return field !== undefined || known.description === description;
 }
 
 /** What one input says that another may contradict. Key ids are 16 bytes, big endian; `at` is where it stands. */

@@ -1,4 +1,5 @@
 import { isZero } from '../bytes';
+import type { Subject } from '../finding';
 import { below, boxesIn, describeBoxList, FULL_BOX, type Mp4Box } from './boxes';
 import {
   cipherOf,
@@ -9,7 +10,7 @@ import {
   type KeySignallingAt,
   type Protection,
 } from './protection';
-import type { CheckKind, Report, Subject } from './report';
+import type { CheckKind, Report } from './report';
 import { keyIdField } from './values';
 
 const THE_SEGMENT: Subject = { called: 'The segment' };

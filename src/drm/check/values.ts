@@ -10,9 +10,10 @@ import {
   swapKeyIdOrder,
   ZERO_KEY_ID,
 } from '../bytes';
-import { addressSlips, checkLicenseUrl } from '../license-url';
+import { type Finding, finding } from '../finding';
+import { addressFindings, checkLicenseUrl } from '../license-url';
 import { decodePlayReadyChecksum } from '../playready';
-import type { CheckFault, Report } from './report';
+import type { Report } from './report';
 
 export type ByteForm =
   | 'base64'
@@ -75,7 +76,7 @@ export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
 /** How a block of bytes should be written, and how bad it is when a key id is written as a UUID. */
 interface BlockRule {
   readonly wanted: 'base64' | 'hex';
-  readonly uuid?: CheckFault['severity'];
+  readonly uuid?: Finding['severity'];
 }
 
 /**
@@ -94,7 +95,7 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   }
   const severity = meant?.form === 'uuid' ? uuid : 'error';
   const code = encodingFault(text, wanted);
-  report.tell(name, { severity, code, sentence: strict.fault.sentence });
+  report.add(finding(severity, code, name, strict.problem.description));
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
@@ -124,7 +125,7 @@ export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
   const decoded = decodePlayReadyChecksum(text);
   if (decoded.ok) return text;
-  report.error(encodingFault(text, 'base64'), name, decoded.fault.sentence);
+  report.error(encodingFault(text, 'base64'), name, decoded.problem.description);
   return undefined;
 }
 
@@ -164,13 +165,11 @@ export function checkAddress(
 ): void {
   const checked = checkLicenseUrl(system)(text);
   if (!checked.ok) {
-    report.tell(name, { severity: 'error', ...checked.fault });
+    report.problem(name, checked.problem);
     if (!/[?&;]/.test(text)) return;
   }
-  for (const slip of addressSlips(system, text)) {
-    // Of an address that is not valid, its form is told, and what would come back in the next one.
-    if (checked.ok || slip.severity === 'error') report.tell(name, slip);
-  }
+  // Of an address that is not valid, its form is reported, and what would come back in the next one.
+  report.add(...addressFindings(system, text, name).filter((one) => checked.ok || one.severity === 'error'));
   if (checked.ok) report.field(name, maskParts(report, text), note);
 }
 

@@ -1,5 +1,5 @@
-import { type Checked, type Fault, formatUuid } from '../bytes';
-import type { Finding } from '../cross-check';
+import { type Checked, formatUuid } from '../bytes';
+import { type Finding, type Problem, warning } from '../finding';
 import {
   CPIX_SYSTEM_IDS,
   type CpixDocument,
@@ -7,6 +7,7 @@ import {
   type CpixRule,
   type CpixSystemName,
   FAIRPLAY_SYSTEM_ID,
+  THE_DOCUMENT,
 } from './document';
 import {
   isForSound,
@@ -47,20 +48,20 @@ export interface ChosenKeys {
 
 export type Chosen =
   | { readonly ok: true; readonly value: ChosenKeys }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly Problem[] };
 
 /** Ends the choice. */
 class ChoiceFault extends Error {
-  readonly faults: readonly Fault[];
+  readonly faults: readonly Problem[];
 
-  constructor(...faults: readonly Fault[]) {
+  constructor(...faults: readonly Problem[]) {
     super('No choice');
     this.faults = faults;
   }
 }
 
-const noChoice = (sentence: string): Fault => ({ code: 'cpix_choice', sentence });
-const notUsable = (sentence: string): Fault => ({ code: 'cpix_not_usable', sentence });
+const noChoice = (sentence: string): Problem => ({ code: 'cpix_choice', description: sentence });
+const notUsable = (sentence: string): Problem => ({ code: 'cpix_not_usable', description: sentence });
 const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
 
 /**
@@ -116,7 +117,7 @@ function requireValues(keys: readonly CpixKey[]): void {
   throw new ChoiceFault(notUsable(sentence));
 }
 
-const SIGNED = warning('signature_not_checked', 'is signed, and its signature was not checked');
+const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
 
 /** What one key is wanted for. */
 interface Role {
@@ -222,7 +223,7 @@ function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: st
 
 function required<T>(checked: Checked<T>): T {
   if (checked.ok) return checked.value;
-  throw new ChoiceFault(checked.fault);
+  throw new ChoiceFault(checked.problem);
 }
 
 function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
@@ -279,7 +280,7 @@ function isUnknown({ track }: CpixChoice, narrowed: readonly Narrowed[], { inPer
 interface Settled {
   readonly role: Role;
   readonly key: CpixKey | undefined;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly Problem[];
   readonly findings: readonly Finding[];
 }
 
@@ -290,7 +291,7 @@ function settle(
   rules: readonly CpixRule[],
   { keyId, track }: CpixChoice,
 ): Settled {
-  const without = (faults: readonly Fault[], findings: readonly Finding[] = []): Settled => ({
+  const without = (faults: readonly Problem[], findings: readonly Finding[] = []): Settled => ({
     role,
     key: undefined,
     faults,
@@ -326,10 +327,10 @@ function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
 
 function leftOut({ called }: Role): Finding {
   const sentence = `has no one key for ${called} that goes with this choice; the key file is written without`;
-  return warning('cpix_system_left_out', sentence);
+  return ofDocument('cpix_system_left_out', sentence);
 }
 
-function unusable(role: Role, keys: readonly CpixKey[]): Fault {
+function unusable(role: Role, keys: readonly CpixKey[]): Problem {
   const schemes = [...new Set(keys.map(({ scheme }) => scheme))].join(' and ');
   if (role.name === 'fairplay')
     return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
@@ -344,18 +345,18 @@ function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Fin
   if (role.name === 'fairplay' && key.scheme === 'cenc') {
     const sentence =
       'has FairPlay with the scheme cenc; it is written all the same, but Apple players take cbcs alone';
-    findings.push(warning('fairplay_scheme', sentence));
+    findings.push(ofDocument('fairplay_scheme', sentence));
   }
   const other = keys.find((candidate) => !role.isUsable(candidate));
   if (other) {
     const sentence = `has a key for ${role.called} with the scheme ${other.scheme}, too, which the packager does not take; it is left out`;
-    findings.push(warning('cpix_scheme_left_out', sentence));
+    findings.push(ofDocument('cpix_scheme_left_out', sentence));
   }
   return findings;
 }
 
-function warning(code: string, sentence: string): Finding {
-  return { severity: 'warning', code, description: `The CPIX document ${sentence}` };
+function ofDocument(code: string, description: string): Finding {
+  return warning(code, THE_DOCUMENT, description);
 }
 
 /** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
@@ -368,7 +369,7 @@ function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[],
   const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
   const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';
   const sentence = `has a key of its own for sound (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
-  return [warning('audio_key_left_out', sentence)];
+  return [ofDocument('audio_key_left_out', sentence)];
 }
 
 const MAX_IDS = 3;
@@ -390,6 +391,6 @@ function nothingLeft(
   return refusal(`has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`);
 }
 
-function withoutDoubles(faults: readonly Fault[]): Fault[] {
-  return [...new Map(faults.map((fault) => [fault.sentence, fault])).values()];
+function withoutDoubles(faults: readonly Problem[]): Problem[] {
+  return [...new Map(faults.map((fault) => [fault.description, fault])).values()];
 }

@@ -116,6 +116,9 @@ export interface CpixRule {
   readonly unknownFilters: readonly string[];
 }
 
+/** What findings call a document. */
+export const THE_DOCUMENT = { called: 'The CPIX document' };
+
 /** The namespaces of a document. */
 export const CPIX_NAMESPACE = 'urn:dashif:org:cpix';
 export const PSKC_NAMESPACE = 'urn:ietf:params:xml:ns:keyprov:pskc';

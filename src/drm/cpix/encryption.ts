@@ -11,7 +11,8 @@ import {
   webcrypto,
   X509Certificate,
 } from 'node:crypto';
-import { type Checked, type Fault, faultsOf, formatUuid, isAmong, isZero } from '../bytes';
+import { type Checked, formatUuid, isAmong, isZero, refusedAs } from '../bytes';
+import type { Problem } from '../finding';
 import type {
   CpixCipher,
   CpixDelivery,
@@ -22,7 +23,7 @@ import type {
   CpixValue,
 } from './document';
 
-const notOpened = faultsOf('cpix_not_opened');
+const notOpened = refusedAs('cpix_not_opened');
 
 /** The algorithms of encrypted content keys; CPIX has one for each purpose (8.1.5, "Mandatory algorithms"). */
 const RSA_OAEP = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
@@ -97,15 +98,15 @@ function whyMixed({ keys }: CpixDocument) {
  * What keeps a document's encrypted content keys from being opened by one of those that it names, as far as the document
  * says so itself; undefined where nothing does, or there are none. The fault goes on after the name of the document.
  */
-export function sealingFault(document: CpixDocument): Fault | undefined {
+export function sealingFault(document: CpixDocument): Problem | undefined {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return undefined;
   const mixed = whyMixed(document);
-  if (mixed) return mixed.fault;
+  if (mixed) return mixed.problem;
   if (document.deliveries.length === 0)
-    return notOpened('has encrypted content keys and no DeliveryData, so nobody can open them').fault;
+    return notOpened('has encrypted content keys and no DeliveryData, so nobody can open them').problem;
   for (const { certificate, documentKeys } of document.deliveries) {
-    if (!certificate) return notOpened('has a DeliveryData without a certificate').fault;
+    if (!certificate) return notOpened('has a DeliveryData without a certificate').problem;
     // A recipient may get some of the keys.
     const theirs = encrypted.filter(({ keyId }) =>
       documentKeys.some((documentKey) => isFor(keyId, documentKey)),
@@ -116,14 +117,14 @@ export function sealingFault(document: CpixDocument): Fault | undefined {
       planOpening(document.deliveries, certificate, [], []),
       ...asked.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
     ].find((read) => !read.ok);
-    if (odd && !odd.ok) return odd.fault;
+    if (odd && !odd.ok) return odd.problem;
   }
   const values = authenticatedOf(encrypted);
-  return values.ok ? undefined : values.fault;
+  return values.ok ? undefined : values.problem;
 }
 
 /** One object for all, which says nothing of which of them it was. */
-const NOT_OPENED: { readonly ok: false; readonly fault: Fault } = notOpened(
+const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
   'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
 );
 

@@ -1,5 +1,5 @@
-import { type Checked, type Fault, fault, formatUuid } from '../bytes';
-import type { Finding } from '../cross-check';
+import { type Checked, formatUuid, refused } from '../bytes';
+import { type Finding, type Problem, warning } from '../finding';
 import type { KeyFile } from '../key-file';
 import { playReadyChecksum } from '../playready';
 import { widevinePsshDataOf } from '../widevine';
@@ -10,10 +10,11 @@ import {
   type CpixKey,
   type CpixSystem,
   type CpixSystemName,
+  THE_DOCUMENT,
 } from './document';
 import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
 
-const unusable = (sentence: string) => fault('cpix_not_usable', sentence);
+const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 export interface CpixKeyFileOptions {
   /** The PlayReady license address, in place of the document's. */
@@ -31,7 +32,7 @@ export type MadeKeyFile =
       /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
       readonly isChecksumComputed: boolean;
     }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly Problem[] };
 
 /**
  * Makes the key file of the keys that were chosen in a document, whose values must be plain. Signalling that names another
@@ -44,7 +45,7 @@ export function cpixKeyFile(
 ): MadeKeyFile {
   const ofCenc = cenc && cencPart(document, cenc, options);
   const ofFairPlay = fairplay && fairPlayPart(document, fairplay);
-  const faults = [ofCenc, ofFairPlay].flatMap((part) => (part && !part.ok ? part.fault : []));
+  const faults = [ofCenc, ofFairPlay].flatMap((part) => (part && !part.ok ? part.problem : []));
   if (ofCenc?.ok === false || ofFairPlay?.ok === false) return { ok: false, faults };
   return {
     ok: true,
@@ -149,32 +150,33 @@ function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
   if (value?.kind === 'plain') return { ok: true, value: value.bytes };
   const kid = formatUuid(keyId);
   return value
-    ? fault('cpix_not_opened', `has an encrypted value of the key ${kid}, which was not opened`)
+    ? refused('cpix_not_opened', `has an encrypted value of the key ${kid}, which was not opened`)
     : unusable(`has no value for the key ${kid}`);
 }
 
 const WIDEVINE_MADE = warning(
   'widevine_data_made',
-  'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers',
+  THE_DOCUMENT,
+  'has no Widevine data; it was made of key id and content id, which suits most license servers',
 );
 const ADDRESS_UNUSED = warning(
   'playready_address_unused',
-  'playready.laurl is not used: no PlayReady is written; name it in systems',
+  'playready.laurl',
+  'is not used: no PlayReady is written; name it in systems',
 );
 const ADDRESS_REPLACED = warning(
   'playready_address_replaced',
-  'The CPIX document has another license address for PlayReady; playready.laurl is written in its place',
+  THE_DOCUMENT,
+  'has another license address for PlayReady; playready.laurl is written in its place',
 );
+const THE_HEADER = { called: 'The PlayReady header in the CPIX document' };
 const HEADER_IS_CBC = warning(
   'scheme_mismatch',
-  'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
+  THE_HEADER,
+  'says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
 );
-
 const HEADER_OF_OTHER = warning(
   'key_id_mismatch',
-  'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
+  THE_HEADER,
+  'is for another key id than its key; only its license address is written',
 );
-
-function warning(code: string, description: string): Finding {
-  return { severity: 'warning', code, description };
-}

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type Checked, decodeBase64, decodeBase64Block, faultsOf, formatUuid, isZero } from '../bytes';
+import { type Checked, decodeBase64, decodeBase64Block, formatUuid, isZero, refusedAs } from '../bytes';
 import { looksLikePlayReadyObject } from '../check/playready';
 import { looksLikePsshBox } from '../pssh';
 import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
@@ -21,7 +21,7 @@ import {
   SPEKE_NAMESPACE,
 } from './document';
 
-const invalid = faultsOf('invalid_cpix');
+const invalid = refusedAs('invalid_cpix');
 
 /** The most that a document has; 200 keys with three systems each have as much. */
 export const MAX_CPIX_BYTES = 256 * 1024;
@@ -67,7 +67,7 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   if (text.value.length > MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
   if (/^\ufeff?\s*[^\ufeff\s<]/.test(text.value)) return invalid(NOT_XML);
   const parsed = parseXml(text.value, { characters: MAX_CPIX_BYTES, namespaces: true });
-  if (!parsed.ok) return invalid(parsed.fault.sentence);
+  if (!parsed.ok) return invalid(parsed.problem.description);
   try {
     return { ok: true, value: readRoot(parsed.value) };
   } catch (thrown) {
@@ -371,7 +371,7 @@ function bytesOf(text: string | undefined, what: string, decode = decodeBase64):
   const decoded = decode(base64);
   return decoded.ok
     ? decoded.value
-    : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.fault.sentence}`);
+    : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.problem.description}`);
 }
 
 function bytesIn(element: XmlElement | undefined, what: string, decode = decodeBase64): Buffer | undefined {

@@ -1,11 +1,11 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { type Checked, faultsOf } from '../bytes';
+import { type Checked, refusedAs } from '../bytes';
 import type { CpixRecipient } from './encryption';
 
 const LEAST_RSA_BITS = 2048;
 
-const badCertificate = faultsOf('cpix_certificate');
-const badKey = faultsOf('cpix_key');
+const badCertificate = refusedAs('cpix_certificate');
+const badKey = refusedAs('cpix_key');
 
 /**
  * Reads a recipient from PEM text. The certificate may be followed by those of its authorities. The fault goes on after

@@ -1,4 +1,4 @@
-import { type Checked, decodeBase64, decodeBase64Block, fault, isAmong, swapKeyIdOrder } from '../bytes';
+import { type Checked, decodeBase64, decodeBase64Block, isAmong, refused, swapKeyIdOrder } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
 import { isUtf16Xml } from '../check/playready';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
@@ -16,7 +16,7 @@ import { parseXml, type XmlElement } from '../xml';
 import type { CpixSystem } from './document';
 
 /** The sentences of all faults here go on after the name of the document. */
-const unusable = (sentence: string) => fault('cpix_not_usable', sentence);
+const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 /**
  * The Widevine data that a document has for a key, in base64 without its box: of PSSH, else of ContentProtectionData, else
@@ -27,7 +27,7 @@ export function widevineData(system: CpixSystem): Checked<string | undefined> {
     const data = readWidevinePsshData(base64);
     return data.ok
       ? { ok: true, value: data.value.payload }
-      : unusable(`has a ${what} for Widevine that ${data.fault.sentence}`);
+      : unusable(`has a ${what} for Widevine that ${data.problem.description}`);
   };
   if (system.pssh) return read('PSSH', system.pssh.toString('base64'));
   if (system.contentProtectionData !== undefined) {
@@ -84,7 +84,8 @@ export function playReadySignal(
     // Who gives another address may do so since this one can't be used.
     if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
     const checked = checkLicenseUrl('playready')(licenseUrl);
-    if (!checked.ok) return unusable(`has a license address in the ${what} that ${checked.fault.sentence}`);
+    if (!checked.ok)
+      return unusable(`has a license address in the ${what} that ${checked.problem.description}`);
     return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
   }
   return { ok: true, value: { licenseUrl: undefined, isProved, isCbc, isOfOther } };
@@ -116,14 +117,14 @@ function* playReadySources(system: CpixSystem): Generator<Checked<PlayReadySourc
 
 function objectInBase64(what: string, base64: string): Checked<PlayReadySource> {
   const bytes = decodeBase64(base64);
-  return bytes.ok ? objectIn(what, bytes.value) : unusable(`has a ${what} that ${bytes.fault.sentence}`);
+  return bytes.ok ? objectIn(what, bytes.value) : unusable(`has a ${what} that ${bytes.problem.description}`);
 }
 
 /** A PlayReady object, with or without its box. */
 function objectIn(what: string, bytes: Buffer): Checked<PlayReadySource> {
   if (!looksLikePsshBox(bytes)) return { ok: true, value: { what, object: bytes } };
   const box = parsePsshBox(bytes);
-  if (!box.ok) return unusable(`has a ${what} that ${box.fault.sentence}`);
+  if (!box.ok) return unusable(`has a ${what} that ${box.problem.description}`);
   const { systemId, data } = box.value;
   return systemId === PLAYREADY_SYSTEM_ID
     ? { ok: true, value: { what, object: data } }
@@ -136,12 +137,12 @@ function readHeader(object: Buffer, what: string): Checked<XmlElement> {
   let header: Buffer | undefined = isUtf16Xml(object) ? object : undefined;
   if (!header) {
     const records = parsePlayReadyObject(object);
-    if (!records.ok) return unusable(`has a ${what} that ${records.fault.sentence}`);
+    if (!records.ok) return unusable(`has a ${what} that ${records.problem.description}`);
     header = records.value.find(({ type }) => type === HEADER_RECORD)?.value;
     if (!header) return unusable(`has a ${what} without a header record`);
   }
   const root = parseXml(header.toString('utf16le'));
-  if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.fault.sentence}`);
+  if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.problem.description}`);
   return root.value.name === 'WRMHEADER'
     ? root
     : unusable(`has a ${what} whose PlayReady header is no WRMHEADER`);
@@ -167,7 +168,7 @@ function holdKeys(
   const read: { keyId: Buffer; checksum: string | undefined }[] = [];
   for (const { value, checksum, algorithm } of keys) {
     const guid = decodeBase64Block(value.trim());
-    if (!guid.ok) return unusable(`has ${of} whose KID ${guid.fault.sentence}`);
+    if (!guid.ok) return unusable(`has ${of} whose KID ${guid.problem.description}`);
     const isOfCtr = algorithm === undefined || algorithm === 'AESCTR';
     read.push({ keyId: swapKeyIdOrder(guid.value), checksum: isOfCtr ? checksum || undefined : undefined });
   }
@@ -184,7 +185,7 @@ function holdKeys(
   const proofs = held.flatMap(({ checksum }) => checksum ?? []);
   for (const checksum of proofs) {
     const decoded = decodePlayReadyChecksum(checksum);
-    if (!decoded.ok) return unusable(`has ${of} whose checksum ${decoded.fault.sentence}`);
+    if (!decoded.ok) return unusable(`has ${of} whose checksum ${decoded.problem.description}`);
   }
   const isOfKey = held.some(
     (key) =>
@@ -219,7 +220,7 @@ export function fairPlayAddress(
   if (others.length > 0)
     return unusable('has different addresses for FairPlay in URIExtXKey and HLSSignalingData');
   const checked = checkLicenseUrl('fairplay')(address);
-  return checked.ok ? checked : unusable(`has an address for FairPlay that ${checked.fault.sentence}`);
+  return checked.ok ? checked : unusable(`has an address for FairPlay that ${checked.problem.description}`);
 }
 
 function isOfFairPlay(attributes: ReadonlyMap<string, string>): boolean {
@@ -248,7 +249,8 @@ function inlineData(
 function fragmentElements(fragment: string, systemId: string, called: string): Checked<XmlElement[]> {
   const pieces = fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '');
   const parsed = parseXml(`<MPD>${pieces}</MPD>`);
-  if (!parsed.ok) return unusable(`has a ContentProtectionData for ${called} that ${parsed.fault.sentence}`);
+  if (!parsed.ok)
+    return unusable(`has a ContentProtectionData for ${called} that ${parsed.problem.description}`);
   const all: XmlElement[] = [];
   const walk = (element: XmlElement) => {
     const scheme = element.attributes.schemeIdUri?.trim().toLowerCase();

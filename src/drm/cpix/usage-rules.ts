@@ -1,8 +1,8 @@
-import { type Checked, faultsOf, formatUuid } from '../bytes';
+import { type Checked, formatUuid, refusedAs } from '../bytes';
 import type { CpixDocument, CpixKey, CpixPeriod, CpixRule } from './document';
 
 /** The sentences of all faults here go on after the name of the document. */
-const refused = faultsOf('cpix_choice');
+const refused = refusedAs('cpix_choice');
 
 /** The rules that hold in a key period, which is named by its id, else by its index: those for it and those for all. */
 export function rulesInPeriod(

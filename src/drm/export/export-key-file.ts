@@ -1,6 +1,7 @@
-import { type Finding, NO_SYSTEM } from '../cross-check';
+import { NO_SYSTEM } from '../cross-check';
+import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
-import { type PackagingFault, readPackagingKeys } from '../packaging';
+import { type PackagingProblem, readPackagingKeys } from '../packaging';
 import { EXPORT_FORMS } from './forms';
 import type { ExportName, ExportScheme } from './names';
 import { type StreamKey, streamKeysOf } from './stream-key';
@@ -14,12 +15,7 @@ export type Exported =
       readonly keys: readonly [StreamKey, ...StreamKey[]];
       readonly findings: readonly Finding[];
     }
-  | { readonly ok: false; readonly fault: ExportFault };
-
-export interface ExportFault {
-  readonly code: PackagingFault['code'] | 'keys_missing';
-  readonly sentence: string;
-}
+  | { readonly ok: false; readonly problem: Problem<PackagingProblem['code'] | 'keys_missing'> };
 
 /**
  * Writes the keys of a key file's text as another packager takes them.
@@ -33,8 +29,8 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const all = streamKeysOf(read.keys).filter((key) => scheme === undefined || key.scheme === scheme);
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
-    const sentence = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? LACKING[scheme ?? 'cenc'];
-    return { ok: false, fault: { code: 'keys_missing', sentence } };
+    const description = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? LACKING[scheme ?? 'cenc'];
+    return { ok: false, problem: { code: 'keys_missing', description } };
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
   const rendered = form.render(keys);
@@ -47,6 +43,8 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   ];
   return { ok: true, text: rendered, keys, findings };
 }
+
+const THE_EXPORT = { called: 'The export' };
 
 type Keys = readonly [StreamKey, ...StreamKey[]];
 
@@ -73,20 +71,18 @@ function otherLines(text: string): Partial<Record<ExportScheme, string>> {
 
 function leftOutFindings(sentence: string | undefined): Finding[] {
   if (sentence === undefined) return [];
-  const description = `The export lacks a key, since the key file ${sentence}`;
-  return [{ severity: 'warning', code: 'key_left_out', description }];
+  return [warning('key_left_out', THE_EXPORT, `has not all keys, since the key file ${sentence}`)];
 }
 
 function systemFindings(keys: Keys): Finding[] {
   if (keys.every(({ systems, keyUri }) => systems.length > 0 || keyUri !== undefined)) return [];
-  return [{ severity: 'warning', code: 'no_drm_system', description: `The export ${NO_SYSTEM}` }];
+  return [warning('no_drm_system', THE_EXPORT, NO_SYSTEM)];
 }
 
 function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['limit']): Finding[] {
   const bytes = Buffer.byteLength(text);
   if (!limit || bytes <= limit.bytes) return [];
-  const description = `The export has ${bytes} bytes, and ${limit.sentence}`;
-  return [{ severity: 'warning', code: 'export_too_long', description }];
+  return [warning('export_too_long', THE_EXPORT, `has ${bytes} bytes, and ${limit.sentence}`)];
 }
 
 /** An export with its keys and IVs masked, in whatever encoding they stand. */

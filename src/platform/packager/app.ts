@@ -29,7 +29,7 @@ const keyFileName = z
   .superRefine((name, context) => {
     const parsed = parseStreamId(name);
     if (!parsed.ok)
-      context.addIssue({ code: 'custom', message: `must be a stream id: ${parsed.fault.sentence}` });
+      context.addIssue({ code: 'custom', message: `must be a stream id: ${parsed.problem.description}` });
   })
   .transform((name) => name as StreamId);
 

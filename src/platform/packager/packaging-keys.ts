@@ -46,7 +46,7 @@ export function readKeyFile(folder: string, streamId: StreamId): Read {
     return refused('not_a_key_file', sentence);
   }
   const read = readPackagingKeys(text);
-  return read.ok ? read : refused(read.fault.code, read.fault.sentence);
+  return read.ok ? read : refused(read.problem.code, read.problem.description);
 }
 
 /** Undefined for what is no key file. @throws the system's error. */

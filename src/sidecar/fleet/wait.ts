@@ -1,6 +1,6 @@
 import { MAX_WAIT_SECONDS } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding } from '../../drm/finding';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { apiError } from '../errors';

@@ -1,6 +1,6 @@
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding } from '../../drm/finding';
 import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
 import { describeThrown, type HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';

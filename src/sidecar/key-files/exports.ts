@@ -1,6 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import type { Finding } from '../../drm/cross-check';
-import type { ExportFault } from '../../drm/export/export-key-file';
 import {
   EXPORT_NAMES,
   EXPORT_SCHEMES,
@@ -9,6 +7,7 @@ import {
   isExportName,
   isExportScheme,
 } from '../../drm/export/names';
+import type { Finding } from '../../drm/finding';
 import { etagOf } from '../../http/etag';
 import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
@@ -99,7 +98,8 @@ async function makeExport(bytes: Buffer, { as, scheme }: ExportQuery): Promise<E
   const { exportKeyFile } = await import('../../drm/export/export-key-file');
   const { EXPORT_FORMS } = await import('../../drm/export/forms');
   const exported = exportKeyFile(bytes.toString('utf8'), as, scheme);
-  if (!exported.ok) throw apiError(CODES[exported.fault.code], `The key file ${exported.fault.sentence}.`);
+  if (!exported.ok)
+    throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
   const { text, findings: warnings } = exported;
   const { mediaType, extension } = EXPORT_FORMS[as];
   const written = Buffer.from(text, 'utf8');
@@ -111,4 +111,4 @@ const CODES = {
   key_file_foreign: 'key_file_malformed',
   key_file_incomplete: 'keys_missing',
   keys_missing: 'keys_missing',
-} as const satisfies Readonly<Record<ExportFault['code'], string>>;
+} as const;

@@ -11,7 +11,7 @@ import {
 } from '../../api/read-key-file-request';
 import type { StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { createReadBytes, createReadText, requireType } from '../../http/body';

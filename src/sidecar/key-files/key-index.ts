@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding } from '../../drm/finding';
 import { decodeKeys, type keysIn } from '../../drm/key-file';
 import { type ApiKey, mayRead } from '../access/api-key';
 

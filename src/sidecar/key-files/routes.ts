@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { say } from '../../drm/bytes';
+import { sentenceOf } from '../../drm/finding';
 import { addressOf } from '../../http/address';
 import { onlyMethods } from '../../http/app';
 import type { Exchange } from '../../http/shell';
@@ -86,7 +86,7 @@ export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindAp
 export function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;
   const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
-  if (!parsed.ok) throw apiError('invalid_stream_id', say(parsed.fault));
+  if (!parsed.ok) throw apiError('invalid_stream_id', sentenceOf(parsed.problem));
   response.locals.logFields = { streamId: parsed.value };
   return parsed.value;
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding } from '../../drm/finding';
 import { keysIn } from '../../drm/key-file';
 import type { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
-import type { CheckFault } from '../../drm/check/report';
+import type { Finding } from '../../drm/finding';
 import { keysIn } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
@@ -47,7 +47,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
   let isComplete = false;
   let isClosed = false;
 
-  const note = (streamId: StreamId, faults: readonly CheckFault[]) => {
+  const note = (streamId: StreamId, faults: readonly Finding[]) => {
     faulty.delete(streamId);
     if (faults.length === 0 || faulty.size >= MAX_FAULTY) return;
     faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');

@@ -238,7 +238,7 @@ function exporting(file: string): Record<string, Example> {
     EXPORT_NAMES.map((as): [string, Example] => {
       const [summary, scheme] = EXPORTS[as];
       const exported = exportKeyFile(file, as, scheme);
-      if (!exported.ok) throw new TypeError(`The example ${exported.fault.sentence}`);
+      if (!exported.ok) throw new TypeError(`The example ${exported.problem.description}`);
       const [type = ''] = EXPORT_FORMS[as].mediaType.split(';');
       const value: unknown = type === 'application/json' ? JSON.parse(exported.text) : exported.text;
       const query = { as, ...(scheme && { scheme }) };

@@ -1,10 +1,10 @@
 import type { ProviderContent } from '../../api/read-key-file-request';
-import type { Fault } from '../../drm/bytes';
 import { type ChosenKeys, chooseKeys } from '../../drm/cpix/choose';
 import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../../drm/cpix/document';
 import type { CpixRecipient } from '../../drm/cpix/encryption';
 import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import type { SpekeScheme } from '../../drm/cpix/speke';
+import type { Problem } from '../../drm/finding';
 import type { HttpError } from '../../http/errors';
 import { fillAddress, type ProviderProtocol } from './address';
 import { type KeyProvider, type ProvidedKeys, type ProviderCall, refusedBy } from './key-provider';
@@ -119,7 +119,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
       throw upstream.failed(
         'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
       );
-    if (!read.ok) throw unusable([read.fault]);
+    if (!read.ok) throw unusable([read.problem]);
     const document = read.value;
     const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
     if (named.some((id) => id !== undefined && id !== contentId))
@@ -129,8 +129,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     return document;
   };
 
-  const unusable = (faults: readonly Fault[]): HttpError =>
-    upstream.failed(`answered a CPIX document that ${faults.map(({ sentence }) => sentence).join('; ')}`);
+  const unusable = (faults: readonly Problem[]): HttpError =>
+    upstream.failed(
+      `answered a CPIX document that ${faults.map(({ description }) => description).join('; ')}`,
+    );
 
   const choose = async (
     { document, question }: AnsweredDocument,

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { say } from '../../drm/bytes';
 import type { CpixRecipient } from '../../drm/cpix/encryption';
 import { readRecipient } from '../../drm/cpix/recipient';
+import { sentenceOf } from '../../drm/finding';
 import { ConfigError } from '../../http/config';
 import type { Log } from '../../http/log';
 import { type WatchedFiles, watchFiles, whyUnreadable } from '../../http/watched-file';
@@ -83,6 +83,6 @@ function recipientOf(certificatePem: string, keyPem: string, { certificate, key 
   const read = readRecipient(certificatePem, keyPem);
   if (read.ok) return read.value;
   const subject =
-    read.fault.code === 'cpix_certificate' ? `${CERTIFICATE}: ${certificate}` : `${KEY}: ${key}`;
-  throw new ConfigError([say(read.fault, subject)]);
+    read.problem.code === 'cpix_certificate' ? `${CERTIFICATE}: ${certificate}` : `${KEY}: ${key}`;
+  throw new ConfigError([sentenceOf(read.problem, subject)]);
 }

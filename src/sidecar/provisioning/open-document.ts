@@ -1,7 +1,6 @@
 import { type CpixContent, documentProblems } from '../../api/read-cpix-request';
-import type { Fault } from '../../drm/bytes';
 import type { CpixRecipient } from '../../drm/cpix/encryption';
-import type { Finding } from '../../drm/cross-check';
+import type { Finding, Problem } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 
@@ -17,7 +16,7 @@ interface OpenedDocument {
 
 type Opened =
   | ({ readonly ok: true } & OpenedDocument)
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly Problem[] };
 
 /** Makes the key file of the keys that were chosen in a CPIX document. @throws HttpError 400. */
 export async function openDocument(
@@ -41,7 +40,7 @@ export async function readDocument(
   ]);
   const keyIds = [chosen.cenc, chosen.fairplay].flatMap((key) => key?.keyId ?? []);
   const opened = await openCpix(document, recipient, keyIds);
-  if (!opened.ok) return { ok: false, faults: [opened.fault] };
+  if (!opened.ok) return { ok: false, faults: [opened.problem] };
   const made = cpixKeyFile(opened.value, chosen, { playReadyUrl, contentId });
   if (!made.ok) return made;
   const { keyFile, isChecksumComputed } = made;

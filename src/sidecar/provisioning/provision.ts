@@ -1,5 +1,6 @@
 import type { KeyFileRequest, ProviderContent } from '../../api/read-key-file-request';
-import { crossCheck, type Finding } from '../../drm/cross-check';
+import { crossCheck } from '../../drm/cross-check';
+import { type Finding, isError, problemsOf } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
@@ -42,7 +43,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const { keyFile: values, kept } = answered;
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
     const findings = request.findings ?? findingsOf(answered, keyFile, request.contentId);
-    const errors = findings.filter(({ severity }) => severity === 'error');
+    const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);
     if (request.source !== 'provider') return { keyFile, warnings: findings };
@@ -72,16 +73,11 @@ function isNeverWritten(code: string): boolean {
 }
 
 function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): HttpError {
-  if (source !== 'provider') {
-    return new HttpError(
-      400,
-      errors.map(({ code, description }) => ({ code, description: `${description}.` })),
-    );
-  }
-  const what = errors.map(({ description }) => description).join('; ');
+  if (source !== 'provider') return new HttpError(400, problemsOf(errors));
+  const what = errors.map(({ description }) => description).join(' ');
   const isPlaceholder = errors.some(({ code }) => isNeverWritten(code));
   const why = isPlaceholder ? "can't be used" : 'contradict each other';
-  const description = `The key provider's values ${why}: ${what}. No key file was changed.`;
+  const description = `The key provider's values ${why}: ${what} No key file was changed.`;
   return apiError('key_provider_failed', description);
 }
 

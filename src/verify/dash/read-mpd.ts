@@ -43,7 +43,7 @@ function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean 
  */
 export function readMpd(text: string, { url, name, now, limits }: MpdSource): MpdRead {
   const parsed = parseXml(text, { characters: limits.manifestBytes, elements: MAX_ELEMENTS });
-  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', sentence: parsed.fault.sentence };
+  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', sentence: parsed.problem.description };
   const root = parsed.value;
   if (root.name !== 'MPD') {
     const sentence = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;

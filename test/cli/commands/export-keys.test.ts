@@ -37,7 +37,7 @@ async function get(args: readonly string[], file = POST_MANUAL_FILE) {
 
 function exported(as: ExportName, scheme?: ExportScheme) {
   const made = exportKeyFile(POST_MANUAL_FILE, as, scheme);
-  if (!made.ok) throw new Error(made.fault.sentence);
+  if (!made.ok) throw new Error(made.problem.description);
   return made;
 }
 

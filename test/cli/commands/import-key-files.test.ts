@@ -86,7 +86,7 @@ describe('put --file with a key file', () => {
     const kept = await run(['put', 'news', '--file', 'old.key', '--keep-unknown']);
     expect(kept.stdout).toBe(`${MASKED}vendor-tier: ********\n`);
     expect(kept.stderr).toMatch(
-      /^warning: unknown_line: kept as given, and not checked: vendor-tier \(line 18\)\n/,
+      /^warning: unknown_line: Some lines are not known, and are kept unchecked: vendor-tier \(line 18\)\n/,
     );
     expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE + UNKNOWN });
     const shown = await run(['get', 'news', '--reveal']);
@@ -198,7 +198,7 @@ describe('apply with key files', () => {
 2 streams created
   + a
   + b
-      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license contains it
+      warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false: Apple wants no IV in a FairPlay playlist, the license contains it.
 `,
       stderr: 'Key files: 2 created.\n',
     });
@@ -267,7 +267,9 @@ ${ADVICE}`,
     await write(many(2, POST_MANUAL_FILE + UNKNOWN));
     const { code, stdout, stderr } = await run(['apply', 'old', '--keep-unknown', '--yes']);
     expect([code, stderr]).toEqual([0, 'old: 2 created.\n']);
-    expect(stdout).toContain('warning: unknown_line: kept as given, and not checked: vendor-tier (line 18)');
+    expect(stdout).toContain(
+      'warning: unknown_line: Some lines are not known, and are kept unchecked: vendor-tier (line 18)',
+    );
     expect(await sidecar.files()).toEqual({
       'ch1000.key': POST_MANUAL_FILE + UNKNOWN,
       'ch1001.key': POST_MANUAL_FILE + UNKNOWN,

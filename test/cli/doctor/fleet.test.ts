@@ -292,7 +292,7 @@ test('says nothing of a fleet where there is none, but that a folder has left on
   expect(left).toMatchObject({ severity: 'warning', code: 'fleet_left' });
   // The packager's user has no business there, so that its rights are not judged.
   const folder = await readKeyFolder(join(packager, 'keys'));
-  const { rights } = 'fault' in folder ? { rights: [] } : folder;
+  const { rights } = 'problem' in folder ? { rights: [] } : folder;
   expect(rights.length).toBeGreaterThan(0);
   expect(JSON.stringify(rights)).not.toContain('.packagerdrmapi-fleet');
 });

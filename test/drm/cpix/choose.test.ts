@@ -11,7 +11,7 @@ type Text = Parameters<typeof cpixDocument>[0];
 /** The keys as short text, `1 widevine playready`, and the codes of the warnings; or the faults. */
 function choose(text: Text, choice: CpixChoice = {}) {
   const chosen = chooseKeys(cpixDocument(text), choice);
-  if (!chosen.ok) return chosen.faults.map(({ code, sentence }) => `${code}: ${sentence}`);
+  if (!chosen.ok) return chosen.faults.map(({ code, description: sentence }) => `${code}: ${sentence}`);
   const { cenc, fairplay, findings } = chosen.value;
   const short = (one: ChosenKey | undefined) =>
     one && [one.keyId.toString('hex').slice(0, 1), ...one.systems].join(' ');
@@ -456,7 +456,7 @@ describe('a key for sound', () => {
           {
             severity: 'warning',
             code: 'audio_key_left_out',
-            description: `The CPIX document has a key of its own for sound (${kidOf(2)}), which is left out: a key file has one key for all tracks`,
+            description: `The CPIX document has a key of its own for sound (${kidOf(2)}), which is left out: a key file has one key for all tracks.`,
           },
         ],
       },

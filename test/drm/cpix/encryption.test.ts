@@ -34,7 +34,10 @@ const NEXT = recipientNamed('next');
 
 const OPENED = { ok: true, value: { ...SEALED, keys: PLAIN.keys } };
 
-const notOpened = (sentence: string) => ({ ok: false, fault: { code: 'cpix_not_opened', sentence } });
+const notOpened = (sentence: string) => ({
+  ok: false,
+  problem: { code: 'cpix_not_opened', description: sentence },
+});
 const CANNOT = notOpened(
   'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
 );

@@ -45,7 +45,7 @@ const fairplay = { licenseUrl: FAIRPLAY_ADDRESS, key: KEY.toString('hex'), iv: i
 
 function make(document: CpixDocument, choice: CpixChoice = {}, options: CpixKeyFileOptions = {}) {
   const chosen = chooseKeys(document, choice);
-  if (!chosen.ok) throw new Error(chosen.faults.map(({ sentence }) => sentence).join());
+  if (!chosen.ok) throw new Error(chosen.faults.map(({ description }) => description).join());
   return cpixKeyFile(document, chosen.value, options);
 }
 
@@ -54,7 +54,7 @@ const of = (text: Parameters<typeof cpixDocument>[0], choice?: CpixChoice, optio
 
 const faults = (...sentences: string[]) => ({
   ok: false,
-  faults: sentences.map((sentence) => ({ code: 'cpix_not_usable', sentence })),
+  faults: sentences.map((sentence) => ({ code: 'cpix_not_usable', description: sentence })),
 });
 
 it('has the values and the signalling of a document', () => {
@@ -113,7 +113,7 @@ describe('Widevine data that the document lacks', () => {
         severity: 'warning',
         code: 'widevine_data_made',
         description:
-          'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers',
+          'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers.',
       },
     ],
     isChecksumComputed: false,
@@ -158,7 +158,7 @@ describe('the PlayReady address', () => {
           severity: 'warning',
           code: 'playready_address_replaced',
           description:
-            'The CPIX document has another license address for PlayReady; playready.laurl is written in its place',
+            'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
         },
       ],
       isChecksumComputed: false,
@@ -202,7 +202,7 @@ it('warns of a PlayReady header that names another key id', () => {
         severity: 'warning',
         code: 'key_id_mismatch',
         description:
-          'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written',
+          'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
       },
     ],
     isChecksumComputed: true,
@@ -240,7 +240,7 @@ it('refuses a value that was not opened', () => {
     faults: [
       {
         code: 'cpix_not_opened',
-        sentence: `has an encrypted value of the key ${kidOf(1)}, which was not opened`,
+        description: `has an encrypted value of the key ${kidOf(1)}, which was not opened`,
       },
     ],
   });
@@ -284,7 +284,7 @@ describe('published documents', () => {
 
   it.each(published)('make key files whose values agree: $source', (document) => {
     const made = one(document);
-    if (!made.ok) throw new Error(made.faults.map(({ sentence }) => sentence).join());
+    if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join());
     const { keyFile, findings, isChecksumComputed } = made;
     expect(Object.keys(keyFile)).toEqual([
       'cenc',
@@ -315,7 +315,7 @@ describe('published documents', () => {
           `<PSSH>${vod.playready}</PSSH><ContentProtectionData></ContentProtectionData>`,
         ),
     });
-    if (!made.ok) throw new Error(made.faults.map(({ sentence }) => sentence).join());
+    if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join());
     expect(made.findings.map(({ code }) => code)).toEqual(['key_id_mismatch']);
     const checked = crossCheck(made.keyFile, undefined, { isChecksumComputed: made.isChecksumComputed });
     expect(checked.map(({ severity, code, field }) => [severity, code, field])).toEqual([

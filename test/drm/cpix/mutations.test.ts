@@ -121,7 +121,7 @@ function run(input: string | Buffer, choice: CpixChoice): { text?: string; docum
   const start = performance.now();
   const read = readCpix(input);
   if (!read.ok) {
-    expect(read.fault.sentence.length).toBeLessThan(300);
+    expect(read.problem.description.length).toBeLessThan(300);
     return {};
   }
   const document = read.value;
@@ -131,7 +131,7 @@ function run(input: string | Buffer, choice: CpixChoice): { text?: string; docum
   const chosen = chooseKeys(document, choice);
   if (!chosen.ok) {
     expect(chosen.faults.length).toBeGreaterThan(0);
-    for (const { code, sentence } of chosen.faults) {
+    for (const { code, description: sentence } of chosen.faults) {
       expect(code).toMatch(/^cpix_/);
       expect(sentence.length).toBeLessThan(4000);
     }

@@ -289,9 +289,9 @@ describe('is refused', () => {
   ])('%s', (_, input, sentence) => {
     expect(readCpix(input)).toEqual({
       ok: false,
-      fault: {
+      problem: {
         code: 'invalid_cpix',
-        sentence: typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
+        description: typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
       },
     });
   });

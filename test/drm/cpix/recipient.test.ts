@@ -35,7 +35,7 @@ test.each([
 ])('refuses %s, and says what to do', (_what, certificate, sentence) => {
   expect(readRecipient(certificate, pem('next-key'))).toEqual({
     ok: false,
-    fault: { code: 'cpix_certificate', sentence },
+    problem: { code: 'cpix_certificate', description: sentence },
   });
 });
 
@@ -51,7 +51,10 @@ test.each([
   ['a short key', pem('weak-key'), `holds ${WEAK}`],
   ['the key of another certificate', pem('Cert1-key'), 'is not the key of the certificate'],
 ])('refuses %s, and says what to do', (_what, key, sentence) => {
-  expect(readRecipient(pem('next'), key)).toEqual({ ok: false, fault: { code: 'cpix_key', sentence } });
+  expect(readRecipient(pem('next'), key)).toEqual({
+    ok: false,
+    problem: { code: 'cpix_key', description: sentence },
+  });
 });
 
 test('reads the certificate of a recipient from DER, too', () => {

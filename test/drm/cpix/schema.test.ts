@@ -64,7 +64,7 @@ async function complaints(documents: readonly string[]): Promise<string[]> {
     it('exported key files are valid, also with encrypted content keys', async () => {
       const documents = fc.sample(arbitraryKeyFiles, 20).flatMap((keyFile) => {
         const exported = exportKeyFile(renderKeyFile(keyFileLines(keyFile)), 'cpix', undefined);
-        if (!exported.ok) throw new Error(exported.fault.sentence);
+        if (!exported.ok) throw new Error(exported.problem.description);
         const sealed = sealCpix(cpixDocumentOf(exported.keys), [CERTIFICATE], randomBytes);
         return [exported.text, writeCpix(sealed)];
       });

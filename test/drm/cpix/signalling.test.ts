@@ -33,9 +33,9 @@ const fragment = (xml: string) => element('ContentProtectionData', xml);
 const ok = <T>(value: T) => ({ ok: true, value });
 const refused = (sentence: string | RegExp) => ({
   ok: false,
-  fault: {
+  problem: {
     code: 'cpix_not_usable',
-    sentence: typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
+    description: typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
   },
 });
 

@@ -11,17 +11,17 @@ const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 
 function asCpix(text: string, scheme?: ExportScheme): string {
   const exported = exportKeyFile(text, 'cpix', scheme);
-  if (!exported.ok) throw new Error(exported.fault.sentence);
+  if (!exported.ok) throw new Error(exported.problem.description);
   return exported.text;
 }
 
 function imported(cpix: string): KeyFile {
   const document = readCpix(cpix);
-  if (!document.ok) throw new Error(document.fault.sentence);
+  if (!document.ok) throw new Error(document.problem.description);
   const chosen = chooseKeys(document.value, {});
-  if (!chosen.ok) throw new Error(chosen.faults.map(({ sentence }) => sentence).join('; '));
+  if (!chosen.ok) throw new Error(chosen.faults.map(({ description }) => description).join('; '));
   const made = cpixKeyFile(document.value, chosen.value, {});
-  if (!made.ok) throw new Error(made.faults.map(({ sentence }) => sentence).join('; '));
+  if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join('; '));
   expect([...chosen.value.findings, ...made.findings]).toEqual([]);
   return made.keyFile;
 }

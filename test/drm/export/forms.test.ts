@@ -37,7 +37,7 @@ const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 
 function exported(keyFile: KeyFile, as: ExportName, scheme?: 'cenc' | 'cbcs') {
   const result = exportKeyFile(textOf(keyFile), as, scheme);
-  if (!result.ok) throw new Error(result.fault.sentence);
+  if (!result.ok) throw new Error(result.problem.description);
   return result;
 }
 
@@ -100,7 +100,7 @@ describe('for nginx-vod-module', () => {
       {
         severity: 'warning',
         code: 'export_too_long',
-        description: `The export has ${text.length} bytes, and nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised`,
+        description: `The export has ${text.length} bytes, and nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised.`,
       },
     ]);
   });
@@ -131,7 +131,7 @@ describe('for Bento4', () => {
 describe('as CPIX', () => {
   const read = (text: string) => {
     const document = readCpix(text);
-    if (!document.ok) throw new Error(document.fault.sentence);
+    if (!document.ok) throw new Error(document.problem.description);
     return document.value;
   };
 
@@ -218,7 +218,7 @@ test.each([
     for (const as of EXPORT_NAMES) {
       expect(exportKeyFile(textOf(keyFile), as, scheme)).toEqual({
         ok: false,
-        fault: { code: 'keys_missing', sentence },
+        problem: { code: 'keys_missing', description: sentence },
       });
     }
   },
@@ -227,7 +227,7 @@ test.each([
 test('a file that no packager would take is refused as by a packager', () => {
   expect(exportKeyFile(textOf(WHOLE).trimEnd(), 'shaka', undefined)).toEqual({
     ok: false,
-    fault: { code: 'key_file_torn', sentence: expect.stringMatching(/^ends within a line/) },
+    problem: { code: 'key_file_torn', description: expect.stringMatching(/^ends within a line/) },
   });
 });
 
@@ -238,12 +238,17 @@ test('lines of another algorithm, method or key format are not exported as cenc 
   expect(exportKeyFile(former, 'cpix', undefined)).toEqual(exportKeyFile(textOf(CENC), 'cpix', undefined));
   const other =
     'has another algorithm than AESCTR, which is that of cenc, in its DASH lines; provision the stream again';
-  const refused = (sentence: unknown) => ({ ok: false, fault: { code: 'keys_missing', sentence } });
+  const refused = (sentence: unknown) => ({
+    ok: false,
+    problem: { code: 'keys_missing', description: sentence },
+  });
   expect(exportKeyFile(cbc, 'bento4', 'cenc')).toEqual(refused(other));
   expect(exportKeyFile(cbc, 'cpix', undefined)).toMatchObject({
     ok: true,
     keys: [{ scheme: 'cbcs' }],
-    findings: [{ code: 'key_left_out', description: `The export lacks a key, since the key file ${other}` }],
+    findings: [
+      { code: 'key_left_out', description: `The export has not all keys, since the key file ${other}` },
+    ],
   });
   for (const hls of [
     whole.replace('SAMPLE-AES', 'AES-128'),

@@ -23,7 +23,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 /** Packages the clip with the flags that are exported of a key file, by the command of the manual. */
 async function packageWith(scheme: 'cenc' | 'cbcs') {
   const exported = exportKeyFile(keyFileText(PLAYREADY), 'shaka', scheme);
-  if (!exported.ok) throw new Error(exported.fault.sentence);
+  if (!exported.ok) throw new Error(exported.problem.description);
   await writeFile(join(folder, 'keys.flags'), exported.text);
   const playlist = scheme === 'cbcs' ? (name: string) => `,playlist_name=${name}.m3u8` : () => '';
   await run(

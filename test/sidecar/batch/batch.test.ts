@@ -123,7 +123,7 @@ describe('streams and groups', () => {
     const sidecar = await startSidecar();
     const odd = { ...PLAIN, widevine: { psshdata: 'EhBE2lLvRSMJjmhUd37jImgdSPPGiZsG' } };
     const { results } = await post(sidecar, { streams: [{ streamid: 'a', ...odd }] });
-    const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree';
+    const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree.';
     expect(results).toEqual([
       {
         index: expect.any(Number),
@@ -138,7 +138,7 @@ describe('streams and groups', () => {
   it('warn of the name of a group, and write it', async () => {
     const sidecar = await startSidecar();
     const description =
-      'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
+      'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all.';
     const warnings = [{ code: 'group_name', description }];
     expect(
       await post(sidecar, {

@@ -164,7 +164,7 @@ describe('provisioning', () => {
     upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }));
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
     expect(answer.headers.warning).toBe(
-      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId"',
+      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId."',
     );
   });
 });

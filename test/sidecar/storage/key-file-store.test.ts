@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 function id(text: string): StreamId {
   const parsed = parseStreamId(text);
-  if (!parsed.ok) throw new Error(parsed.fault.sentence);
+  if (!parsed.ok) throw new Error(parsed.problem.description);
   return parsed.value;
 }
 

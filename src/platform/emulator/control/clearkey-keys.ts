@@ -20,7 +20,7 @@ const checked = <T>(check: (text: string) => Checked<T>) =>
   z.string('must be a string').transform((text, context) => {
     const read = check(text);
     if (read.ok) return read.value;
-    context.addIssue(read.fault.sentence);
+    context.addIssue(read.problem.description);
     return z.NEVER;
   });
 

@@ -40,7 +40,7 @@ function nameOf(keyId: Uint8Array): string {
 const KeyIdText = z.string().transform((text, context) => {
   const keyId = parseClearKeyId(text);
   if (keyId.ok) return { text, bytes: keyId.value };
-  context.addIssue(keyId.fault.sentence);
+  context.addIssue(keyId.problem.description);
   return z.NEVER;
 });
 

@@ -80,7 +80,7 @@ function send(response: Response, xml: string): void {
 function readRequest(body: unknown): CpixDocument {
   if (!Buffer.isBuffer(body)) throw refused(400, 'Send a CPIX document.');
   const read = readCpix(body);
-  if (!read.ok) throw refused(400, `The document ${read.fault.sentence}.`);
+  if (!read.ok) throw refused(400, `The document ${read.problem.description}.`);
   if (read.value.keys.length === 0) throw refused(400, 'The document names no content key.');
   return read.value;
 }

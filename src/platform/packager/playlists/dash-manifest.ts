@@ -134,7 +134,7 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
     return `<SegmentTimeline index="${timelines.length - 1}"/>`;
   });
   const parsed = parseXml(short, LIMITS);
-  if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.fault.sentence}`);
+  if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.problem.description}`);
   const mpd = parsed.value;
   const period = mpd.children.find(({ name }) => name === 'Period');
   if (mpd.name !== 'MPD' || !period) throw new Error(`the MPD of ${folder || 'the stream'} has no Period`);

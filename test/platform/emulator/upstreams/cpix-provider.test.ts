@@ -48,7 +48,7 @@ async function ask(protocol: keyof typeof VERSIONS, xml: string, headers: Record
 
 function documentIn(xml: string): CpixDocument {
   const read = readCpix(xml);
-  if (!read.ok) throw new Error(read.fault.sentence);
+  if (!read.ok) throw new Error(read.problem.description);
   return read.value;
 }
 
@@ -86,7 +86,7 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
     const pem = (name: string) => readFileSync(join(__dirname, '../../../vectors/cpix', name), 'utf8');
     const certificate = new X509Certificate(pem('Cert1.pem')).raw;
     const recipient = readRecipient(pem('Cert1.pem'), pem('Cert1-key.pem'));
-    if (!recipient.ok) throw new Error(recipient.fault.sentence);
+    if (!recipient.ok) throw new Error(recipient.problem.description);
     const { text } = await ask(
       protocol,
       writeSpekeRequest({ version, contentId: 'demo', scheme: 'cenc', certificate }),

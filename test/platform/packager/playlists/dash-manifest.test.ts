@@ -50,7 +50,7 @@ const FOUR = (began?: string) =>
 
 function parsed(text: string): XmlElement {
   const read = parseXml(text);
-  if (!read.ok) throw new Error(read.fault.sentence);
+  if (!read.ok) throw new Error(read.problem.description);
   return read.value;
 }
 

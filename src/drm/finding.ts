@@ -1,0 +1,62 @@
+/**
+ * What is wrong with a value, a request or a file. `description` is for a person and says what to do; it never quotes a
+ * value. It is a whole sentence; only that of a check of a single value (`Checked`) continues the name of what was
+ * checked and has no full stop, as `is not hex; send 32 hex digits`: `sentenceOf` completes it.
+ */
+export interface Problem<Code extends string = string> {
+  /** Stable, in snake_case; programs read it. */
+  readonly code: Code;
+  /** The field, by its name in the request or the file. */
+  readonly field?: string;
+  readonly description: string;
+}
+
+/**
+ * Something that is wrong with key material that could be read: an `error` leaves viewers with a black screen, a `warning`
+ * may be intended, since published key files exist that have it and play.
+ */
+export interface Finding extends Problem {
+  readonly severity: 'error' | 'warning';
+}
+
+/** What a finding is about: a field by its name, or something else as a sentence begins with it. */
+export type Subject = string | { readonly called: string };
+
+/** A description as a whole sentence about `subject`, the name of a field, `The file` or `Line 3`. */
+export function sentenceOf({ description }: Pick<Problem, 'description'>, subject?: string): string {
+  const text = subject === undefined ? description : `${subject} ${description}`;
+  return /[.?]$/.test(text) ? text : `${text}.`;
+}
+
+/** A finding; `description` continues the name of its subject, without a full stop. */
+export function finding(
+  severity: Finding['severity'],
+  code: string,
+  subject: Subject,
+  description: string,
+): Finding {
+  const isField = typeof subject === 'string';
+  return {
+    severity,
+    code,
+    ...(isField && { field: subject }),
+    description: sentenceOf({ description }, isField ? subject : subject.called),
+  };
+}
+
+export function error(code: string, subject: Subject, description: string): Finding {
+  return finding('error', code, subject, description);
+}
+
+export function warning(code: string, subject: Subject, description: string): Finding {
+  return finding('warning', code, subject, description);
+}
+
+export function isError({ severity }: Finding): boolean {
+  return severity === 'error';
+}
+
+/** Findings as the problems that an API answers. */
+export function problemsOf(findings: readonly Finding[]): Problem[] {
+  return findings.map(({ code, description }) => ({ code, description }));
+}
