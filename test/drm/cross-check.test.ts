@@ -28,14 +28,14 @@ const byteOrder: Finding = {
   code: 'key_id_byte_order',
   description:
     'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big ' +
-    'endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed',
+    'endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
 };
 const wrongChecksum: Finding = {
   severity: 'error',
   code: 'checksum_mismatch',
   description:
     'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, ' +
-    'or send the three of one key',
+    'or send the three of one key.',
 };
 const otherKeyId: Finding = {
   severity: 'warning',

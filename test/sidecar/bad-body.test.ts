@@ -202,20 +202,17 @@ describe('a PlayReady checksum that does not belong to the key', () => {
   const OTHER = { ...POST_MANUAL, playready: { ...POST_MANUAL.playready, checksum: CHECKSUM_OF_OTHER_KEY } };
   const BYTE_ORDER =
     'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big endian ' +
-    '(as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed';
+    '(as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.';
   const MISMATCH =
     'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or ' +
-    'send the three of one key';
+    'send the three of one key.';
 
   it.each([
     ['a key id in PlayReady order', SWAPPED, 'key_id_byte_order', BYTE_ORDER],
     ['the checksum of another key', OTHER, 'checksum_mismatch', MISMATCH],
   ])('answers 400 to %s and says why', async (_what, body, code, description) => {
     const sidecar = await startWithKeyFile();
-    await sidecar.api
-      .post(PATH)
-      .send(body)
-      .expect(400, error(code, `${description}.`));
+    await sidecar.api.post(PATH).send(body).expect(400, error(code, description));
     await expectUnchanged(sidecar);
   });
 

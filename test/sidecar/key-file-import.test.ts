@@ -205,7 +205,7 @@ describe('unknown lines', () => {
       POST_MANUAL_FILE + UNKNOWN,
     );
     expect(answer.headers.warning).toBe(
-      '299 - "unknown_line: Some lines are not known, and are kept unchecked: vendor-tier (line 1), vendor.note (line 19)"',
+      '299 - "unknown_line: Some lines are not known, and are kept unchecked: vendor-tier (line 1), vendor.note (line 19)."',
     );
     expect(answer.headers.etag).not.toBe(plain.headers.etag);
     const read = await sidecar.api.get(PATH).expect(200, POST_MANUAL_FILE + UNKNOWN);

@@ -86,7 +86,7 @@ describe('put --file with a key file', () => {
     const kept = await run(['put', 'news', '--file', 'old.key', '--keep-unknown']);
     expect(kept.stdout).toBe(`${MASKED}vendor-tier: ********\n`);
     expect(kept.stderr).toMatch(
-      /^warning: unknown_line: Some lines are not known, and are kept unchecked: vendor-tier \(line 18\)\n/,
+      /^warning: unknown_line: Some lines are not known, and are kept unchecked: vendor-tier \(line 18\)\.\n/,
     );
     expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE + UNKNOWN });
     const shown = await run(['get', 'news', '--reveal']);

@@ -247,7 +247,7 @@ test('lines of another algorithm, method or key format are not exported as cenc 
     ok: true,
     keys: [{ scheme: 'cbcs' }],
     findings: [
-      { code: 'key_left_out', description: `The export has not all keys, since the key file ${other}` },
+      { code: 'key_left_out', description: `The export has not all keys, since the key file ${other}.` },
     ],
   });
   for (const hls of [
