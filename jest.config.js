@@ -21,15 +21,21 @@ const project = (displayName, folder, others = []) => ({
   transform,
   sandboxInjectedGlobals,
   testMatch: [`<rootDir>/${folder}/**/*.test.ts`],
-  testPathIgnorePatterns: ['/node_modules/', ...others.map((other) => `<rootDir>/${other}/`)],
+  testPathIgnorePatterns: ['/node_modules/', ...others.map((other) => `<rootDir>/${other}`)],
 });
+
+// One of each kind, which `npm test` runs: start, provision, stop, kill, emulator.
+const FIRST_FLOWS = ['start', 'provision', 'stop', 'crash', 'emulator'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
 
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
-    project('product', 'test', ['test/platform', 'test/e2e', 'test/browser', 'test/fleet']),
+    project('product', 'test', ['test/platform/', 'test/e2e/', 'test/browser/', 'test/fleet/']),
     project('platform', 'test/platform'),
-    project('e2e', 'test/e2e'),
+    { ...project('flows', 'test/e2e'), testMatch: FIRST_FLOWS.map((file) => `<rootDir>/${file}`) },
+    project('e2e', 'test/e2e', FIRST_FLOWS),
     project('fleet', 'test/fleet'),
     { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },
   ];
