@@ -84,7 +84,6 @@ const PURE: readonly string[] = [
   'sidecar/fleet/members/replication-lag',
   'sidecar/fleet/places',
   'sidecar/key-files/dry-run',
-  'sidecar/listing/search',
 
   'platform/emulator/live/event-machine',
   'platform/emulator/listing/',

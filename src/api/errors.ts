@@ -168,8 +168,8 @@ export const ERRORS = {
   },
   cursor_expired: {
     status: 410,
-    when: 'The cursor is unknown: its listing was closed after 5 minutes without a request, for newer ones, or by a restart.',
-    says: 'This cursor is unknown or has expired: a listing is closed after 5 minutes without a request, when too many are open, and when the service stops. Start again without cursor.',
+    when: 'The cursor is none that this service made.',
+    says: 'This cursor is unknown. Start again without cursor.',
   },
   precondition_failed: {
     status: 412,

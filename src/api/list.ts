@@ -56,7 +56,7 @@ const listedKeyFile = z.object({
 export const listAnswer = z.object({
   keyfiles: z.array(listedKeyFile).meta({
     description:
-      'The key files of this page, in no order. It may hold fewer than `limit`, or none, and yet not be the last.',
+      'The key files of this page, sorted by stream id. It may hold fewer than `limit`, or none, and yet not be the last.',
   }),
   // It travels back in an address.
   cursor: z

@@ -24,7 +24,7 @@ import { createKeyFileChanges } from './key-files/changes';
 import { createKeyFileHandlers } from './key-files/handlers';
 import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
 import { createFastDispatch, keyFileRoutes } from './key-files/routes';
-import { createList, LIST_PATH } from './listing/list-handler';
+import { createList, LIST_PATH } from './listing/list';
 import type { OpenAudit } from './observe/audit';
 import { createObservation, type MetricsOptions, type Observation } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
@@ -149,7 +149,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     conflictsOf: (streamId, keys, asking) =>
       keyConflictFindings(index, streamId, indexedKeysIn(keys), asking),
     log,
-    newId,
     now,
   });
   // The page /fleet asks every two seconds.
@@ -166,7 +165,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)
-      .get(list.handler)
+      .get(list)
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
@@ -208,7 +207,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       await batch.idle();
       await fleet?.close();
       await cache?.close();
-      await list.close();
       await audit.close();
     },
   };

@@ -61,33 +61,9 @@ test('agrees with a plain map, whatever is set, changed and removed', () => {
         expect([found.otherKeys.count, found.otherIds.count]).toEqual([otherKeys.length, otherIds.length]);
         expect(otherKeys).toEqual(expect.arrayContaining([...found.otherKeys.names]));
         expect(otherIds).toEqual(expect.arrayContaining([...found.otherIds.names]));
-        expect(index.size().files).toBe(model.size);
+        expect(index.size()).toBe(model.size);
       },
     ),
     { numRuns: 300 },
   );
 });
-
-test('takes no more memory for changes that come and go, and under 100 bytes for each of many files', () => {
-  // A little less than a power of two: its tables double there, and are nearly full.
-  const COUNT = 32_000;
-  const index = createKeyIndex();
-  const own = (each: number) => indexedKeys(numbered(each), numbered(-each));
-  for (let each = 0; each < COUNT; each += 1) index.set(`channel-${each}/rendition`, own(each));
-  const { bytes, files } = index.size();
-  expect(files).toBe(COUNT);
-  expect(bytes / files).toBeLessThan(100);
-  for (let round = 0; round < 5; round += 1) {
-    for (let each = 0; each < COUNT; each += 7) {
-      index.set(`channel-${each}/rendition`, undefined);
-      index.set(`channel-${each}/rendition`, own(each + round + 1));
-    }
-  }
-  expect(index.size()).toEqual({ files: COUNT, bytes });
-});
-
-function numbered(number: number): Buffer {
-  const bytes = Buffer.alloc(16);
-  bytes.writeInt32BE(number);
-  return bytes;
-}

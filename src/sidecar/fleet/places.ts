@@ -1,5 +1,4 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { widest } from '../listing/search';
 import type { KeyRange } from './engine/engine';
 
 /** Where what is in the engine. `prefix` ends in a slash. */
@@ -56,4 +55,11 @@ export function appliedTo(streams: readonly string[] | undefined, applied: reado
   const prefixes = followed(streams);
   return (streamId: string): number =>
     applied[prefixes.findIndex((prefix) => streamId.startsWith(prefix))] ?? -1;
+}
+
+/** The prefixes that no other one covers, each once, sorted. */
+function widest(prefixes: readonly string[]): string[] {
+  return [...new Set(prefixes)]
+    .sort()
+    .filter((prefix, _at, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
 }

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
 import { keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile } from '../storage/read-file';
-import { areFolders, isGone } from './walk';
+import { isGone } from './stream-ids';
 
 /** What a key file's text says about itself, without its secrets. */
 export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
@@ -48,6 +49,13 @@ export function describeKeyFile(
     contentId: contentId?.slice(0, MAX_CONTENT_ID),
     faults: faults.slice(0, MAX_FAULTS),
   };
+}
+
+/** Whether the sub-folders on a way are folders and no links. @throws the system's error when one may not be entered. */
+function areFolders(root: string, parts: readonly string[]): boolean {
+  return parts.every((_part, index) =>
+    lstatSync(join(root, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })?.isDirectory(),
+  );
 }
 
 function statOf(path: string): Stats | undefined {

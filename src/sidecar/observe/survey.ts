@@ -7,8 +7,7 @@ import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { indexedKeysIn, type KeyIndex } from '../key-files/key-index';
 import { describeKeyFile, type Summarise } from '../listing/entry';
-import { searchesFor } from '../listing/search';
-import { walk } from '../listing/walk';
+import { listStreamIds } from '../listing/stream-ids';
 import { isLeftAlone } from '../storage/conditions';
 import type { KeyFileStore } from '../storage/key-file-store';
 
@@ -67,9 +66,9 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
 
   const runAll = async (): Promise<void> => {
     let steps = 0;
-    for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
+    for (const streamId of await listStreamIds(folder)) {
       if (isClosed) return;
-      if (streamId) look(streamId, summariseAndIndex);
+      look(streamId, summariseAndIndex);
       steps += 1;
       if (steps % FILES_AT_A_STRETCH === 0) await wait(REST_MS, undefined, { ref: false });
     }

@@ -22,7 +22,7 @@ function list() {
     tag: MANY_TAG,
     summary: 'List key files',
     description:
-      'The key files that the API key reaches, page by page, with what is in them and what is wrong with them, and no secrets. A page costs the same in a folder of a million files. Ask again with `cursor` until it is `null`.',
+      'The key files that the API key reaches, page by page, with what is in them and what is wrong with them, and no secrets. Ask again with `cursor` until it is `null`.',
     parameters: [
       {
         name: 'prefix',

@@ -1,14 +1,14 @@
-import { lstatSync, opendirSync } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { LIST_PATH } from '../../../src/sidecar/listing/list-handler';
+import { LIST_PATH } from '../../../src/sidecar/listing/list';
 import { readSmallFile } from '../../../src/sidecar/storage/read-file';
 import { keyFileSamples } from '../../vectors/drm-vectors';
-import { ALL, EXPIRED, place, startListing } from './start-listing';
+import { ALL, place, startListing } from './start-listing';
 
-jest.mock('node:fs', () => {
-  const real = jest.requireActual('node:fs');
-  return { ...real, lstatSync: jest.fn(real.lstatSync), opendirSync: jest.fn(real.opendirSync) };
+jest.mock('node:fs/promises', () => {
+  const real = jest.requireActual('node:fs/promises');
+  return { ...real, lstat: jest.fn(real.lstat), readdir: jest.fn(real.readdir) };
 });
 jest.mock('../../../src/sidecar/storage/read-file', () => {
   const real = jest.requireActual('../../../src/sidecar/storage/read-file');
@@ -16,19 +16,19 @@ jest.mock('../../../src/sidecar/storage/read-file', () => {
 });
 
 const real = {
-  lstatSync: jest.requireActual<typeof import('node:fs')>('node:fs').lstatSync,
-  opendirSync: jest.requireActual<typeof import('node:fs')>('node:fs').opendirSync,
+  ...jest.requireActual<typeof import('node:fs/promises')>('node:fs/promises'),
   readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/storage/read-file')>(
     '../../../src/sidecar/storage/read-file',
   ).readSmallFile,
 };
-const opened = jest.mocked(opendirSync);
-const looked = jest.mocked(lstatSync);
+/** As the list calls it. */
+const listed = jest.mocked(readdir) as unknown as jest.Mock<Promise<unknown>, [string, object]>;
+const looked = jest.mocked(lstat) as unknown as jest.Mock<Promise<unknown>, [string]>;
 const read = jest.mocked(readSmallFile);
 
 beforeEach(() => {
-  looked.mockReset().mockImplementation(real.lstatSync);
-  opened.mockReset().mockImplementation(real.opendirSync);
+  looked.mockReset().mockImplementation(real.lstat);
+  listed.mockReset().mockImplementation((path) => real.readdir(path, { withFileTypes: true }));
   read.mockReset().mockImplementation(real.readSmallFile);
 });
 
@@ -89,80 +89,59 @@ it('passes over a file that vanishes between the look at the folder and the read
   expect((await streamIds({ limit: 1 })).sort()).toEqual(['a', 'c']);
 });
 
-it('passes over an entry that vanishes where the file system does not tell its type', async () => {
+it('reads a folder again whose entry vanishes where the file system does not report its type', async () => {
   const { folder, streamIds } = await startListing();
   place(folder, 'a', 'b', 'c');
-  opened.mockImplementation((...given) => {
-    const dir = real.opendirSync(...given);
-    jest.spyOn(dir, 'readSync').mockImplementationOnce(() => {
-      throw failure('ENOENT', 'lstat');
-    });
-    return dir;
-  });
-  expect((await streamIds()).sort()).toEqual(['a', 'b', 'c']);
+  listed.mockRejectedValueOnce(failure('ENOENT', 'lstat'));
+  expect(await streamIds()).toEqual(['a', 'b', 'c']);
 });
 
-it('passes over a sub-folder that vanishes before it is opened or while it is read', async () => {
+it('passes over a sub-folder that vanishes before it is read', async () => {
   const { folder, page, streamIds } = await startListing();
   place(folder, ...Array.from({ length: 9 }, (_none, index) => `live/s${index}`));
   const { cursor } = await page({ limit: 2 });
   fs.removeSync(join(folder, 'live'));
   expect((await page({ cursor: String(cursor) })).keyfiles).toEqual([]);
   place(folder, 'a', 'live/b', 'vod/c');
-  opened.mockImplementation((path, options) => {
-    if (String(path).endsWith('live')) fs.removeSync(String(path));
-    return real.opendirSync(path, options);
+  listed.mockImplementation((path) => {
+    if (path.endsWith('live')) fs.removeSync(path);
+    return real.readdir(path, { withFileTypes: true });
   });
-  expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
+  expect(await streamIds()).toEqual(['a', 'vod/c']);
 });
 
 it.each(['EACCES', 'EPERM'])(
-  'lists the others, and logs it, when a sub-folder cannot be opened (%s)',
+  'lists the others, and logs it, when a sub-folder cannot be read (%s)',
   async (code) => {
-    const { folder, streamIds, warnings, openFolders } = await startListing();
+    const { folder, streamIds, warnings } = await startListing();
     place(folder, 'a', 'lost+found/b', 'vod/c');
-    opened.mockImplementation((path, options) => {
-      if (String(path).endsWith('lost+found')) throw failure(code, 'opendir');
-      return real.opendirSync(path, options);
+    listed.mockImplementation((path) => {
+      if (path.endsWith('lost+found')) throw failure(code, 'scandir');
+      return real.readdir(path, { withFileTypes: true });
     });
-    expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
+    expect(await streamIds()).toEqual(['a', 'vod/c']);
     const message = 'a sub-folder of the key files cannot be listed';
-    expect(warnings).toEqual([{ message, subFolder: 'lost+found', code }]);
-    expect(openFolders()).toBe(0);
+    expect(warnings()).toEqual([{ message, fields: { subFolder: 'lost+found', code } }]);
   },
 );
 
 it('lists the others, and logs it, when a sub-folder may be read and not entered', async () => {
-  const { folder, streamIds, warnings, openFolders } = await startListing();
+  const { folder, streamIds, warnings } = await startListing();
   place(folder, 'a', 'shut/b', 'vod/c');
-  looked.mockImplementation(((path: string, options: object) => {
+  looked.mockImplementation((path) => {
     if (path.includes('shut/')) throw failure('EACCES', 'lstat');
-    return real.lstatSync(path, options);
-  }) as typeof lstatSync);
-  expect((await streamIds()).sort()).toEqual(['a', 'vod/c']);
-  const message = 'a sub-folder of the key files cannot be listed';
-  expect(warnings).toEqual([{ message, subFolder: 'shut', code: 'EACCES' }]);
-  expect(openFolders()).toBe(0);
+    return real.lstat(path);
+  });
+  expect(await streamIds()).toEqual(['a', 'vod/c']);
+  expect(warnings()).toMatchObject([{ fields: { subFolder: 'shut', code: 'EACCES' } }]);
 });
 
-it('opens only the folders that a prefix names', async () => {
-  const { folder, streamIds } = await startListing();
-  place(folder, 'live/news', 'live/new/x', 'live/sport/y', 'vod/z');
-  expect((await streamIds({ prefix: 'live/ne' })).sort()).toEqual(['live/new/x', 'live/news']);
-  expect(opened.mock.calls.map(([path]) => path)).toEqual([
-    join(folder, 'live'),
-    join(folder, 'live', 'new'),
-  ]);
-});
-
-it('opens no link, and no folder deeper than a stream id reaches', async () => {
+it('reads no link, and no folder deeper than a stream id reaches', async () => {
   const { folder, streamIds } = await startListing();
   place(folder, 'a/b/c/d/e/f/g/h/i/j', 'live/x');
   fs.symlinkSync('live', join(folder, 'linked'));
-  expect(await streamIds({ prefix: 'a/' })).toEqual([]);
-  expect(opened).toHaveBeenCalledTimes(7);
-  expect(await streamIds({ prefix: 'linked/' })).toEqual([]);
-  expect(opened).toHaveBeenCalledTimes(7);
+  expect(await streamIds()).toEqual(['live/x']);
+  expect(listed).toHaveBeenCalledTimes(9);
 });
 
 const TOO_MANY = {
@@ -183,47 +162,39 @@ const BROKEN_DISK = {
 it.each(['EMFILE', 'ENFILE'])(
   'answers 503 when no descriptor is left to read a file with (%s)',
   async (code) => {
-    const { folder, page, refusal, openFolders } = await startListing();
+    const { folder, refusal } = await startListing();
     place(folder, 'a', 'b', 'c');
-    const { cursor } = await page({ limit: 1 });
     read.mockImplementationOnce(() => {
       throw failure(code);
     });
-    expect(await refusal({ cursor: String(cursor) })).toEqual([503, { errors: [TOO_MANY] }]);
-    expect(await refusal({ cursor: String(cursor) })).toEqual(EXPIRED);
-    expect(openFolders()).toBe(0);
+    expect(await refusal({})).toEqual([503, { errors: [TOO_MANY] }]);
   },
 );
 
 it.each([
   ['EMFILE', 503, TOO_MANY],
   ['EIO', 500, BROKEN_DISK],
-])('answers the storage error when a folder cannot be opened (%s)', async (code, status, problem) => {
-  const { folder, refusal, openFolders } = await startListing();
+])('answers the storage error when a folder cannot be read (%s)', async (code, status, problem) => {
+  const { folder, refusal } = await startListing();
   place(folder, 'live/a');
   for (const failing of [folder, join(folder, 'live')]) {
-    opened.mockImplementation((path, options) => {
-      if (path === failing) throw failure(code, 'opendir');
-      return real.opendirSync(path, options);
+    listed.mockImplementation((path) => {
+      if (path === failing) throw failure(code, 'scandir');
+      return real.readdir(path, { withFileTypes: true });
     });
     expect(await refusal({})).toEqual([status, { errors: [problem] }]);
   }
-  expect(openFolders()).toBe(0);
 });
 
 it('answers the storage error when the key-file folder is gone', async () => {
-  const { folder, page, refusal, openFolders } = await startListing();
+  const { folder, page, refusal } = await startListing();
   place(folder, 'live/a', 'live/b', 'live/c');
   const { cursor } = await page({ limit: 1 });
   fs.renameSync(folder, `${folder}-moved`);
   const gone = [500, { errors: [GONE] }];
-  expect(await refusal({ cursor: String(cursor) })).toEqual(gone);
-  expect(await refusal({})).toEqual(gone);
-  expect(await refusal({ prefix: 'live/' })).toEqual(gone);
-  expect(await refusal({ prefix: 'none/x' })).toEqual(gone);
+  for (const query of [{ cursor: String(cursor) }, {}, { prefix: 'none/x' }])
+    expect(await refusal(query)).toEqual(gone);
   fs.renameSync(`${folder}-moved`, folder);
-  expect(openFolders()).toBe(0);
-  expect(await refusal({ cursor: String(cursor) })).toEqual(EXPIRED);
   expect((await page({})).keyfiles).toHaveLength(3);
 });
 

@@ -68,7 +68,7 @@ test('tells the index which keys the files have, and forgets those that are remo
     'odd.key': BROKEN,
   });
   await faults.run();
-  expect(index.size().files).toBe(2);
+  expect(index.size()).toBe(2);
   const { keyId = '' } = keysIn(SOUND);
   const asked = indexedKeys(Buffer.from(keyId, 'base64'), Buffer.alloc(16));
   expect(index.conflicts('new', asked).otherKeys.count).toBe(2);

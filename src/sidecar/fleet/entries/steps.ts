@@ -3,12 +3,11 @@ import type { StreamId } from '../../../api/stream-id';
 import { parseKeyFile } from '../../../drm/key-file';
 import { HttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
-import { createPause, yieldToEventLoop } from '../../../http/semaphore';
+import { yieldToEventLoop } from '../../../http/semaphore';
 import { cached } from '../../cached';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
-import { searchesFor } from '../../listing/search';
-import { walk } from '../../listing/walk';
+import { listStreamIds } from '../../listing/stream-ids';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
 import { type Engine, MAX_CHANGES, type StoredValue } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
@@ -35,16 +34,7 @@ const LISTED_MS = 30_000;
 
 /** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
 export function createImport({ folder, local, offer, isTaken, now }: ImportOptions) {
-  const newList = () =>
-    cached(LISTED_MS, now, async () => {
-      const found: StreamId[] = [];
-      const pause = createPause(500);
-      for (const streamId of walk(folder, searchesFor('', undefined), () => undefined)) {
-        if (streamId) found.push(streamId);
-        await pause();
-      }
-      return found.sort();
-    });
+  const newList = () => cached(LISTED_MS, now, () => listStreamIds(folder));
   let list = newList();
 
   /** What becomes of a key file. */

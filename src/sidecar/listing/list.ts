@@ -1,0 +1,143 @@
+import { statSync } from 'node:fs';
+import type { RequestHandler } from 'express';
+import type * as z from 'zod';
+import { type listAnswer, listQuery } from '../../api/list';
+import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
+import type { Finding } from '../../drm/finding';
+import { keysIn } from '../../drm/key-file';
+import { parsedOr400 } from '../../http/errors';
+import { readQuery } from '../../http/faults';
+import type { Log } from '../../http/log';
+import { createPause } from '../../http/semaphore';
+import { type ApiKey, callerOf, mayRead } from '../access/api-key';
+import { apiError } from '../errors';
+import { queueByName, toStorageError } from '../storage/key-file-store';
+import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
+import { listStreamIds } from './stream-ids';
+
+export const LIST_PATH = '/api/keyfiles';
+
+export interface ListOptions {
+  /** The key-file folder, absolute. */
+  readonly folder: string;
+  /** Throws when the folder can't be used: an empty mount point must not pass for an empty list. */
+  readonly checkFolder: () => void;
+  /** The warnings about a key file's keys in view of the other key files. */
+  readonly conflictsOf: (streamId: StreamId, keys: ReturnType<typeof keysIn>, asking: ApiKey) => Finding[];
+  readonly log: Log;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** How long the names are kept for the next pages; a first page always reads the folder. */
+const NAMES_KEPT_MS = 60_000;
+const FILES_AT_A_STRETCH = 10;
+
+/**
+ * `GET /api/keyfiles`: pages of the key files that an API key reaches, sorted by stream id. A key file that is there
+ * from the first page to the last is on one of them, once. Pages are made one at a time. It stands behind the guard.
+ */
+export function createList({ folder, checkFolder, conflictsOf, log, now }: ListOptions): RequestHandler {
+  const inTurn = queueByName();
+  let names: { readonly streamIds: readonly StreamId[]; readonly at: number } | undefined;
+
+  const readNames = async (): Promise<readonly StreamId[]> => {
+    const at = now();
+    const streamIds = await listStreamIds(folder, (subFolder, code) =>
+      log.warn('a sub-folder of the key files cannot be listed', { subFolder, code }),
+    );
+    names = { streamIds, at };
+    return streamIds;
+  };
+
+  const pageOf = async (key: ApiKey, { prefix, after }: Position, limit: number): Promise<Page> => {
+    const isKept = after !== undefined && names && now() - names.at < NAMES_KEPT_MS;
+    const all = (isKept && names?.streamIds) || (await readNames());
+    const wanted = all.filter(
+      (streamId) =>
+        streamId.startsWith(prefix) && (after === undefined || streamId > after) && mayRead(key, streamId),
+    );
+    const summarise: Summarise = (text, streamId) => {
+      const summary = summariseKeyFile(text);
+      const conflicts = conflictsOf(streamId, keysIn(text), key);
+      return { ...summary, faults: [...summary.faults, ...conflicts] };
+    };
+    const entries: KeyFileEntry[] = [];
+    const pause = createPause(FILES_AT_A_STRETCH);
+    for (const streamId of wanted) {
+      if (entries.length === limit) break;
+      await pause();
+      const entry = describeKeyFile(folder, streamId, summarise);
+      if (entry) entries.push(entry);
+    }
+    // A folder that has vanished must not pass for one without key files.
+    statSync(`${folder}/.`);
+    const last = entries.at(-1)?.streamId;
+    const isEnd = last === undefined || entries.length < limit || last === wanted.at(-1);
+    return { entries, cursor: isEnd ? null : cursorOf({ prefix, after: last }) };
+  };
+
+  return async (request, response) => {
+    const { prefix, limit, cursor } = parsedOr400(readQuery(listQuery, request.query));
+    const apiKey = callerOf(response);
+    response.setHeader('cache-control', 'no-store');
+    if (request.method === 'HEAD') {
+      response.type('json').end();
+      return;
+    }
+    const position = cursor === undefined ? { prefix: prefix ?? '' } : positionOf(cursor);
+    if (prefix !== undefined && prefix !== position.prefix) throw anotherPrefix();
+    checkFolder();
+    const page = await inTurn('page', () => pageOf(apiKey, position, limit)).catch((thrown: unknown) => {
+      throw toStorageError('read', thrown);
+    });
+    response.locals.logFields = { prefix, keyFiles: page.entries.length };
+    response.json(renderList(page));
+  };
+}
+
+/** Where a page begins. */
+interface Position {
+  readonly prefix: string;
+  /** The last stream id of the page before. */
+  readonly after?: string | undefined;
+}
+
+interface Page {
+  readonly entries: readonly KeyFileEntry[];
+  /** Asks for the next page; null after the last one. */
+  readonly cursor: string | null;
+}
+
+function cursorOf({ prefix, after }: Position): string {
+  return Buffer.from(`${prefix} ${after}`).toString('base64url');
+}
+
+/** @throws HttpError 410. */
+function positionOf(cursor: string): Position {
+  const [prefix = '', after = ''] = Buffer.from(cursor, 'base64url').toString().split(' ');
+  if (!parseStreamId(after).ok || !after.startsWith(prefix)) throw apiError('cursor_expired');
+  return { prefix, after };
+}
+
+function anotherPrefix() {
+  const description =
+    'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
+  return apiError('invalid_query', description);
+}
+
+function renderList({ entries, cursor }: Page): z.input<typeof listAnswer> {
+  return {
+    keyfiles: entries.map(({ streamId, modified, size, parts, keyId, contentId, faults }) => ({
+      streamid: streamId,
+      modified: modified.toISOString(),
+      size,
+      parts: [...parts],
+      key_id: keyId ?? null,
+      content_id: contentId ?? null,
+      faults: faults.map(({ severity, code, description }) => ({ severity, code, description })),
+    })),
+    cursor,
+  };
+}
