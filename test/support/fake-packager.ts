@@ -117,7 +117,7 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
       return;
     }
     const found = streams.get(id);
-    if (method === 'GET' && id === '') send(response, 200, [...streams.values()]);
+    if (method === 'GET' && id === '') send(response, 200, { streams: [...streams.values()] });
     else if (method === 'PUT') {
       const order = what === 'file' ? {} : JSON.parse(text);
       const keyFile = what === 'file' ? searchParams.get('keyFile') : order.keyFile;

@@ -56,7 +56,7 @@ export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
 
-const StreamList = z.array(StreamDocument);
+const StreamList = z.object({ streams: z.array(StreamDocument) }).transform(({ streams }) => streams);
 
 /** A live stream as the packager is to have it. */
 export interface LiveOrder {
