@@ -87,7 +87,7 @@ test('answers warnings, preconditions and faults as the real run would', async (
   const sidecar = await startSidecar();
   const odd = { ...CENC_ONLY, widevine: { psshdata: 'EhBE2lLvRSMJjmhUd37jImgdSPPGiZsG' } };
   const { body, headers } = await sidecar.api.post(PATH).send(odd).expect(200);
-  const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree';
+  const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree.';
   expect(body.warnings).toEqual([{ code: 'scheme_mismatch', description }]);
   expect(headers.warning).toBe(`299 - "scheme_mismatch: ${description}"`);
   await sidecar.api.post(PATH).send({ cenc: {} }).expect(400);

@@ -12,7 +12,7 @@ import type {
   TrackJudgement,
 } from './judgement';
 import { openMedia } from './open-media';
-import { addTallies, encryptedBytesOf, type Tally, tallySamples, verdictOf } from './tally';
+import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from './tally';
 import type { MediaSample } from './track-content';
 
 /** Nobody has more; each is tried. */
@@ -25,8 +25,8 @@ interface Part {
 }
 
 /**
- * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and H.265 and frames
- * of AAC are read by their syntax to the last bit (ISO/IEC 14496-10, 23008-2, 14496-3), AC-3 by its checksums. Noise is
+ * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and H.265 are read
+ * by their syntax to the last bit (ISO/IEC 14496-10, 23008-2), AAC by the ends of its frames, AC-3 by its checksums. Noise is
  * read so by chance about once in a thousand samples, so that two samples tell a wrong key. Tracks of one key id are
  * judged together where one alone does not tell.
  *
@@ -282,7 +282,9 @@ function hasWrongIv(parts: readonly Part[], keys: readonly MediaKey[]): boolean 
 function soundOf({ track, samples }: Part): MediaSample[] {
   const { format } = track.content;
   if (format.codec !== 'aac' || format.adts || track.scheme !== 'cbcs' || !track.constantIv) return [];
-  return samples.filter((sample) => encryptedBytesOf(sample, format) >= 32 && !sample.encryption?.subsamples);
+  return samples.filter(
+    (sample) => encryptedPartOf(sample, format).bytes >= 32 && !sample.encryption?.subsamples,
+  );
 }
 
 function tellsIv(part: Part): boolean {

@@ -25,13 +25,33 @@ export function decryptSampleAes(
 ): Buffer {
   if (format.codec === 'h264') return decryptPicture(sample, decrypt);
   if (format.codec !== 'aac' && format.codec !== 'ac3') return sample;
-  const header = format.codec === 'aac' ? (readAdtsHeader(sample)?.headerLength ?? 0) : 0;
-  const from = header + CLEAR_OF_SOUND;
-  const length = sample.length - from - ((sample.length - from) % BLOCK);
+  const { from, length } = soundPartOf(sample, format);
   if (length <= 0) return sample;
   const clear = Buffer.from(sample);
   decrypt(sample.subarray(from, from + length)).copy(clear, from);
   return clear;
+}
+
+/** Where a frame of sound is encrypted: in whole blocks behind its header. */
+function soundPartOf(sample: Buffer, { codec }: SampleFormat): { from: number; length: number } {
+  const header = codec === 'aac' ? (readAdtsHeader(sample)?.headerLength ?? 0) : 0;
+  const from = header + CLEAR_OF_SOUND;
+  return { from, length: sample.length - from - ((sample.length - from) % BLOCK) };
+}
+
+/** The encrypted bytes of a frame of sound, decrypted or not. */
+export function soundBytesOf(sample: Buffer, format: SampleFormat): Buffer {
+  const { from, length } = soundPartOf(sample, format);
+  return sample.subarray(from, from + Math.max(0, length));
+}
+
+/** How many bytes of a sample are encrypted. */
+export function encryptedBytesOf(sample: Buffer, format: SampleFormat): number {
+  if (format.codec !== 'h264') return Math.max(0, sample.length - 25);
+  return (nalUnitsOf(sample, 0) ?? []).reduce(
+    (sum, nal) => sum + (isEncryptedNal(nal) ? Math.ceil((nal.length - SHORT_NAL) / PERIOD) * BLOCK : 0),
+    0,
+  );
 }
 
 function decryptPicture(sample: Buffer, decrypt: (blocks: Buffer) => Buffer): Buffer {
@@ -45,7 +65,7 @@ function decryptPicture(sample: Buffer, decrypt: (blocks: Buffer) => Buffer): Bu
 const START_CODE = Buffer.from([0, 0, 0, 1]);
 
 /** Slices are encrypted, if they are long enough; and of them the length counts with emulation prevention bytes. */
-export function isEncryptedNal(nal: Buffer): boolean {
+function isEncryptedNal(nal: Buffer): boolean {
   const type = (nal[0] ?? 0) & 31;
   return (type === 1 || type === 5) && nal.length > SHORT_NAL;
 }

@@ -1,20 +1,39 @@
-import { type AacSetup, readAacConfig, readAacFrame, readAdtsHeader } from '../../codecs/aac-frame';
+import {
+  checkAacFrame,
+  END_BITS,
+  type FrameEnds,
+  hasRawDataBlocks,
+  readAdtsHeader,
+  START_BITS,
+} from '../../codecs/aac-frame';
 import { hasRightChecksums } from '../../codecs/ac3-frame';
-import { SyntaxBroken } from '../../codecs/bit-reader';
 import { HevcPictureCheck } from '../../codecs/hevc-picture-check';
 import { type Outcome, PictureCheck } from '../../codecs/picture-check';
 import { boxesIn } from '../../drm/check/boxes';
 import type { SampleFormat } from './track-content';
 
+/** What of a sample is encrypted. */
+export interface EncryptedPart extends FrameEnds {
+  readonly bytes: number;
+}
+
 /** Looks at the decrypted samples of one track, in their order. */
 interface SampleCheck {
-  /** What samples are called, and what valid ones do: `AAC frames`, `decode to their last bit`. */
+  /** What samples are called, and what valid ones do: `AC-3 frames`, `have right checksums`. */
   readonly called: string;
   readonly proof: string;
-  /** Whether noise never looks like one valid sample, as it does not make XML. */
-  readonly isCertain?: true;
-  check(sample: Buffer): Outcome;
+  check(sample: Buffer, part: EncryptedPart): Outcome;
+  /** At most the binary logarithm of how unlikely it is that noise looks like one valid sample. */
+  weightOf(part: EncryptedPart): number;
 }
+
+/**
+ * Of 40,000 pictures of H.264 that were noise, 10 with fewer than 1,000 encrypted bytes were valid, and none with more;
+ * of 45,000 of H.265 none was.
+ */
+const byLength = ({ bytes }: EncryptedPart) => (bytes >= 1024 ? 10 : 5);
+/** Noise is never XML. */
+const certain = () => 10;
 
 /** What samples of a format are checked by. */
 export function sampleCheckOf(format: SampleFormat): SampleCheck {
@@ -24,6 +43,7 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'pictures',
       proof: 'can be read by the rules of H.264 to the last bit',
       check: (sample) => pictures.check(sample),
+      weightOf: byLength,
     };
   }
   if (format.codec === 'h265') {
@@ -32,14 +52,16 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'pictures',
       proof: 'can be read by the rules of H.265 to the last bit',
       check: (sample) => pictures.check(sample),
+      weightOf: byLength,
     };
   }
   if (format.codec === 'aac') {
-    const setup = format.config && readAacConfig(format.config);
+    const isKnown = format.adts || (format.config !== undefined && hasRawDataBlocks(format.config));
     return {
       called: 'AAC frames',
-      proof: 'can be read by the rules of AAC to the last bit',
-      check: (sample) => (format.adts ? checkAdts(sample) : setup ? checkAac(sample, setup) : 'undecided'),
+      proof: 'begin and end by the rules of AAC',
+      check: (sample, part) => (isKnown ? checkAac(sample, format.adts, part) : 'undecided'),
+      weightOf: ({ start, end }) => (start ? START_BITS : 0) + (end ? END_BITS : 0),
     };
   }
   if (format.codec === 'ac3') {
@@ -47,34 +69,22 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'AC-3 frames',
       proof: 'have right checksums',
       check: (sample) => (hasRightChecksums(sample) ? 'valid' : 'broken'),
+      weightOf: byLength,
     };
   }
   if (format.codec === 'ttml') {
-    return { called: 'texts', proof: 'are XML in UTF-8', isCertain: true, check: checkXml };
+    return { called: 'texts', proof: 'are XML in UTF-8', check: checkXml, weightOf: certain };
   }
   if (format.codec === 'webvtt') {
-    return { called: 'texts', proof: 'are made of WebVTT boxes', isCertain: true, check: checkCues };
+    return { called: 'texts', proof: 'are made of WebVTT boxes', check: checkCues, weightOf: certain };
   }
-  return { called: 'samples', proof: 'can be read', check: () => 'undecided' };
+  return { called: 'samples', proof: 'can be read', check: () => 'undecided', weightOf: () => 0 };
 }
 
-function checkAac(frame: Buffer, setup: AacSetup, blocks = 1): Outcome {
-  try {
-    readAacFrame(frame, setup, blocks);
-    return 'valid';
-  } catch (error) {
-    if (error instanceof SyntaxBroken) return 'broken';
-    throw error;
-  }
-}
-
-function checkAdts(frame: Buffer): Outcome {
-  const header = readAdtsHeader(frame);
-  if (!header) return 'broken';
-  // Between several blocks under a checksum stand their positions.
-  if (header.blocks > 1 && header.headerLength > 7) return 'undecided';
-  if (![1, 2, 4].includes(header.setup.objectType)) return 'undecided';
-  return checkAac(frame.subarray(header.headerLength), header.setup, header.blocks);
+function checkAac(sample: Buffer, adts: boolean, part: EncryptedPart): Outcome {
+  if (!adts) return checkAacFrame(sample, part);
+  const header = readAdtsHeader(sample);
+  return header ? checkAacFrame(sample.subarray(header.headerLength), part) : 'broken';
 }
 
 function checkXml(sample: Buffer): Outcome {
